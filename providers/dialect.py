@@ -72,13 +72,15 @@ class TaskCalls(Generic[A]):
     """The calls of one request on one target, and how their answers become one.
 
     `decode` reads a 2xx answer from its headers (lower-case names) and body; raises UpstreamError. `join` gets the
-    decoded answers in the order of the calls. `emulated` and `dropped` are as in UpstreamRequest.
+    decoded answers in the order of the calls. An answer of more than `most_bytes` is not what any of the calls asked
+    for. `emulated` and `dropped` are as in UpstreamRequest.
     """
 
     target: Target
     calls: tuple[UpstreamRequest, ...]
     decode: Callable[[UpstreamRequest, Mapping[str, str], bytes], A]
     join: Callable[[Sequence[A]], A]
+    most_bytes: int
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 

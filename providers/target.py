@@ -22,21 +22,22 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens. Tokens from the vendor's cache cost as much as others where `cached_input` is None."""
+    """USD per million tokens. Tokens from the vendor's cache cost as much as others where `cached_input` is None;
+    `output` is None where nothing is generated, as by models that embed."""
 
     input: float
-    output: float
+    output: float | None = None
     cached_input: float | None = None
 
 
 def cost(price: Price | None, usage: Usage | None) -> float | None:
-    """Return the cost in USD; None where the price or the usage is not known."""
-    if price is None or usage is None:
+    """Return the cost in USD; None where the usage, or the price of what was used, is not known."""
+    if price is None or usage is None or (price.output is None and usage.completion_tokens):
         return None
     cached = min((usage.prompt_details or {}).get("cached_tokens", 0), usage.prompt_tokens)
     cached_input = price.input if price.cached_input is None else price.cached_input
     fresh = usage.prompt_tokens - cached
-    return (fresh * price.input + cached * cached_input + usage.completion_tokens * price.output) / _MILLION
+    return (fresh * price.input + cached * cached_input + usage.completion_tokens * (price.output or 0)) / _MILLION
 
 
 @dataclass(frozen=True, slots=True)

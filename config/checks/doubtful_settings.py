@@ -110,11 +110,13 @@ _EMBEDS: Final = re.compile(r"embed|(?:^|[/_.-])(?:bge|gte|e5|voyage|text2vec)-|
 
 
 def _mixed_spaces(context: CheckContext) -> Iterator[Problem]:
-    """Warn of routes over several models that make vectors; requests for vectors are refused there."""
+    """Warn of routes over several models whose names say that they make vectors; requests for vectors are refused
+    there, whatever other models the route has. Models of other names may make vectors too, which is not known here."""
     for at, routes in route_maps(context.config):
         for name, route in routes.items():
-            models = dict.fromkeys(_model_named(context, member.target) for member in route.targets)
-            if len(models) > 1 and not route.same_space and all(map(_EMBEDS.search, models)):
+            named = dict.fromkeys(_model_named(context, member.target) for member in route.targets)
+            models = [*filter(_EMBEDS.search, named)]
+            if len(models) > 1 and not route.same_space:
                 listed = " and ".join(map(shown, models))
                 message = f"embeddings are refused here: {listed} need not share a space; if they do, same_space: true"
                 yield context.at_key((*at, name), message)

@@ -104,7 +104,7 @@ class PriceSection(Section):
     """What tokens cost at a deployment, in USD per million. It is inherited as a whole."""
 
     input: Dollars = Field(description="Tokens of the prompt.")
-    output: Dollars = Field(description="Tokens that were generated, reasoning included.")
+    output: OptionalDollars = Field(default=None, description="Generated tokens, reasoning too. Built in: unknown.")
     cached_input: OptionalDollars = Field(
         default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
     )

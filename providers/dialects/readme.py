@@ -10,6 +10,7 @@ from providers.dialects.task_matrix import TaskMatrixEntry, task_entries
 from providers.profile import TaskWire
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import class_label
+from providers.tasks.split_inputs import MOST_LISTED
 from providers.tasks.task_fields import TASK_FIELDS
 from providers.unified_request import Operation, Task
 
@@ -65,7 +66,12 @@ def _task_section(task: Task, matrix: Sequence[TaskMatrixEntry]) -> str:
         if entry.wire.most is not None:
             same.setdefault((entry.profile, _limit(entry.wire)), []).append(entry)
     limits = [f"{_listed(entries, matrix)[0]} {limit}" for (_, limit), entries in same.items()]
-    notes = [f"With {vendors}.\n", f"Most in one call: {', '.join(limits)}; the others take any number.\n"]
+    notes = [f"With {vendors}.\n", f"Most in one call: {', '.join(limits)}; the others as many as a request has.\n"]
+    if task is Task.EMBEDDINGS:
+        notes.append(
+            f"At most {MOST_LISTED} wherever `encoding_format` is emulated, since the vectors come as numbers there; "
+            "the others are asked for base64 whatever the client wants.\n"
+        )
     return "\n".join([f"\n### {_TASK_HEADINGS[task]}\n", *notes, *lines])
 
 

@@ -2,11 +2,11 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from providers.completion import Usage
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 
 Texts = tuple[str, ...]
 TokenLists = tuple[tuple[int, ...], ...]
@@ -65,11 +65,14 @@ def as_json(inputs: Texts | TokenLists) -> JsonValue:
 class Embeddings:
     """The vectors of a request or of one call, in the order of its inputs; all have the same length.
 
-    `usage` is None only where the vendor sent none.
+    `usage` is None only where the vendor sent none; `details` holds its other members. `own` holds the vendor's own
+    members of the answer.
     """
 
     vectors: Sequence[Vector]
     usage: Usage | None = None
+    details: JsonObject = field(default_factory=dict)
+    own: JsonObject = field(default_factory=dict)
 
     @property
     def numbers(self) -> int:

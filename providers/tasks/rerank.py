@@ -1,10 +1,10 @@
 """Rankings of documents by a query: what a client asks for, and what every wire form's answer is read into."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from providers.completion import Usage
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import Truncate
 
 
@@ -12,7 +12,8 @@ from providers.tasks.embeddings import Truncate
 class RerankRequest:
     """One client request for a ranking, parsed once.
 
-    `top_n` is how many of the best documents the answer has (None = all), `return_documents` whether with their texts.
+    `objects` holds the documents, by their place, that had members beside their text, which no vendor is sent. `top_n`
+    is how many of the best documents the answer has (None = all), `return_documents` whether with their texts.
     `truncate` is as in EmbeddingsRequest, the other members as in UnifiedRequest.
     """
 
@@ -28,6 +29,7 @@ class RerankRequest:
     timeout: float | None = None
     extra_params: Mapping[str, JsonValue] | None = None
     extra_headers: Mapping[str, str] | None = None
+    objects: Mapping[int, JsonObject] = field(default_factory=dict)
 
     @property
     def passes_members(self) -> bool:
@@ -45,9 +47,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """The documents of an answer, best first. `usage` and `search_units`, which some vendors bill, are None where the
-    vendor reported none."""
+    """The documents of an answer, best first. `usage` is None where the vendor reported none; `details` and `own` are
+    as in Embeddings, and `own` holds `meta`, in which are the search units that some vendors bill."""
 
     results: Sequence[Ranked]
     usage: Usage | None = None
-    search_units: int | None = None
+    details: JsonObject = field(default_factory=dict)
+    own: JsonObject = field(default_factory=dict)

@@ -10,11 +10,12 @@ from providers.completion import Usage
 from providers.dialects.shared.read_json import malformed
 from providers.profile import TaskWire
 from providers.tasks.embeddings import Embeddings, EmbeddingsRequest, Texts, TokenLists
+from providers.tasks.own_members import sum_details
 from providers.tasks.read_vectors import MOST_NUMBERS
 
 MOST_LISTED = 128
 """Inputs of one call whose vectors come as JSON numbers: 128 vectors of 3,072 numbers are 5 MB, which are parsed in 40
-ms, and nothing else runs meanwhile. In base64 they cost a tenth."""
+ms, and nothing else runs meanwhile. In base64, which is asked for wherever a vendor has it, they cost a tenth."""
 
 _JOINED = "late_chunking"
 """Jina's switch by which the vector of each input depends on the others ("Embeddings API", November 2026)."""
@@ -57,7 +58,8 @@ def _at_most(each: str | tuple[int, ...]) -> int:
 
 
 def join_parts(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence[Embeddings]) -> Embeddings:
-    """Return the answers of all calls as one, with a usage: the vendor's, estimated for calls without one.
+    """Return the answers of all calls as one, with a usage: the vendor's, estimated for calls without one. The vendor's
+    own members are those of one call alone; several need not agree.
 
     Raises UpstreamError(MALFORMED) where a call has another number of vectors than inputs, and where lengths differ.
     """
@@ -72,7 +74,8 @@ def join_parts(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence
         raise malformed("has vectors of different lengths")
     if request.dimensions not in (None, *lengths):
         raise malformed(f"has vectors of another length than the {request.dimensions} that were asked for")
-    return Embeddings(vectors, _summed(request, sizes, parts))
+    details = parts[0].details if len(parts) == 1 else sum_details([part.details for part in parts])
+    return Embeddings(vectors, _summed(request, sizes, parts), details, parts[0].own if len(parts) == 1 else {})
 
 
 def _summed(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence[Embeddings]) -> Usage:

@@ -29,8 +29,8 @@ _EXTRA = "inference_extra_params"
 _PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _MOST_NAMED = 20
 
-_CLOSED = frozenset({"truncate"})
-"""Fields whose values are ours alone: a word of the vendor's own is no value of them."""
+_PERMISSIONS: Mapping[str, str] = {"truncate": "none"}
+"""Fields by which the client permits something, with the value that permits nothing. Their values are ours alone."""
 
 
 class TaskRequest(Protocol):
@@ -68,12 +68,14 @@ class TaskDraft:
     dropped: list[str] = field(default_factory=list)
 
     def put(self, name: str, value: JsonValue) -> None:
-        """Write a field under the vendor's name for it and with the vendor's word; a dot leads into an object. Raises
-        Refusal for a value that has no word, where the field has no others."""
+        """Write a field under the vendor's name for it and with the vendor's word; a dot leads into an object. A
+        permission that has no word is left out, and the vendor told to do without it where it has a word for that."""
         words = self.wire.words.get(name)
         if words is not None and isinstance(value, str):
-            if name in _CLOSED and value not in words:
-                raise self.unsupported(name, f"it has no '{value}'")
+            if name in _PERMISSIONS and value not in words:
+                self.dropped.append(name)
+                if (value := _PERMISSIONS[name]) not in words:
+                    return
             value = words.get(value, value)
         *outer, last = self.wire.rename.get(name, name).split(".")
         holder = self.members

@@ -6,7 +6,7 @@ Encoders refuse by these cells, `dragoman vendors` prints them, and the conforma
 from collections.abc import Mapping
 from typing import Final
 
-from providers.capabilities import LEFT_OUT, NATIVE, Cell, emulated, refused
+from providers.capabilities import LEFT_OUT, NATIVE, Cell, Support, emulated, refused
 from providers.profile import Profile
 from providers.request_fields import ADVISORY, BINDING, STEERING, FieldClass
 from providers.unified_request import Task
@@ -43,7 +43,7 @@ _ABSENT: Mapping[str, Cell] = {
     "encoding_format": emulated("the gateway writes the numbers in the form that is asked for"),
     "dimensions": refused("its vectors have one length, and the gateway does not cut them"),
     "input_type": refused("it does not tell queries from documents"),
-    "truncate": refused("it has no switch that cuts inputs"),
+    "truncate": Cell(Support.LEFT_OUT, "a cut is permitted, not asked for, and it has no switch for one"),
     "user": LEFT_OUT,
     "unknown": refused("the vendor refuses fields it does not know"),
     "top_n": emulated("the list is cut"),

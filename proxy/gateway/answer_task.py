@@ -23,7 +23,7 @@ from proxy.routing.resolve_model import plan
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import AnswerFacts
 from proxy.teams.client_keys import permit_extras
-from proxy.upstream.call_task import TaskCaller
+from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384
 """Numbers of an answer that is rendered on the loop, which takes 2 ms."""
@@ -66,13 +66,14 @@ class TaskAnswers:
     async def _dispatched(self, api: TaskApi[Q, A], job: PlannedRequest[Q]) -> tuple[TaskCalls[A], A]:
         """Return the answer of the first target that gives one, and the calls that gave it. Raises GatewayError."""
         record, request, team = job.record, job.request, job.team
+        kept: AnsweredParts[A] = AnsweredParts()
 
         async def prepare(target: Target) -> TaskCalls[A]:
             work = partial(api.calls, request, target, team.on_unsupported or target.on_unsupported)
             return await self._threads.run(record.owner, work) if job.heavy else work()
 
         async def read(prepared: TaskCalls[A], limits: AttemptLimits) -> A:
-            return await self._caller.answer(prepared, record, job.deadlines, limits.answer)
+            return await self._caller.answer(prepared, record, job.deadlines, limits.answer, kept)
 
         try:
             with job.deadlines:

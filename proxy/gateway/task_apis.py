@@ -10,7 +10,7 @@ from providers.target import OnUnsupported, Target
 from providers.tasks.embeddings import Embeddings, EmbeddingsRequest
 from providers.tasks.forms.prepare_task import embeddings_calls, rerank_calls
 from providers.tasks.rerank import Ranking, RerankRequest
-from providers.tasks.task_draft import TaskRequest
+from providers.tasks.task_draft import TaskRequest, profile_of
 from providers.unified_request import Task
 from proxy.dispatch.attempt_loop import ClientRequest
 from proxy.errors import FieldProblem, invalid_request
@@ -46,9 +46,15 @@ def anywhere(planned: Plan) -> None:
 
 def in_one_space(planned: Plan) -> None:
     """Raise GatewayError for a plan over models whose vectors need not be comparable: a fallback among them would mix
-    up, in silence, what the client stores."""
-    models = planned.models
-    if planned.same_space or len(models) == 1:
+    up, in silence, what the client stores.
+
+    Models of vendors without embeddings make none. Equal names at two vendors prove nothing: Azure's are those of
+    deployments, and engines differ in pooling and precision."""
+    if planned.same_space:
+        return
+    able = (target for target in planned.every_target if Task.EMBEDDINGS in profile_of(target).tasks)
+    models = tuple(dict.fromkeys(f"{target.vendor}/{target.model}" for target in able))
+    if len(models) <= 1:
         return
     message = (
         f"'{planned.asked}' stands for several models ({', '.join(models)}), whose vectors need not be comparable. "

@@ -52,10 +52,9 @@ class Plan:
     same_space: bool = False
 
     @property
-    def models(self) -> tuple[str, ...]:
-        """Every model that may answer, fallbacks included, as `vendor/model`."""
-        every = chain(self.targets, chain.from_iterable(self.fallbacks.values()))
-        return tuple(dict.fromkeys(f"{target.vendor}/{target.model}" for target in every))
+    def every_target(self) -> Iterator[Target]:
+        """The targets and all fallbacks, in which one may occur again."""
+        return chain(self.targets, chain.from_iterable(self.fallbacks.values()))
 
     def served_name(self, target: Target) -> str:
         """Return the answer's `model`: the client's string if it names that model, else `vendor/model_name`."""

@@ -2,10 +2,11 @@
 
 import asyncio
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from providers.dialect import TaskCalls, UpstreamRequest
 from providers.failure import UpstreamError
+from providers.target import Target
 from proxy.deadlines import Deadlines, Phase
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
@@ -20,6 +21,21 @@ MOST_BYTES = 64 * 2**20
 calls, which are under way together, may take MAX_BODY."""
 
 
+class AnsweredParts(Generic[A]):
+    """The calls of one request that a target has answered, by their place, so that a repeat there makes the others
+    alone. Those of one target are kept; another makes all, since its vectors may be split differently."""
+
+    def __init__(self) -> None:
+        self._target: Target | None = None
+        self._parts: dict[int, A] = {}
+
+    def of(self, target: Target) -> dict[int, A]:
+        """Return the answers of a target, to add to."""
+        if target is not self._target:
+            self._target, self._parts = target, {}
+        return self._parts
+
+
 class TaskCaller:
     """Calls targets through the transports, and adds the time spent waiting to the request's record."""
 
@@ -29,21 +45,31 @@ class TaskCaller:
         self._now = asyncio.get_running_loop().time
 
     async def answer(
-        self, prepared: TaskCalls[A], record: RequestRecord, deadlines: Deadlines, answer: float | None
+        self,
+        prepared: TaskCalls[A],
+        record: RequestRecord,
+        deadlines: Deadlines,
+        answer: float | None,
+        kept: AnsweredParts[A],
     ) -> A:
         """Return the answer of all calls; the first that fails ends the others. Each must begin to be answered within
-        `answer` seconds (None: at any time). Raises UpstreamError, DeadlinePassed."""
+        `answer` seconds (None: at any time). Calls that are `kept` are not made. Raises UpstreamError, DeadlinePassed.
+        """
         started = self._now()
+        parts = kept.of(prepared.target)
+        missing = [place for place in range(len(prepared.calls)) if place not in parts]
         try:
             if len(prepared.calls) == 1:
-                parts = [await self._read(prepared, record, deadlines, answer, prepared.calls[0])]
-            else:
-                parts = await map_calls(
-                    prepared.calls, partial(self._one_of_several, prepared, record, deadlines, answer)
-                )
+                return prepared.join([await self._read(prepared, record, deadlines, answer, prepared.calls[0])])
+            await map_calls(missing, partial(self._one_of_several, prepared, record, deadlines, answer, parts))
         finally:
             record.waited += self._now() - started
-        return prepared.join(parts)
+        try:
+            return prepared.join([parts[place] for place in range(len(prepared.calls))])
+        except UpstreamError:
+            # Which of them is wrong is not known.
+            parts.clear()
+            raise
 
     async def _one_of_several(
         self,
@@ -51,12 +77,13 @@ class TaskCaller:
         record: RequestRecord,
         deadlines: Deadlines,
         answer: float | None,
-        sent: UpstreamRequest,
-    ) -> A:
-        """Read one call's answer, with limits of its own: one may be silent while another is read."""
+        parts: dict[int, A],
+        place: int,
+    ) -> None:
+        """Add one call's answer to the parts, with limits of its own: one may be silent while another is read."""
         # The request's own deadline ends the whole.
         with Deadlines(deadlines.remaining + SPARE) as own:
-            return await self._read(prepared, record, own, answer, sent)
+            parts[place] = await self._read(prepared, record, own, answer, prepared.calls[place])
 
     async def _read(
         self,
@@ -67,7 +94,7 @@ class TaskCaller:
         sent: UpstreamRequest,
     ) -> A:
         timeouts = sent.target.timeouts
-        limit = MOST_BYTES if len(prepared.calls) == 1 else MAX_BODY
+        limit = min(prepared.most_bytes, MOST_BYTES if len(prepared.calls) == 1 else MAX_BODY)
         deadlines.expect(Phase.ANSWER, answer)
         response = await self._calls.send(sent, record)
         try:

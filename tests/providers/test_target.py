@@ -47,6 +47,11 @@ def test_a_guess_costs_what_was_guessed() -> None:
 def test_what_is_not_known_is_not_zero() -> None:
     assert cost(None, Usage(10, 2)) is None
     assert cost(PRICE, None) is None
+    assert cost(Price(0.02), Usage(10, 2)) is None
+
+
+def test_a_model_that_generates_nothing_needs_no_price_for_that() -> None:
+    assert cost(Price(0.02), Usage(1_000_000, 0)) == pytest.approx(0.02)
 
 
 _TOKENS = st.integers(0, 10**9)

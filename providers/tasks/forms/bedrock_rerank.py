@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping
 
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.read_json import json_object, malformed
+from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
 from providers.json_types import JsonObject, merged
+from providers.tasks.answer_bounds import strict_object
 from providers.tasks.forms.ranked import read_results
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import listed
 from providers.tasks.rerank import Ranking, RerankRequest
 from providers.tasks.task_draft import TaskDraft
@@ -39,10 +41,11 @@ class BedrockRerank:
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
         """See RerankForm."""
-        answer = json_object(body)
+        answer = strict_object(body)
         if answer.get("nextToken"):
             raise malformed("goes on in another page")
-        return Ranking(read_results(listed(answer, "results"), "relevanceScore"))
+        results = read_results(listed(answer, "results"), "relevanceScore")
+        return Ranking(results, own=own_members(answer, ("results", "nextToken")))
 
 
 def _source(text: str) -> JsonObject:

@@ -9,14 +9,18 @@ from typing import Final
 
 from providers.completion import Usage
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.read_json import json_object
 from providers.failure import Refusal
 from providers.json_types import JsonObject
+from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import count_of, read_vectors
 from providers.tasks.task_draft import TaskDraft, path_with_model
 
 COUNT_HEADER: Final = "x-amzn-bedrock-input-token-count"
+
+_READ = frozenset({"embedding", "embeddingsByType", "inputTextTokenCount"})
+"""Members that are read, or that hold the same vector once more."""
 
 
 class TitanEmbeddings:
@@ -35,10 +39,11 @@ class TitanEmbeddings:
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
         """See EmbeddingsForm."""
-        answer = json_object(body)
+        answer = strict_object(body)
         tokens = count_of(answer.get("inputTextTokenCount"))
         vectors = read_vectors([answer.get("embedding")])
-        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0))
+        own = own_members(answer, _READ)
+        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0), own=own)
 
 
 def invoke_url(draft: TaskDraft) -> str:

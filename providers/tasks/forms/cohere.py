@@ -15,8 +15,12 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, Vector, as_json
 from providers.tasks.forms.bedrock_titan import COUNT_HEADER, invoke_url
 from providers.tasks.forms.openai import family_answer, family_url
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import count_of, listed, read_vectors
 from providers.tasks.task_draft import TaskDraft
+
+_READ = frozenset({"embeddings", "response_type", "texts"})
+"""Members that are read, that say in which form the vectors came, or that repeat the request's texts."""
 
 
 class CohereEmbeddings:
@@ -34,7 +38,8 @@ class CohereEmbeddings:
         """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         tokens = count_of(_billed(answer).get("input_tokens"))
-        return Embeddings(floats_in(answer), None if tokens is None else Usage(tokens, 0))
+        own = own_members(answer, _READ)
+        return Embeddings(floats_in(answer), None if tokens is None else Usage(tokens, 0), own=own)
 
 
 class BedrockCohereEmbeddings:
@@ -52,7 +57,9 @@ class BedrockCohereEmbeddings:
         """See EmbeddingsForm."""
         text = headers.get(COUNT_HEADER, "")
         tokens = count_of(int(text)) if text.isdecimal() and len(text) < 16 else None
-        return Embeddings(floats_in(family_answer(sent, body)), None if tokens is None else Usage(tokens, 0))
+        answer = family_answer(sent, body)
+        own = own_members(answer, _READ)
+        return Embeddings(floats_in(answer), None if tokens is None else Usage(tokens, 0), own=own)
 
 
 def texts_and_type(draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:

@@ -9,15 +9,18 @@ from collections.abc import Mapping
 from providers.completion import Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.platforms.google_errors import error_in, failure_of
-from providers.dialects.shared.read_json import json_object, malformed
+from providers.dialects.shared.read_json import malformed
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
+from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import count_of, listed, read_vectors
 from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
 
 _TASK_TYPE = "task_type"
 _TITLE = "title"
+_READ = frozenset({"embedding", "embeddings", "predictions"})
 
 
 def _url(draft: TaskDraft) -> str:
@@ -40,7 +43,7 @@ class GeminiEmbeddings:
         """See EmbeddingsForm."""
         answer = _answer(body)
         values = [_values(each) for each in listed(answer, "embeddings")]
-        return Embeddings(read_vectors(values), _usage_metadata(answer))
+        return Embeddings(read_vectors(values), _usage_metadata(answer), own=own_members(answer, _READ))
 
 
 class VertexPredictEmbeddings:
@@ -60,13 +63,15 @@ class VertexPredictEmbeddings:
         """See EmbeddingsForm. The tokens are counted at each text."""
         values: list[JsonValue] = []
         tokens: int | None = 0
-        for each in listed(_answer(body), "predictions"):
+        answer = _answer(body)
+        for each in listed(answer, "predictions"):
             embedding = each.get("embeddings") if isinstance(each, dict) else None
             values.append(_values(embedding))
             statistics = embedding.get("statistics") if isinstance(embedding, dict) else None
             count = count_of(statistics.get("token_count")) if isinstance(statistics, dict) else None
             tokens = None if tokens is None or count is None else tokens + count
-        return Embeddings(read_vectors(values), None if tokens is None else Usage(tokens, 0))
+        own = own_members(answer, _READ)
+        return Embeddings(read_vectors(values), None if tokens is None else Usage(tokens, 0), own=own)
 
 
 class VertexContentEmbeddings:
@@ -86,7 +91,8 @@ class VertexContentEmbeddings:
         answer = _answer(body)
         if answer.get("truncated") is True:
             raise malformed("is of a text that was cut, though that was not asked for")
-        return Embeddings(read_vectors([_values(answer.get("embedding"))]), _usage_metadata(answer))
+        vectors = read_vectors([_values(answer.get("embedding"))])
+        return Embeddings(vectors, _usage_metadata(answer), own=own_members(answer, _READ))
 
 
 def _each(inputs: Texts | TokenLists) -> list[JsonValue]:
@@ -99,7 +105,7 @@ def _content(text: JsonValue) -> JsonObject:
 
 
 def _answer(body: bytes) -> JsonObject:
-    answer = json_object(body)
+    answer = strict_object(body)
     error = error_in(answer)
     if error is not None:
         raise UpstreamError(failure_of(error))

@@ -12,8 +12,11 @@ from providers.dialect import UpstreamRequest
 from providers.json_types import JsonObject
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.forms.openai import family_answer, family_url, usage_in
+from providers.tasks.own_members import own_members, usage_details
 from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft
+
+_READ = frozenset({"embeddings", "model", "usage"})
 
 
 class NomicEmbeddings:
@@ -30,4 +33,5 @@ class NomicEmbeddings:
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
         """See EmbeddingsForm."""
         answer = family_answer(sent, body)
-        return Embeddings(read_vectors(listed(answer, "embeddings")), usage_in(answer))
+        vectors = read_vectors(listed(answer, "embeddings"))
+        return Embeddings(vectors, usage_in(answer), usage_details(answer), own_members(answer, _READ))

@@ -10,8 +10,11 @@ from providers.dialect import UpstreamRequest
 from providers.json_types import JsonObject
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.forms.openai import family_answer
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import count_of, listed, read_vectors
 from providers.tasks.task_draft import TaskDraft
+
+_READ = frozenset({"embeddings", "model", "prompt_eval_count"})
 
 
 class OllamaEmbeddings:
@@ -30,4 +33,5 @@ class OllamaEmbeddings:
         answer = family_answer(sent, body)
         tokens = count_of(answer.get("prompt_eval_count"))
         vectors = read_vectors(listed(answer, "embeddings"))
-        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0))
+        own = own_members(answer, _READ)
+        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0), own=own)

@@ -11,12 +11,16 @@ from urllib.parse import quote
 from providers.completion import Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.dialects.shared.read_json import malformed, parse_answer
+from providers.dialects.shared.read_json import malformed
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
+from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
+from providers.tasks.own_members import own_members, usage_details
 from providers.tasks.read_vectors import count_of, listed, read_vectors
 from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
+
+_READ = frozenset({"object", "data", "model", "usage"})
 
 
 class OpenAIEmbeddings:
@@ -34,7 +38,8 @@ class OpenAIEmbeddings:
         """See EmbeddingsForm."""
         answer = family_answer(sent, body)
         entries = listed(answer, "data")
-        return Embeddings(read_vectors(_in_order(entries)), usage_in(answer))
+        vectors = read_vectors(_in_order(entries))
+        return Embeddings(vectors, usage_in(answer), usage_details(answer), own_members(answer, _READ))
 
 
 def family_url(draft: TaskDraft) -> str:
@@ -50,9 +55,7 @@ def family_url(draft: TaskDraft) -> str:
 
 def family_answer(sent: UpstreamRequest, body: bytes) -> JsonObject:
     """Return the object of an answer. Raises UpstreamError for an error in it, and for what is no object."""
-    answer = parse_answer(body.strip())
-    if not isinstance(answer, dict):
-        raise malformed("is not a JSON object")
+    answer = strict_object(body)
     if is_error(answer):
         raise UpstreamError(failure_in_body(sent.target.profile, answer))
     return answer

@@ -1,13 +1,16 @@
 """The calls of an embeddings or rerank request on one target, and how their answers become one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
-from providers.dialect import TaskCalls
+from providers.dialect import TaskCalls, UpstreamRequest
 from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
 from providers.json_types import JsonValue
 from providers.target import OnUnsupported, Target
+from providers.tasks.answer_bounds import check_members, most_of_ranking, most_of_vectors
 from providers.tasks.embeddings import Embeddings, EmbeddingsRequest, Truncate
 from providers.tasks.forms.registry import EMBEDDINGS_FORMS, RERANK_FORMS
 from providers.tasks.rerank import Ranking, RerankRequest
@@ -18,6 +21,9 @@ from providers.unified_request import Task
 
 _ENCODING = "encoding_format"
 
+A = TypeVar("A")
+Decode = Callable[[UpstreamRequest, Mapping[str, str], bytes], A]
+
 
 def embeddings_calls(
     request: EmbeddingsRequest, target: Target, on_unsupported: OnUnsupported = "error"
@@ -25,19 +31,30 @@ def embeddings_calls(
     """Return the calls of an embeddings request, split by the vendor's limits. Raises Refusal."""
     draft = begin_draft(Task.EMBEDDINGS, request, _wanted_embeddings(request, target), target, on_unsupported)
     form = EMBEDDINGS_FORMS[draft.wire.form]
-    compact = request.base64 and _ENCODING in draft.wire.accepts
+    compact = _ENCODING in draft.wire.accepts
     parts = split_inputs(request, draft.wire, len(request.inputs) if compact else MOST_LISTED)
     calls = make_calls(draft, form.url(draft), (form.body(draft, part) for part in parts))
     join = partial(join_parts, request, [len(part) for part in parts])
-    return TaskCalls(target, calls, form.decode, join, tuple(draft.emulated), tuple(draft.dropped))
+    largest = max(map(len, parts))
+    decode = partial(_decoded, form.decode, largest)
+    most = most_of_vectors(largest)
+    return TaskCalls(target, calls, decode, join, most, tuple(draft.emulated), tuple(draft.dropped))
+
+
+def _decoded(decode: Decode[A], inputs: int, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> A:
+    """Decode an answer whose members are no more than its inputs ask for. Raises UpstreamError."""
+    check_members(sent.body, body, inputs)
+    return decode(sent, headers, body)
 
 
 def _wanted_embeddings(request: EmbeddingsRequest, target: Target) -> dict[str, JsonValue]:
-    """Return the optional fields of a request, by name. What a vendor does unasked is not asked for."""
+    """Return the optional fields of a request, by name. What a vendor does unasked is not asked for; base64 is wherever
+    there is a word for it, since the answer is a quarter as long and read in a tenth of the time."""
     wanted: dict[str, JsonValue] = {}
+    wire = profile_of(target).tasks.get(Task.EMBEDDINGS)
     if request.tokenized:
         wanted[TOKENS] = True
-    if request.base64:
+    if request.base64 or (wire is not None and _ENCODING in wire.accepts):
         wanted[_ENCODING] = "base64"
     input_type = request.input_type or _usual_type(target)
     fields = (("dimensions", request.dimensions), ("input_type", input_type), ("user", request.user))
@@ -58,10 +75,14 @@ def rerank_calls(request: RerankRequest, target: Target, on_unsupported: OnUnsup
     if draft.wire.most is not None and len(request.documents) > draft.wire.most:
         message = f"{target.name} ranks at most {draft.wire.most} documents at once; 'documents' has more."
         raise Refusal("documents", message, "invalid_value")
+    if request.objects:
+        draft.dropped.append("documents")
     form = RERANK_FORMS[draft.wire.form]
     calls = make_calls(draft, form.url(draft), [form.body(draft, request)])
     join = partial(_ranked, request)
-    return TaskCalls(target, calls, form.decode, join, tuple(draft.emulated), tuple(draft.dropped))
+    decode = partial(_decoded, form.decode, len(request.documents))
+    most = most_of_ranking(request.documents, calls[0].body)
+    return TaskCalls(target, calls, decode, join, most, tuple(draft.emulated), tuple(draft.dropped))
 
 
 def _wanted_rerank(request: RerankRequest, target: Target) -> dict[str, JsonValue]:
@@ -87,7 +108,7 @@ def _ranked(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
     most = min(request.top_n or len(request.documents), len(request.documents))
     if len(results) < most:
         raise malformed(f"ranks {len(results)} of {most} documents")
-    return Ranking(results[:most], found.usage, found.search_units)
+    return replace(found, results=results[:most])
 
 
 def _truncation(truncate: Truncate, target: Target, task: Task) -> dict[str, JsonValue]:

@@ -12,9 +12,12 @@ from providers.dialects.shared.read_json import malformed
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import as_json
 from providers.tasks.forms.openai import family_answer, family_url, usage_in
-from providers.tasks.read_vectors import count_of, listed
+from providers.tasks.own_members import own_members, usage_details
+from providers.tasks.read_vectors import listed
 from providers.tasks.rerank import Ranked, Ranking, RerankRequest
 from providers.tasks.task_draft import TaskDraft
+
+_READ = frozenset({"results", "data", "model", "usage"})
 
 
 class RankedRerank:
@@ -33,7 +36,7 @@ class RankedRerank:
         """See RerankForm. Voyage calls the list `data`."""
         answer = family_answer(sent, body)
         results = read_results(listed(answer, "results" if "results" in answer else "data"), "relevance_score")
-        return Ranking(results, usage_in(answer), _search_units(answer))
+        return Ranking(results, usage_in(answer), usage_details(answer), own_members(answer, _READ))
 
 
 def read_results(entries: Iterable[JsonValue], score: str) -> tuple[Ranked, ...]:
@@ -49,9 +52,3 @@ def _result(entry: JsonValue, score: str) -> Ranked:
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise malformed("has a result without a score")
     return Ranked(index, float(value))
-
-
-def _search_units(answer: JsonObject) -> int | None:
-    meta = answer.get("meta")
-    units = meta.get("billed_units") if isinstance(meta, dict) else None
-    return count_of(units.get("search_units")) if isinstance(units, dict) else None

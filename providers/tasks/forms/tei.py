@@ -6,8 +6,9 @@ Source: huggingface/text-embeddings-inference docs/openapi.json 1.7.1, November 
 from collections.abc import Mapping
 
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.read_json import malformed, parse_answer
+from providers.dialects.shared.read_json import malformed
 from providers.json_types import JsonObject, JsonValue
+from providers.tasks.answer_bounds import parse_strictly
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.forms.openai import family_answer
 from providers.tasks.forms.ranked import read_results
@@ -21,7 +22,7 @@ def _url(draft: TaskDraft) -> str:
 
 
 def _list_in(sent: UpstreamRequest, body: bytes) -> list[JsonValue]:
-    answer = parse_answer(body)
+    answer = parse_strictly(body)
     if isinstance(answer, list):
         return answer
     family_answer(sent, body)

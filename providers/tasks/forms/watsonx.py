@@ -15,12 +15,14 @@ from providers.json_types import JsonObject
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.forms.openai import family_answer
 from providers.tasks.forms.ranked import read_results
+from providers.tasks.own_members import own_members
 from providers.tasks.read_vectors import count_of, listed, read_vectors
 from providers.tasks.rerank import Ranking, RerankRequest
 from providers.tasks.task_draft import TaskDraft
 
 _OWNER = re.compile(r"(?P<origin>.*)/(?P<kind>projects|spaces)/(?P<id>[^/]+)")
 _MEMBERS: Mapping[str, str] = {"projects": "project_id", "spaces": "space_id"}
+_READ = frozenset({"results", "input_token_count", "model_id"})
 
 
 class _Place(NamedTuple):
@@ -65,7 +67,7 @@ class WatsonxEmbeddings:
         answer = family_answer(sent, body)
         results = listed(answer, "results")
         values = [each.get("embedding") if isinstance(each, dict) else None for each in results]
-        return Embeddings(read_vectors(values), _usage(answer))
+        return Embeddings(read_vectors(values), _usage(answer), own=own_members(answer, _READ))
 
 
 class WatsonxRerank:
@@ -83,4 +85,5 @@ class WatsonxRerank:
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
         """See RerankForm."""
         answer = family_answer(sent, body)
-        return Ranking(read_results(listed(answer, "results"), "score"), _usage(answer))
+        results = read_results(listed(answer, "results"), "score")
+        return Ranking(results, _usage(answer), own=own_members(answer, _READ))

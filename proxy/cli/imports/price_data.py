@@ -28,7 +28,7 @@ class ListPrice:
     """A price in USD per million tokens, as the library has it."""
 
     input: Decimal
-    output: Decimal
+    output: Decimal | None
     cached_input: Decimal | None
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class PriceList:
     def _read(self, listed_as: str, model: "ModelInfo") -> KnownModel:
         notes: list[str] = []
         prices = [price for each in _listed(model, self.moment) if (price := _price(each, notes)) is not None]
-        dearest = max(prices, key=lambda price: price.input + price.output, default=None)
+        dearest = max(prices, key=lambda price: price.input + (price.output or 0), default=None)
         notes += [f"At some hours it costs: {price}." for price in prices if price != dearest]
         return KnownModel(listed_as, model.context_window, dearest, tuple(dict.fromkeys(notes)))
 
@@ -110,8 +110,8 @@ def _price(listed: "ModelPrice", notes: list[str]) -> ListPrice | None:
     """Return the price of text up to the first tier; add to `notes` what else is charged."""
     named = [(name, getattr(listed, key)) for name, key in _KEYS.items()]
     first, last, cached = (getattr(value, "base", value) for _, value in named)
-    if first is None or last is None or max(first, last, cached or first) > _LARGEST:
-        notes.append("It has no price for both, tokens read and tokens generated.")
+    if first is None or max(first, last or first, cached or first) > _LARGEST:
+        notes.append("It has no price for the tokens that are read.")
         return None
     tiers: dict[int, list[str]] = {}
     for name, value in named:

@@ -48,7 +48,9 @@ def _pricing(price: Price) -> dict[str, str]:
 
     Cached: of 10,000 models that share a price it would otherwise be most of the list's cost.
     """
-    pricing = {"prompt": _per_token(price.input), "completion": _per_token(price.output)}
+    pricing = {"prompt": _per_token(price.input)}
+    if price.output is not None:
+        pricing["completion"] = _per_token(price.output)
     if price.cached_input is not None:
         pricing["input_cache_read"] = _per_token(price.cached_input)
     return pricing

@@ -15,11 +15,13 @@ from providers.tasks.read_vectors import write_base64
 from providers.tasks.task_fields import VECTOR_FORMS
 from proxy.surfaces.request.rule_kinds import Check, Invalid, check_at, integer, one_of, string, text
 from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.tasks.answer_members import usage_shown, with_id
 from proxy.surfaces.tasks.read_fields import TaskFields, read_fields
 
 MOST_INPUTS: Final = 2048
 MOST_DIMENSIONS: Final = 65536
 _LARGEST_ID: Final = 2**32 - 1
+_WRITTEN: Final = frozenset({"object", "data"})
 
 _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("query", "search_query", "retrieval.query", "retrieval_query", "nl2code.query"), "search_query"),
@@ -46,6 +48,8 @@ def _input(value: JsonValue) -> Texts | TokenLists:
         return (_token_ids(value),)
     if len(value) > MOST_INPUTS:
         raise Invalid(f"may hold at most {MOST_INPUTS} inputs")
+    if not isinstance(value[0], str | list):
+        raise Invalid("must be a text or token ids, which are integers", 0)
     if isinstance(value[0], list):
         return tuple([check_at(_token_ids, item, index) for index, item in enumerate(value)])
     return tuple([check_at(text, item, index) for index, item in enumerate(value)])
@@ -114,12 +118,10 @@ def _check_forms(fields: TaskFields, members: JsonObject) -> None:
 
 def render_embeddings(request: EmbeddingsRequest, answer: Embeddings, facts: AnswerFacts) -> bytes:
     """Return the body of the answer. Vectors are written one by one, since their lists of numbers take much memory."""
-    rest: dict[str, object] = {"model": facts.model}
-    if answer.usage is not None:
-        tokens = answer.usage.prompt_tokens
-        rest["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens}
-        if answer.usage.estimated:
-            rest["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens, "estimated": True}
+    own = {name: value for name, value in answer.own.items() if name not in _WRITTEN}
+    rest: dict[str, object] = {**with_id(own, f"embd-{facts.unique}"), "model": facts.model}
+    if usage := usage_shown(answer.usage, answer.details):
+        rest["usage"] = usage
     write = _in_base64 if request.base64 else _as_numbers
     pieces = [b'{"object":"list","data":[']
     for index, vector in enumerate(answer.vectors):

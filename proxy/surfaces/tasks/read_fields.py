@@ -1,6 +1,7 @@
 """Reads the body of a task's request field by field, and finds every problem before it is refused.
 
-Null means absent, as voyageai 0.5.0 sends it. A field may come under the name that another vendor's clients use.
+Null means absent, as voyageai 0.5.0 sends it, and so does a value that asks for nothing in a chat. A field may come
+under the name that another vendor's clients use.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,11 +10,13 @@ from functools import partial
 from typing import TypeVar, cast
 
 from providers.json_types import JsonObject, JsonValue
+from providers.request_fields import is_neutral
 from providers.tasks.embeddings import Truncate
 from proxy.errors import FieldProblem, invalid_request
 from proxy.surfaces.request import pass_through_fields as extras
+from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.parse_json import load
-from proxy.surfaces.request.rule_kinds import Check, Invalid, string, text
+from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, string
 
 T = TypeVar("T")
 
@@ -30,8 +33,16 @@ def truncation(value: JsonValue) -> Truncate:
     raise Invalid("must be true, false, 'NONE', 'START' or 'END'")
 
 
+def _stream(value: JsonValue) -> bool:
+    """Check that no stream is asked for."""
+    if boolean(value):
+        raise Invalid("is not possible: the answer is made whole, not piece by piece", code="unsupported_parameter")
+    return False
+
+
 COMMON: Mapping[str, Check] = {
-    "model": text,
+    "model": model,
+    "stream": _stream,
     "user": string,
     "truncate": truncation,
     "inference_timeout": extras.timeout,
@@ -104,6 +115,8 @@ def read_fields(body: bytes, checks: Mapping[str, Check], aliases: Mapping[str, 
         name = aliases.get(written, written)
         check = known.get(name)
         if check is None:
+            if is_neutral(written, value):
+                continue
             # Names that some server reads as a protected member are refused too.
             passed = fields.checked(written, partial(extras.member, written, value))
             if passed is not None:

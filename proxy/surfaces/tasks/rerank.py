@@ -7,17 +7,18 @@ Sources: `cohere` 7.3.1 `ClientV2.rerank`; Jina's "Reranker API"; voyageai 0.5.0
 from collections.abc import Mapping
 from typing import Final
 
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.tasks.rerank import Ranking, RerankRequest
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, integer, text
 from proxy.surfaces.response.write_sse import utf8_json
 from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.tasks.answer_members import usage_shown, with_id
 from proxy.surfaces.tasks.read_fields import read_fields
 
 MOST_DOCUMENTS: Final = 10_000
 
 
-def _documents(value: JsonValue) -> tuple[str, ...]:
+def _documents(value: JsonValue) -> tuple[str | JsonObject, ...]:
     """Check a list of texts, or of objects that hold one."""
     if not isinstance(value, list) or not value:
         raise Invalid("must be a list of texts, and not empty")
@@ -26,12 +27,16 @@ def _documents(value: JsonValue) -> tuple[str, ...]:
     return tuple([check_at(_document, item, index) for index, item in enumerate(value)])
 
 
-def _document(value: JsonValue) -> str:
-    if isinstance(value, dict) and value.keys() == {"text"}:
-        value = value["text"]
-    if isinstance(value, str) and value:
-        return value
-    raise Invalid("must be a non-empty string, or an object with one as its 'text' alone")
+def _document(value: JsonValue) -> str | JsonObject:
+    """Check a text or an object with one. An empty text has no score; vendors refuse it, or rank it anywhere."""
+    found = value.get("text") if isinstance(value, dict) else value
+    if not isinstance(found, str) or not found:
+        raise Invalid("must be a non-empty string, or an object with one as its 'text'")
+    return value if isinstance(value, dict) and len(value) > 1 else found
+
+
+def _text(document: str | JsonObject) -> str:
+    return document if isinstance(document, str) else str(document["text"])
 
 
 _CHECKS: Mapping[str, Check] = {
@@ -49,13 +54,13 @@ def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest
     """Return the checked request; a missing model is `default_model`. Raises GatewayError with all problems."""
     fields = read_fields(body, _CHECKS, _ALIASES)
     query = fields.required("query", str, "")
-    documents: tuple[str, ...] = fields.required("documents", tuple, ())
+    documents: tuple[str | JsonObject, ...] = fields.required("documents", tuple, ())
     model = fields.model(default_model)
     fields.end()
     return RerankRequest(
         model,
         query,
-        documents,
+        tuple(map(_text, documents)),
         top_n=fields.get("top_n", int) or None,
         return_documents=fields.get("return_documents", bool) or False,
         max_tokens_per_doc=fields.get("max_tokens_per_doc", int),
@@ -65,6 +70,7 @@ def parse_rerank(body: bytes, default_model: str | None = None) -> RerankRequest
         timeout=fields.get("inference_timeout", float),
         extra_params=fields.get("inference_extra_params", dict),
         extra_headers=fields.get("inference_extra_headers", dict),
+        objects={place: each for place, each in enumerate(documents) if isinstance(each, dict)},
     )
 
 
@@ -74,12 +80,10 @@ def render_rerank(request: RerankRequest, answer: Ranking, facts: AnswerFacts) -
     for each in answer.results:
         entry: dict[str, object] = {"index": each.index, "relevance_score": each.score}
         if request.return_documents:
-            entry["document"] = {"text": request.documents[each.index]}
+            entry["document"] = request.objects.get(each.index) or {"text": request.documents[each.index]}
         results.append(entry)
-    body: dict[str, object] = {"id": f"rerank-{facts.unique}", "model": facts.model, "results": results}
-    if answer.usage is not None:
-        tokens = answer.usage.prompt_tokens
-        body["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens}
-    if answer.search_units is not None:
-        body["meta"] = {"billed_units": {"search_units": answer.search_units}}
+    body: dict[str, object] = {**with_id(answer.own, f"rerank-{facts.unique}"), "model": facts.model}
+    body["results"] = results
+    if usage := usage_shown(answer.usage, answer.details):
+        body["usage"] = usage
     return utf8_json(body)

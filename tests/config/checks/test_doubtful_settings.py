@@ -110,6 +110,7 @@ def test_discovery_without_an_entry_for_any_model_is_a_warning() -> None:
         ("{targets: [v/text-embedding-3-small, v/bge-m3], same_space: true}", False),
         ("{targets: [v/text-embedding-3-small/a, v/text-embedding-3-small/b]}", False),
         ("{targets: [v/text-embedding-3-small, v/chat]}", False),
+        ("{targets: [v/text-embedding-3-small, v/chat, v/bge-m3]}", True),
     ],
 )
 def test_a_route_over_models_of_different_spaces_is_a_warning(route: str, warned: bool) -> None:

@@ -8,7 +8,7 @@ from providers.operator_permits import Permits
 from providers.tasks import task_draft
 from providers.tasks.forms.prepare_task import embeddings_calls
 from providers.tasks.task_draft import base_of, path_with_model, profile_of
-from tests.providers.tasks.kit import at, body_of, embed, refusal_of
+from tests.providers.tasks.kit import at, bodies, body_of, embed, refusal_of
 
 
 def test_a_field_goes_under_the_vendor_s_name_and_with_its_word() -> None:
@@ -20,9 +20,13 @@ def test_a_word_of_the_vendor_s_own_goes_as_it_is() -> None:
     assert body_of(embed(input_type="odd"), at("voyage"))["input_type"] == "odd"
 
 
-def test_a_cut_that_the_vendor_has_no_word_for_is_refused() -> None:
-    refusal = refusal_of(embed(truncate="start"), at("voyage"))
-    assert (refusal.param, refusal.code) == ("truncate", "unsupported_parameter")
+def test_a_permitted_cut_that_the_vendor_has_no_word_for_is_left_out_and_no_other_is_made() -> None:
+    calls = embeddings_calls(embed(truncate="start"), at("voyage"))
+    assert (calls.dropped, bodies(calls)[0]["truncation"]) == (("truncate",), False)
+    for profile in ("openai", "vllm"):
+        calls = embeddings_calls(embed(truncate="start"), at(profile))
+        assert calls.dropped == ("truncate",)
+        assert not any("trunc" in name for name in bodies(calls)[0])
 
 
 def test_nothing_is_cut_unless_it_is_asked_for() -> None:

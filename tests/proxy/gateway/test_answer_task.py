@@ -15,7 +15,7 @@ from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, rig
 from tests.proxy.kit.raw_client import Answer
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import body_answer, json_answer
-from tests.support.vendor_script import Hang, Received, Script
+from tests.support.vendor_script import Delay, Hang, Received, Script
 
 AT = 'api_key: k, base_url: "http://127.0.0.1:PORT/v1", allow_private: true'
 TABLE = f"""
@@ -23,22 +23,28 @@ defaults: {{retries: {{attempts: 2}}}}
 vendors:
   v: {{profile: openai, {AT}, price: {{input: 1000, output: 3000}}}}
   ten: {{profile: dashscope, {AT}}}
-  plain: {{profile: together, {AT}}}
+  plain: {{profile: together, {AT}, price: {{input: 1000}}}}
   c: {{profile: cohere, {AT}, input_type: search_document}}
   t: {{profile: tei, {AT}}}
+  a: {{profile: anthropic, {AT}}}
 models:
   v/m: {{deployments: {{eu: {{}}, us: {{}}}}}}
   v/other: {{}}
   v/hasty: {{timeouts: {{total: 300ms}}}}
   ten/m: {{}}
   plain/m: {{}}
+  plain/hasty: {{timeouts: {{total: 300ms}}}}
   c/m: {{}}
   t/m: {{}}
+  a/m: {{}}
+  a/n: {{}}
 routes:
   one: v/m
   mixed: {{targets: [v/m, v/other]}}
   same: {{targets: [v/other, v/m], same_space: true}}
   falls: {{targets: [v/m], fallbacks: {{context_window: [v/other]}}}}
+  chats: {{targets: [a/m, v/m], fallbacks: {{context_window: [a/n]}}}}
+  mute: {{targets: [a/m, a/n]}}
 teams:
   search: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"]}}
   closed: {{keys: ["{digest_of("closed")}"], models: ["*"], inference_extra_params: false}}
@@ -84,7 +90,9 @@ def vectors(answer: Answer) -> list[JsonValue]:
 async def test_vectors_come_back_in_openai_s_shape(served: Rig, path: str) -> None:
     answer = await served.post(path, {"model": "v/m", "input": ["abc", "b"]})
     assert answer.status == 200
-    assert answer.json() == {
+    body = answer.json()
+    assert str(body.pop("id")).startswith("embd-")
+    assert body == {
         "object": "list",
         "data": [
             {"object": "embedding", "index": 0, "embedding": [3.0, 97.0]},
@@ -106,6 +114,12 @@ async def test_what_it_used_and_cost_is_told(served: Rig) -> None:
     assert record.usage.prompt_tokens == 2
     assert record.cost == pytest.approx(0.002)
     assert served.series("tokens_total")["tokens_total direction=input model=v/m team=search"] == 2
+
+
+async def test_a_price_of_inputs_alone_is_enough(served: Rig) -> None:
+    await embed(served, "plain/m", input=["a", "b"])
+    (record,) = await served.finished(1)
+    assert record.cost == pytest.approx(0.002)
 
 
 async def test_a_long_batch_is_split_and_comes_back_whole(served: Rig) -> None:
@@ -181,6 +195,16 @@ async def test_one_failed_part_fails_the_whole(served: Rig) -> None:
     assert "too odd" in answer.message
 
 
+async def test_a_failed_part_alone_is_asked_for_again(served: Rig) -> None:
+    late = [Delay(0.3), *json_answer(500, {"error": {"message": "busy"}})]
+    served.vendor.answer(embedder, late, embedder)
+    answer = await embed(served, "ten/m", input=["a"] * 30)
+    assert (answer.status, len(vectors(answer))) == (200, 30)
+    assert answer.headers["x-dragoman-attempts"] == "2"
+    assert answer.json()["usage"] == {"prompt_tokens": 30, "total_tokens": 30}
+    assert len(served.vendor.requests) == 4
+
+
 async def test_an_input_that_is_too_long_is_named_as_the_client_calls_it(served: Rig) -> None:
     said = "This model's maximum context length is 8192 tokens, however you requested 9000 tokens"
     served.vendor.default = json_answer(400, {"error": {"message": said, "type": "invalid_request_error"}})
@@ -213,7 +237,7 @@ async def test_an_answer_beyond_all_bounds_is_cut_off(served: Rig, monkeypatch: 
 
 async def test_the_deadline_is_one_for_all_parts(served: Rig) -> None:
     served.vendor.default = (Hang(),)
-    answer = await embed(served, "v/hasty", input=["a"] * 200)
+    answer = await embed(served, "plain/hasty", input=["a"] * 200)
     assert (answer.status, answer.code) == (504, "upstream_timeout")
     assert len(served.vendor.requests) == 2
 
@@ -248,6 +272,15 @@ async def test_a_route_never_leaves_the_space(served: Rig, route: str) -> None:
     assert served.vendor.requests == []
 
 
+async def test_models_of_vendors_without_embeddings_are_no_other_space(served: Rig) -> None:
+    answer = await embed(served, "chats")
+    assert (answer.status, answer.headers["x-dragoman-deployment"]) == (200, "v/m/eu")
+    answer = await embed(served, "mute")
+    assert (answer.status, answer.error()["param"]) == (400, "model")
+    assert "has no embeddings" in answer.message
+    assert "comparable" not in answer.message
+
+
 async def test_a_ranking_may_go_to_any_target_of_a_route(served: Rig) -> None:
     asked: JsonObject = {"model": "mixed", "query": "q", "documents": ["a"]}
     answer = await served.post("/v1/rerank", asked)
@@ -259,7 +292,6 @@ async def test_a_ranking_may_go_to_any_target_of_a_route(served: Rig) -> None:
     [
         ({"model": "plain/m", "dimensions": 8}, "dimensions"),
         ({"model": "ten/m", "input": [1, 2]}, "input"),
-        ({"model": "plain/m", "truncate": True}, "truncate"),
         ({"input": []}, "input"),
         ({"stream": True}, "stream"),
         ({"output_dtype": "int8"}, "output_dtype"),

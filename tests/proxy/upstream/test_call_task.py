@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -12,7 +12,7 @@ from providers.unified_request import Task
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.request_record import Attempt, RequestRecord
 from proxy.upstream import call_task
-from proxy.upstream.call_task import TaskCaller
+from proxy.upstream.call_task import AnsweredParts, TaskCaller
 from proxy.upstream.call_vendor import AT_ONCE
 from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, UpstreamResponse, fail
@@ -75,7 +75,7 @@ def _calls(count: int) -> TaskCalls[str]:
     def join(parts: Sequence[str]) -> str:
         return " ".join(parts)
 
-    return TaskCalls(TARGET, tuple(calls), decode, join)
+    return TaskCalls(TARGET, tuple(calls), decode, join, 2**30)
 
 
 def _ask(vendor: _Vendor, count: int, total: float = 100.0, answer: float | None = None) -> tuple[str, float, float]:
@@ -87,7 +87,7 @@ def _ask(vendor: _Vendor, count: int, total: float = 100.0, answer: float | None
         begun = loop.time()
         with Deadlines(total) as deadlines:
             caller = TaskCaller(CallSender(vendor), off_loop())
-            found = await caller.answer(_calls(count), record, deadlines, answer)
+            found = await caller.answer(_calls(count), record, deadlines, answer, AnsweredParts())
         return found, loop.time() - begun, record.waited
 
     return run(asked())
@@ -110,6 +110,45 @@ def test_the_first_failure_ends_all() -> None:
     with pytest.raises(UpstreamError) as caught:
         _ask(vendor, 3)
     assert caught.value.failure.status == 200
+
+
+def _again(vendor: _Vendor, *asked: TaskCalls[str]) -> list[str]:
+    """What becomes of the calls of one request, one attempt after the other."""
+
+    async def attempts() -> list[str]:
+        kept: AnsweredParts[str] = AnsweredParts()
+        caller = TaskCaller(CallSender(vendor), off_loop())
+        record = RequestRecord("r", 0.0, "openai", "/", attempts=[Attempt("v/m", 0.0)])
+        found: list[str] = []
+        for prepared in asked:
+            with Deadlines(100.0) as deadlines:
+                try:
+                    found.append(await caller.answer(prepared, record, deadlines, None, kept))
+                except UpstreamError as error:
+                    found.append(error.failure.message)
+        return found
+
+    return run(attempts())
+
+
+def test_a_repeat_at_the_same_target_makes_only_the_calls_that_were_not_answered() -> None:
+    vendor = _Vendor(lambda body: _Answering(1.0, [b"bad" if body == b"2" and len(vendor.seen) <= 3 else b"x"]))
+    assert _again(vendor, _calls(3), _calls(3)) == ["bad", "0=x 1=x 2=x"]
+    assert vendor.seen == [b"0", b"1", b"2", b"2"]
+
+
+def test_another_target_and_answers_that_do_not_fit_together_make_all_calls_again() -> None:
+    vendor = _Vendor(lambda body: _Answering(1.0, [b"x"]))
+    other = replace(_calls(2), target=at("mistral"))
+    assert _again(vendor, _calls(2), other) == ["0=x 1=x"] * 2
+    assert len(vendor.seen) == 4
+
+    def unfit(parts: Sequence[str]) -> str:
+        raise UpstreamError(fail(FailureKind.MALFORMED, "unfit").failure)
+
+    vendor.seen.clear()
+    assert _again(vendor, replace(_calls(2), join=unfit), _calls(2)) == ["unfit", "0=x 1=x"]
+    assert len(vendor.seen) == 4
 
 
 def test_one_deadline_holds_for_all() -> None:
@@ -147,6 +186,19 @@ def test_a_web_page_and_a_body_without_end_are_no_answer(monkeypatch: pytest.Mon
         _ask(_Vendor(lambda body: made), 1)
     assert made.released
     assert made.pieces == [b"x"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_answer_larger_than_was_asked_for_is_not_read_to_its_end(count: int) -> None:
+    made: list[_Answering] = []
+
+    def answer(body: bytes) -> UpstreamResponse:
+        made.append(_Answering(0.0, [b"12345678", b"90123", b"x"]))
+        return made[-1]
+
+    (found,) = _again(_Vendor(answer), replace(_calls(count), most_bytes=10))
+    assert "larger than 10" in found
+    assert all(b"x" in each.pieces for each in made)
 
 
 def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:

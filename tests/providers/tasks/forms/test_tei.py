@@ -22,6 +22,10 @@ def test_texts_go_without_a_model_and_nothing_is_cut() -> None:
         assert url_of(rank(), at("tei", base_url=base)) == "http://localhost:8080/rerank"
 
 
+def test_a_prompt_of_the_server_s_own_goes_along() -> None:
+    assert body_of(embed("a", unknown={"prompt_name": "p"}), at("tei"))["prompt_name"] == "p"
+
+
 def test_a_bare_list_of_vectors_is_read_and_its_usage_estimated() -> None:
     answer = answered(embed("abcd", "b"), at("tei"), b"[[0.1,0.2],[0.3,0.4]]")
     assert (numbers(answer), answer.usage) == ([[0.1, 0.2], [0.3, 0.4]], Usage(2, 0, estimated=True))

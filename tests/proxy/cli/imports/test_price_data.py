@@ -73,7 +73,7 @@ def test_everything_in_the_data_can_be_read() -> None:
     found = [data._read("x", model) for vendor in data._data.providers for model in vendor.models]
     priced = [known.price for known in found if known.price is not None]
     assert len(priced) > 1500
-    assert all(0 <= number <= 1_000_000 for price in priced for number in (price.input, price.output))
+    assert all(0 <= number <= 1_000_000 for price in priced for number in (price.input, price.output or 0))
 
 
 def test_tiers_are_told_beside_the_price_of_the_first() -> None:
@@ -113,12 +113,17 @@ def test_a_price_for_each_request_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "prices", [ModelPrice(), ModelPrice(input_mtok=Decimal(1)), ModelPrice(output_mtok=Decimal(1)), listed("1e7", "1")]
+    "prices", [ModelPrice(), ModelPrice(output_mtok=Decimal(1)), listed("1e7", "1"), listed("1", "1e7")]
 )
-def test_a_model_without_both_prices_has_none(prices: ModelPrice) -> None:
+def test_a_model_without_a_price_of_what_it_reads_has_none(prices: ModelPrice) -> None:
     found = of(prices)
     assert found.price is None
-    assert found.notes == ("It has no price for both, tokens read and tokens generated.",)
+    assert found.notes == ("It has no price for the tokens that are read.",)
+
+
+def test_a_model_that_only_reads_has_the_price_of_that() -> None:
+    found = of(ModelPrice(input_mtok=Decimal("0.02")))
+    assert (str(found.price), found.notes) == ("input: 0.02", ())
 
 
 @pytest.mark.parametrize(("value", "text"), [("1E+1", "10"), ("0.0000010", "0.000001"), ("0", "0"), ("15.00", "15")])

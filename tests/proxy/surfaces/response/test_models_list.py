@@ -25,6 +25,11 @@ def test_a_price_is_text_in_usd_per_token_without_an_exponent(per_million: float
     assert orjson.loads(model_body(card))["pricing"] == {"prompt": text, "completion": text}
 
 
+def test_a_price_of_inputs_alone_says_nothing_of_completions() -> None:
+    card = ModelCard("m", 1, "v", price=Price(1.0))
+    assert orjson.loads(model_body(card))["pricing"] == {"prompt": "0.000001"}
+
+
 def test_a_limit_without_a_window_is_told_where_clients_look_for_it() -> None:
     told = orjson.loads(model_body(ModelCard("m", 1, "v", max_output=8)))
     assert told["top_provider"] == {"context_length": None, "max_completion_tokens": 8}

@@ -3,6 +3,7 @@
 import base64
 import struct
 from array import array
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -54,6 +55,13 @@ def test_other_inputs_are_refused(value: JsonValue) -> None:
     param, code = problem(input=value)
     assert (param or "").partition(".")[0] == "input"
     assert code == "invalid_value"
+
+
+@pytest.mark.parametrize("value", [[1.0], [True], [{}]])
+def test_inputs_of_other_kinds_are_told_what_there_is(value: JsonValue) -> None:
+    with pytest.raises(GatewayError) as caught:
+        parsed(input=value)
+    assert caught.value.facts.problems[0].message.startswith("'input.0' must be a text or token ids")
 
 
 def test_the_documented_bounds() -> None:
@@ -125,6 +133,7 @@ def test_vectors_of_other_numbers_than_floats_cannot_be_carried(
 
 def test_numbers_are_written_as_numbers() -> None:
     assert rendered(parsed()) == {
+        "id": "embd-1",
         "object": "list",
         "data": [
             {"object": "embedding", "index": 0, "embedding": [0.25, -2.0]},
@@ -133,6 +142,13 @@ def test_numbers_are_written_as_numbers() -> None:
         "model": "v/m",
         "usage": {"prompt_tokens": 7, "total_tokens": 7},
     }
+
+
+def test_the_vendor_s_own_members_stay_but_for_those_that_are_written() -> None:
+    answer = replace(ANSWER, own={"id": "v1", "created": 5, "object": "x", "data": 1}, details={"image_tokens": 2})
+    body = rendered(parsed(), answer)
+    assert (body["id"], body["created"], body["object"]) == ("v1", 5, "list")
+    assert body["usage"] == {"prompt_tokens": 7, "total_tokens": 7, "image_tokens": 2}
 
 
 def test_base64_is_written_whatever_the_vendor_answered() -> None:

@@ -34,8 +34,20 @@ def test_two_names_of_one_field_must_agree() -> None:
 
 def test_what_is_not_known_is_kept_unless_the_gateway_decides_it() -> None:
     assert read(odd={"a": 1}).unknown == {"odd": {"a": 1}}
+    (problem,) = read(n=2).problems
+    assert problem.param == "n"
+
+
+def test_values_that_ask_for_nothing_are_left_out() -> None:
+    fields = read(stream=False, n=1, echo=False, stop=[], top_p=1, presence_penalty=0)
+    assert (fields.unknown, fields.problems) == ({}, [])
+
+
+def test_a_stream_is_refused_with_the_reason() -> None:
     (problem,) = read(stream=True).problems
-    assert problem.param == "stream"
+    assert (problem.param, problem.code) == ("stream", "unsupported_parameter")
+    assert "made whole" in problem.message
+    assert read(stream="no").problems[0].param == "stream"
 
 
 def test_every_problem_is_found() -> None:
@@ -46,6 +58,13 @@ def test_every_problem_is_found() -> None:
     assert [problem.param for problem in caught.value.facts.problems] == [
         *("size", "user", "inference_timeout", "model"),
     ]
+
+
+@pytest.mark.parametrize("name", ["o/x\n", "o/x\r\ny", "o/\tx", "o/\0", " o/x", "o/" + "x" * 255, ""])
+def test_a_model_s_name_is_short_and_printable(name: str) -> None:
+    fields = read(model=name)
+    assert [problem.param for problem in fields.problems] == ["model"]
+    assert "model" not in fields.values
 
 
 def test_a_field_that_is_invalid_is_not_missing_too() -> None:

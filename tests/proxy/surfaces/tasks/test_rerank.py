@@ -46,7 +46,8 @@ def test_the_fields_of_each_client() -> None:
         ("documents", "a"),
         ("documents", [""]),
         ("documents", [{"title": "a"}]),
-        ("documents", [{"text": "a", "title": "b"}]),
+        ("documents", [{"text": "", "title": "b"}]),
+        ("documents", ["a", ""]),
         ("documents", [1]),
         ("documents", ["a"] * (MOST_DOCUMENTS + 1)),
         ("top_n", -1),
@@ -65,7 +66,11 @@ def test_what_is_missing_is_named() -> None:
 
 
 def test_the_answer() -> None:
-    ranking = Ranking([Ranked(1, 0.5), Ranked(0, 0.25)], Usage(9, 0), 2)
+    ranking = Ranking(
+        [Ranked(1, 0.5), Ranked(0, 0.25)],
+        Usage(9, 0),
+        own={"meta": {"billed_units": {"search_units": 2}}, "model": "x"},
+    )
     assert rendered(parsed(return_documents=True), ranking) == {
         "id": "rerank-1",
         "model": "v/m",
@@ -81,6 +86,15 @@ def test_the_answer() -> None:
         "model": "v/m",
         "results": [{"index": 0, "relevance_score": 1.0}],
     }
+
+
+def test_members_beside_a_document_s_text_come_back_with_it() -> None:
+    request = parsed(documents=["a", {"text": "b", "id": 5}], return_documents=True)
+    assert request.documents == ("a", "b")
+    results = rendered(request, Ranking([Ranked(1, 0.5), Ranked(0, 0.25)]))["results"]
+    assert isinstance(results, list)
+    found = [entry["document"] for entry in results if isinstance(entry, dict)]
+    assert found == [{"text": "b", "id": 5}, {"text": "a"}]
 
 
 def test_a_request_without_a_model_goes_to_the_task_s_own() -> None:
