@@ -105,6 +105,8 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
         call = DIALECT.encode(chat(one_param(name, ASKING[name])), target(row))
         assert (call.body, call.dropped) == (DIALECT.encode(chat(), target(row)).body, (name,))
     else:
+        # The default choice asks for nothing.
+        params |= {"tool_choice": "required"} if name == "tool_choice" else {}
         refusal = refusal_of(chat(cast(Params, params)), target(row))
         assert refusal.param == {"guided": "guided_json"}.get(name, name)
         assert f"'{refusal.param}' is not supported by v/m/d" in refusal.message

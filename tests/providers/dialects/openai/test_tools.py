@@ -154,8 +154,8 @@ def test_a_streamed_call_of_a_custom_tool_comes_back_as_one(ended_apart: bool) -
     pieces = [piece for chunk in chunks(events) for piece in chunk.tool_calls]
     assert pieces == [
         ToolCallDelta(0, "c1", "grep", "", "custom"),
-        ToolCallDelta(1, "c2", "f", "{}"),
         ToolCallDelta(0, arguments="-r x", kind="custom"),
+        ToolCallDelta(1, "c2", "f", "{}"),
     ]
 
 
