@@ -39,11 +39,15 @@ class HalfClosable(RequestHandler):
         self._half_closed = False
         self._looks = 0
 
+    @property
+    def answering(self) -> bool:
+        """Whether a request has been read and not answered."""
+        # Its handler may not have started yet.
+        return self._request_count > 0 if self._waiter is None else self._waiter.done()
+
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own returns nothing
-        transport, waiter = self.transport, self._waiter
-        # Whether a request has been read and not answered; its handler may not have started yet.
-        unanswered = self._request_count > 0 if waiter is None else waiter.done()
-        if transport is None or not unanswered or transport.get_extra_info("sslcontext") is not None:
+        transport = self.transport
+        if transport is None or not self.answering or transport.get_extra_info("sslcontext") is not None:
             return False
         self._half_closed = True
         self.close()

@@ -13,7 +13,7 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 from proxy.deadlines import CLIENT_STALL
 from proxy.errors import ErrorFacts, GatewayError, bad_http, internal_error
 from proxy.listener.cors_and_host_names import BrowserGuard, Permitted, Preflight, Verdict
-from proxy.listener.half_closed_clients import HalfClosable
+from proxy.listener.eager_requests import EagerRequests
 from proxy.listener.head_checks import head_fault
 from proxy.listener.response_headers import BASE_HEADERS, JSON
 from proxy.request_record import fresh_id
@@ -48,7 +48,7 @@ Envelope = Callable[[str, ErrorFacts], tuple[int, bytes]]
 """Makes the status and body of an error for the path that was requested."""
 
 
-class PublicHandler(HalfClosable):
+class PublicHandler(EagerRequests):
     """aiohttp's protocol that answers malformed HTTP in an envelope, and ends connections of clients that stop sending
     a head or reading an answer.
 
@@ -79,10 +79,9 @@ class PublicHandler(HalfClosable):
             transport._read_ready_cb = None
 
     def data_received(self, data: bytes) -> None:
+        complete = self._request_count
         super().data_received(data)
-        waiter = self._waiter
-        # The first bytes may come before the protocol waits for a request.
-        if self._request_count if waiter is None else waiter.done():
+        if self._request_count > complete or self.answering:
             self._head_looks = -1
             if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
                 self._fail_body()

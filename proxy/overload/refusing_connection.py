@@ -18,10 +18,11 @@ class EarlyRefusingConnection(PublicHandler):
     """A connection whose bytes go to EarlyRefusal first while requests are refused, if a request begins with them.
 
     `_clean_in` is the period of EarlyRefusal in which the parser was last known to hold nothing of another request: no
-    byte had come before, or only a request that came alone.
+    byte had come before, or only a request that came alone. `_whole` says that what is being parsed is one request
+    of the restricted form.
     """
 
-    __slots__ = ("_admission", "_admitted", "_clean_in", "_early", "_malformed")
+    __slots__ = ("_admission", "_admitted", "_clean_in", "_early", "_malformed", "_whole")
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class EarlyRefusingConnection(PublicHandler):
         self._malformed = malformed
         self._admission = early.admission
         self._clean_in = 0
+        self._whole = False
         self._admitted: Admitted | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -69,8 +71,10 @@ class EarlyRefusingConnection(PublicHandler):
         if found is None or transport is None or self._messages:
             return False
         if not self._is_idle() or (clean_in != early.period and not self.untouched):
+            self._whole = True
             PublicHandler.data_received(self, data)
-            self._clean_in = early.period if self._parsed_alone(data) else 0
+            self._whole = False
+            self._note_what_came(data)
             return True
         self._clean_in = early.period
         answer = early.refusal(found)
@@ -83,16 +87,19 @@ class EarlyRefusingConnection(PublicHandler):
 
     def _is_idle(self) -> bool:
         """Return whether nothing is under way or about to close, and the client reads its answers."""
-        waiter = self._waiter
-        waits = self.untouched if waiter is None else not waiter.done()
-        return waits and not (self._paused or self._close or self._force_close)
+        return not (self.answering or self._paused or self._close or self._force_close)
 
-    def _parsed_alone(self, data: bytes) -> bool:
-        """Return whether the parser has just made one message, of these bytes and none before them."""
-        if len(self._messages) != 1:
-            return False
-        message, _ = self._messages[0]
-        return not isinstance(message, _ErrInfo) and parsed_alone(data, message)
+    def _begin_alone(self, data: bytes) -> bool:
+        if self._whole:
+            self._note_what_came(data)
+        return super()._begin_alone(data)
+
+    def _note_what_came(self, data: bytes) -> None:
+        """Note that the parser holds nothing where it has just made one message, of these bytes and none before."""
+        if len(self._messages) == 1:
+            message, _ = self._messages[0]
+            if not isinstance(message, _ErrInfo) and parsed_alone(data, message):
+                self._clean_in = self._early.period
 
 
 def claim_admission(http: web.BaseRequest) -> Admitted | None:
