@@ -35,13 +35,13 @@ class StreamedResponse(web.StreamResponse):
         """Make the head, once. It is sent with the first piece."""
         if self._client is not None:
             return
+        lines = header_lines({**self._fields, **cast(Incoming, request).cors})
         writer = self._writer = cast(StreamWriter, request.writer)
         self._client = writer.protocol
         version, sized = request.version, "Content-Length" in self._fields
         self._chunked = writer.chunked = version >= HttpVersion11 and not sized
         if self._keep_alive is None:
             self._keep_alive = request.keep_alive and (self._chunked or sized)
-        lines = header_lines({**self._fields, **cast(Incoming, request).cors})
         self._head = streamed_head(version, lines, self._chunked, self._keep_alive)
 
     async def write(self, data: bytes | bytearray | memoryview) -> None:
