@@ -29,7 +29,7 @@ from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.metrics import Metrics
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.vendor import FakeVendor
