@@ -22,6 +22,7 @@ from providers.emulation.plan_checks import constraint_field, plan_checks
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
+from providers.frozen_record import record
 from providers.operator_permits import NO_MEDIA, Media
 from providers.request_fields import NEVER_DROPPED, STOP_STRING, WINDOW, is_neutral
 from providers.target import OnUnsupported, Target
@@ -61,7 +62,7 @@ _NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
 """Fields that more than the table's cell decides on, or that are dropped under another name."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlannedCall:
     """One upstream call, as a unified request and on the wire, and its share of the answer's choices."""
 
@@ -70,7 +71,7 @@ class PlannedCall:
     part: CallShare
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class CallPlan:
     """The calls of a request on one target.
 

@@ -1,9 +1,9 @@
 """The load of deployments for selection policies: requests in flight, latency, turns and chance."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from providers.frozen_record import record
 from providers.target import Target
 from proxy.deployment_health.breaker_registry import Breakers
 
@@ -82,7 +82,7 @@ class Idle:
 IDLE = Idle()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MemberLoad:
     """The load of the members of one model or route, by position; `reach` returns the deployments of a member.
 

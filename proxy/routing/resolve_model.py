@@ -1,11 +1,12 @@
 """Resolves a model string to the ordered targets that may answer it; state and chance come from the load."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from itertools import chain
 
 from providers.failure import FailureKind
+from providers.frozen_record import record
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad
@@ -24,7 +25,7 @@ MAX_COMPARED = 250
 """Names with which an unknown one is compared; 1,000 comparisons block the event loop for 40 ms."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """A step in resolving a name, for `explain`: the rule that matched and the name it gave."""
 
@@ -32,7 +33,7 @@ class Step:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """The targets of a request, best first, and `fallbacks` after failures of a kind.
 
@@ -91,7 +92,7 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
     return Plan(name, found.label, targets, False, (*steps, Step(found.rule, canonical)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Match:
     model: Model
     label: str

@@ -12,7 +12,6 @@ send back.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from providers.dialects.openai.message_hooks import apply_hooks
@@ -25,6 +24,7 @@ from providers.dialects.openai.message_parts import (
 )
 from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
 from providers.failure import Refusal
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.target import Target
@@ -63,7 +63,7 @@ def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, droppe
     return [*apply_hooks(target, profile.hooks, messages)]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _VendorMessage:
     """Writer of one conversation's messages."""
 
