@@ -19,6 +19,9 @@ class Operation(StrEnum):
     COMPLETIONS = "completions"
     CHAT = "chat"
 
+    # Enum's own is a function in Python, and a request looks up a dozen things by its operation.
+    __hash__ = str.__hash__
+
 
 class Task(StrEnum):
     """What models do besides generating text; the value is the key of a profile's `tasks`."""
