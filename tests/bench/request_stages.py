@@ -29,7 +29,7 @@ from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.gateway.answer_request import answer_headers
 from proxy.listener.buffered_response import header_lines, response_head
 from proxy.request_record import RequestRecord, request_id
-from proxy.routing.deployment_load import LiveLoad
+from proxy.routing.deployment_load import IDLE, Load
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Key, Snapshot
 from proxy.surfaces.openai import OPENAI
@@ -90,6 +90,7 @@ class OneRequest:
 
     table: Snapshot = field(default_factory=lambda: snapshot(TABLE))
     breakers: Breakers = field(default_factory=lambda: Breakers(HealthRules(), lambda: 0.5))
+    load: Load = IDLE
     key: Key = field(init=False)
     request: UnifiedRequest = field(init=False)
     planned: Plan = field(init=False)
@@ -118,8 +119,7 @@ class OneRequest:
 
     def plan(self) -> None:
         """The targets of the model's name."""
-        load = LiveLoad(self.breakers, lambda: 0.5)
-        planned = plan(self.table, self.key.team, self.request.model, OPENAI.name, load)
+        planned = plan(self.table, self.key.team, self.request.model, OPENAI.name, self.load)
         permit_extras(self.key.team, self.request)
         self.planned = honouring_first(planned, self.request, self.key.team)
 
