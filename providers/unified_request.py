@@ -283,9 +283,9 @@ class UnifiedRequest:
     def prompts(self) -> int:
         """The number of prompts; a conversation counts as one."""
         prompt = self.prompt
-        if isinstance(prompt, TextPrompt):
-            return len(prompt.texts)
-        return len(prompt.sequences) if isinstance(prompt, TokenPrompt) else 1
+        if isinstance(prompt, ChatPrompt):
+            return 1
+        return len(prompt.texts) if isinstance(prompt, TextPrompt) else len(prompt.sequences)
 
     @property
     def choices(self) -> int:

@@ -185,9 +185,10 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
     if request.prompts == 1 and not strict and not _needs_gateway(request.params, table):
-        sent = prefer_stream(request, target)
-        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.choices))
-        plan = CallPlan(target, request, (call,), call.sent.emulated, counted=counted)
+        asked = prefer_stream(request, target)
+        sent = target.dialect.encode(asked, target)
+        call = PlannedCall(asked, sent, CallShare(0, 0, request.params.get("n", 1)))
+        plan = CallPlan(target, request, (call,), sent.emulated, (), None, counted)
     else:
         plan = replace(_Planner(request, target, table).plan(), counted=counted)
     if plan.calls and (first := plan.calls[0].sent).unheld:
