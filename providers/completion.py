@@ -5,9 +5,9 @@ reasoning.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
@@ -17,7 +17,7 @@ FLOOR_LOGPROB = -9999.0
 """OpenAI's value for "very unlikely", in place of -inf, which JSON cannot carry."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
 
@@ -38,7 +38,7 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TokenLogprob:
     """One token with its log probability; `bytes` are its UTF-8 bytes, None where the vendor does not report them."""
 
@@ -48,7 +48,7 @@ class TokenLogprob:
     top: tuple["TokenLogprob", ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContentLogprobs:
     """Chat's form: a list of tokens; `refusal` is filled instead of `content` when the text is a refusal."""
 
@@ -56,7 +56,7 @@ class ContentLogprobs:
     refusal: tuple[TokenLogprob, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LegacyLogprobs:
     """The completion API's four parallel arrays; entries of an echoed prompt's first token are None.
 
@@ -76,7 +76,7 @@ CallKind = Literal["function", "custom"]
 """Kinds of tool calls: of a function with JSON arguments, or of OpenAI's custom tools with free text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """A whole tool call; `arguments` is the JSON text as the model wrote it, or the text for a custom tool.
 
@@ -90,7 +90,7 @@ class ToolCall:
     extra: Mapping[str, JsonValue] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallDelta:
     """A piece of a streamed call; `index` is dense from 0 within the choice; the first piece has `id` and `name`."""
 
@@ -102,7 +102,7 @@ class ToolCallDelta:
     extra: Mapping[str, JsonValue] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Extras:
     """What a choice, or a piece of one, holds besides its text, reasoning and calls.
 
@@ -125,7 +125,7 @@ class Extras:
 NO_EXTRAS = Extras()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """One finished candidate.
 
@@ -148,7 +148,7 @@ class Choice:
     extras: Extras | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NativeEvent:
     """An event of a stream in the client's own API, as the vendor sent it: its name and its JSON."""
 
@@ -156,7 +156,7 @@ class NativeEvent:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completion:
     """A whole answer, choices sorted by index; `usage` is None only where the vendor sent none.
 
@@ -172,7 +172,7 @@ class Completion:
     native: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chunk:
     """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, with the `service_tier` of the
     whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice.

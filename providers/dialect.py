@@ -1,12 +1,13 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent
 from providers.failure import Failure
+from providers.frozen_record import record
 from providers.target import Target
 from providers.unified_request import AnyOperation, UnifiedRequest
 
@@ -28,7 +29,7 @@ class Upload(Protocol):
         """Yield its bytes, from the beginning each time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UpstreamRequest:
     """One call as it is sent, without the credential, and what decoding its answer requires.
 
@@ -67,7 +68,7 @@ class UpstreamRequest:
             object.__setattr__(self, "body", bytes(memoryview(self.body)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class TaskCalls(Generic[A]):
     """The calls of one request on one target, and how their answers become one.
 

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from providers.completion import Chunk, Completion, Usage
+from providers.frozen_record import record
 from providers.json_types import JsonObject
 from providers.target import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
@@ -38,7 +39,7 @@ class CountAction(Enum):
 Action = Operation | Task | ReadAction | StoredAction | CountAction
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredResponse:
     """A response that was stored for later turns, as the Responses API has it.
 
@@ -53,7 +54,7 @@ class StoredResponse:
     response: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReferredIds:
     """What a body refers to by id: the response that it continues (None = none), and single items."""
 
@@ -61,7 +62,7 @@ class ReferredIds:
     items: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestContext:
     """What belongs to a request besides its body.
 
@@ -88,7 +89,7 @@ class Endpoint:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerFacts:
     """Members of an answer: the random part of its id, unix seconds, the model's name for the client."""
 
