@@ -1,11 +1,12 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
-from providers.completion import Completion, StreamEvent
+from providers.completion import Completion, StreamEvent, TextRun
 from providers.failure import Failure
 from providers.frozen_record import record
 from providers.target import Target
@@ -100,6 +101,17 @@ class StreamDecoder(Protocol):
     def finish(self) -> Iterator[StreamEvent]:
         """Yield what was held back when the body has ended. Raises UpstreamError(TRUNCATED) unless the answer is
         complete."""
+
+
+class RunDecoder(StreamDecoder):
+    """Base of those stream decoders that can read many events of text alone at once."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+        """Return what a piece begins with, where that is events of one choice's text alone, and the rest of the piece,
+        which has to be fed next; None for a piece that has to be fed whole. Feeding all of it yields the same."""
 
 
 class Dialect(Protocol):

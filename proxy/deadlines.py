@@ -170,15 +170,17 @@ class Deadlines:
         self._content, self._progress = self._last, progress
         self._total, self._total_at, self._total_phase = longest, self._last + longest, Phase.STREAM
 
-    def advance(self) -> None:
-        """Renew the limits after content from the upstream, and wait for it again."""
-        self._last = self._content = self._loop.time()
+    def advance(self) -> float:
+        """Renew the limits after content from the upstream, and wait for it again. Returns the time."""
+        now = self._last = self._content = self._loop.time()
         self._waiting = True
+        return now
 
-    def touch(self) -> None:
-        """Renew the idle limit after data from the upstream, and wait for it again."""
-        self._last = self._loop.time()
+    def touch(self) -> float:
+        """Renew the idle limit after data from the upstream, and wait for it again. Returns the time."""
+        now = self._last = self._loop.time()
         self._waiting = True
+        return now
 
     def pause(self) -> None:
         """Wait for the client until the next `touch` or `advance`; the upstream's silence does not count meanwhile.

@@ -18,8 +18,8 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
-from proxy.gateway.relay_to_client import Relay
 from proxy.gateway.restore_thinking import TurnKeeper
+from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
