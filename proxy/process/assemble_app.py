@@ -49,7 +49,7 @@ from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.process_log import set_up
-from proxy.upstream.http_transport import HttpTransport
+from proxy.upstream.http_transport import HttpTransport, tls
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
 
@@ -300,12 +300,20 @@ def set_up_process(form: str) -> logging.Logger:
     return log
 
 
+def load_shareable() -> None:
+    """Load what serving needs and a fork may share, beyond the modules and the table: the authorities that the system
+    trusts, which take 3 MB."""
+    tls()
+
+
 def log_table(log: logging.Logger, source: Source) -> None:
-    """Log which table is served."""
+    """Log which table is served, and by how many processes where nobody has said it."""
     if source.path is None:
         log.warning("%s", EMBEDDED)
     else:
         log.info("serving the table %s", source.title)
+    if source.counted:
+        log.info("workers: auto is %d, the number of cores that may be used", source.workers)
 
 
 def tune_garbage_collector() -> None:
