@@ -17,6 +17,9 @@ _SET_NAME: Final = 15
 _SET_CHILD_SUBREAPER: Final = 36
 """The numbers of options in linux/prctl.h."""
 
+UNKNOWN: Final = 255
+"""The exit status where it is lost; asyncio's own processes have the same."""
+
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _ZERO: Final = ctypes.c_ulong(0)
 
@@ -33,7 +36,11 @@ def can_adopt() -> bool:
     if not hasattr(_LIBC, "prctl") or not hasattr(os, "pidfd_open"):
         return False
     try:
-        os.close(os.pidfd_open(os.getpid()))
+        descriptor = os.pidfd_open(os.getpid())
+        try:
+            signal.pidfd_send_signal(descriptor, 0)
+        finally:
+            os.close(descriptor)
         with adopting():
             return True
     except OSError:  # an older kernel, or a sandbox that forbids the call
@@ -71,7 +78,8 @@ class AdoptedProcess:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, or the negative number of the signal that ended it; None while it runs."""
+        """The exit status, or the negative number of the signal that ended it; None while it runs. UNKNOWN where this
+        process was started so that the system reaps its children."""
         return self._status.result() if self._status.done() else None
 
     async def wait(self) -> int:
@@ -86,5 +94,9 @@ class AdoptedProcess:
     def _take_status(self) -> None:
         self._loop.remove_reader(self._descriptor)
         os.close(self._descriptor)
-        _, status = os.waitpid(self.pid, 0)
-        self._status.set_result(os.waitstatus_to_exitcode(status))
+        try:
+            _, status = os.waitpid(self.pid, 0)
+        except ChildProcessError:
+            self._status.set_result(UNKNOWN)
+        else:
+            self._status.set_result(os.waitstatus_to_exitcode(status))

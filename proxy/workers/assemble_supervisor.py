@@ -94,6 +94,8 @@ async def supervise(
     if count > (there_are := usable_cores()):
         log.warning("%d workers on %d cores: more than there are cores serve no more requests", count, there_are)
     async with AsyncExitStack() as stack:
+        if template is not None:
+            stack.callback(template.end)
         holder = await stack.enter_async_context(reserved(listen.host, listen.port))
         metrics = Metrics()
         metrics.config(table.snapshot.digest)
@@ -104,10 +106,7 @@ async def supervise(
             place = (source.path, source.insecure_open, listen.host, port)
             return WorkerSettings(*place, live.since, now.loaded.copies, source.log, count)
 
-        starter = start_program
-        if template is not None:
-            stack.callback(template.end)
-            starter = template.start
+        starter = start_program if template is None else template.start
         workers = WorkerPool(count, table, settings, metrics.worker_metrics(), starter)
 
         async def use_table(new: LoadedTable) -> None:

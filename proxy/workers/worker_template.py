@@ -126,8 +126,9 @@ class WorkerTemplate:
         """End the template; the workers go on."""
         if self.pid:
             self._socket.close()
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+            with suppress(ProcessLookupError, ChildProcessError):  # only where the system reaps children
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
             self.pid = 0
 
 
@@ -169,6 +170,7 @@ def _fork_on_request(requests: socket.socket) -> tuple[int, int]:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # systemd sends SIGTERM to every process of a service. The supervisor ends this one.
         signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
         if not request:
