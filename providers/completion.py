@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from providers.json_types import JsonObject, JsonValue
+from providers.value_type import value_type
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
 """The finish reasons that vendors' are mapped to. One that fits none of them keeps the vendor's own name."""
@@ -17,7 +18,7 @@ FLOOR_LOGPROB = -9999.0
 """OpenAI's value for "very unlikely", in place of -inf, which JSON cannot carry."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Usage:
     """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
 
@@ -90,7 +91,7 @@ class ToolCall:
     extra: Mapping[str, JsonValue] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class ToolCallDelta:
     """A piece of a streamed call; `index` is dense from 0 within the choice; the first piece has `id` and `name`."""
 
@@ -148,7 +149,7 @@ class Choice:
     extras: Extras | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class NativeEvent:
     """An event of a stream in the client's own API, as the vendor sent it: its name and its JSON."""
 
@@ -172,7 +173,7 @@ class Completion:
     native: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Chunk:
     """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, with the `service_tier` of the
     whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice.
