@@ -6,7 +6,6 @@ Specification", November 2026.
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from zlib import crc32
@@ -40,12 +39,9 @@ class FramingError(ValueError):
     """The bytes are no event stream, or were corrupted; nothing after them can be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One message; `headers` may be shared between frames and cannot be changed."""
-
-    headers: Mapping[str, HeaderValue]
-    payload: bytes
+Frame = tuple[Mapping[str, HeaderValue], bytes]
+"""Headers and payload of one message; the headers are the same object in frames that repeat them, and cannot be
+changed. A bare tuple, since nearly every token of a stream comes in a frame of its own."""
 
 
 class FrameParser:
@@ -65,6 +61,18 @@ class FrameParser:
     def unfinished(self) -> bool:
         """Whether the last frame is incomplete."""
         return bool(self._rest)
+
+    def only(self, piece: bytes) -> Frame | None:
+        """Return the frame of a piece that is exactly one, where nothing of another is pending; None for every other
+        piece, which is unread then. Raises FramingError."""
+        size = len(piece)
+        if self._rest or size < _FRAME_OVERHEAD:
+            return None
+        total, headers, checksum = _PRELUDE.unpack_from(piece)
+        if total != size or crc32(piece[: _LENGTHS.size]) != checksum:
+            return None
+        _check_lengths(total, headers)
+        return _frame(piece, 0, total, headers)
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
         """Return the frames completed by `piece`, in order. Raises FramingError."""
@@ -91,23 +99,27 @@ def _prelude(data: bytes, start: int) -> tuple[int, int]:
     total, headers, checksum = _PRELUDE.unpack_from(data, start)
     if crc32(data[start : start + _LENGTHS.size]) != checksum:
         raise FramingError("a frame whose lengths do not match their checksum")
+    _check_lengths(total, headers)
+    return total, headers
+
+
+def _check_lengths(total: int, headers: int) -> None:
     if headers > MAX_HEADERS:
         raise FramingError(f"a frame with more than {MAX_HEADERS} bytes of headers")
     if total - headers - _FRAME_OVERHEAD > MAX_PAYLOAD:
         raise FramingError(f"a frame with more than {MAX_PAYLOAD} bytes of payload")
     if total < headers + _FRAME_OVERHEAD:
         raise FramingError("a frame that is shorter than its headers")
-    return total, headers
 
 
 def _frame(data: bytes, start: int, total: int, headers: int) -> Frame:
-    end = start + total - _CRC.size
+    first, end = start + _PRELUDE.size, start + total - _CRC.size
     (checksum,) = _CRC.unpack_from(data, end)
     if crc32(data[start:end]) != checksum:
         raise FramingError("a frame that does not match its checksum")
-    first = start + _PRELUDE.size
-    raw = data[first : first + headers]
-    return Frame(_known_headers(raw) if headers <= _SMALL else _headers(raw), data[first + headers : end])
+    body = first + headers
+    raw = data[first:body]
+    return _known_headers(raw) if headers <= _SMALL else _headers(raw), data[body:end]
 
 
 _SMALL = 512

@@ -7,7 +7,7 @@ foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
 """
 
 from binascii import a2b_base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, Usage
@@ -16,7 +16,7 @@ from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import json_object, malformed
-from providers.dialects.shared.stream_reader import cut, event_object
+from providers.dialects.shared.stream_reader import NOTHING, cut, event_object
 from providers.emulation.collect_stream import Gatherer
 from providers.json_types import JsonObject, JsonValue
 
@@ -143,13 +143,21 @@ class InvokeStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
-        if self.complete:
-            return
+        if self._complete:
+            return iter(NOTHING)
+        event = self._frames.only(data)
+        return self._events(data) if event is None else iter(self._read(*event))
+
+    def _events(self, data: bytes) -> Iterator[StreamEvent]:
         for name, payload in self._frames.feed(data):
-            if name == "chunk" and (piece := chunk_payload(payload)):
-                yield from self._chunk(event_object(piece))
-                if self._complete:
-                    return
+            yield from self._read(name, payload)
+            if self._complete:
+                return
+
+    def _read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        if name != "chunk" or not (piece := chunk_payload(payload)):
+            return NOTHING
+        return self._chunk(event_object(piece))
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""

@@ -29,6 +29,9 @@ MAX_UNKNOWN = 4096
 _MOST_OPEN = 200
 """Brackets below which a text needs no check of its depth: fewer levels than any recursion here fails at."""
 
+SHORT = 2 * _MOST_OPEN
+"""Bytes of the longest text that needs no check, as most events of a stream are."""
+
 
 def malformed(what: str) -> UpstreamError:
     """Return the error for an answer that makes no sense; `what` is our text and quotes nothing of the vendor's."""
@@ -54,7 +57,7 @@ def load_json(data: bytes) -> JsonValue:
         # Raises MemoryError where there is no room; the pages stay untouched.
         bytes(_PARSER * len(data) + values_held(data))
     value: JsonValue = orjson.loads(data)
-    if len(data) > 2 * _MOST_OPEN and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
+    if len(data) > SHORT and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
         try:
             orjson.dumps(value)
         except orjson.JSONEncodeError:
@@ -73,7 +76,7 @@ def parse_json(data: bytes) -> JsonValue:
     """Parse as `load_json` does, with U+FFFD for what is no character: engines that cut a text between tokens may cut
     one, in its UTF-8 or between the two escapes of a surrogate pair."""
     try:
-        return load_json(data)
+        return orjson.loads(data) if len(data) <= SHORT else load_json(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
         mended = _SURROGATES.sub(_mend_surrogates, text.encode(), _MOST_RUNS)
