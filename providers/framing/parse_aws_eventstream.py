@@ -64,14 +64,14 @@ class FrameParser:
 
     def only(self, piece: bytes) -> Frame | None:
         """Return the frame of a piece that is exactly one, where nothing of another is pending; None for every other
-        piece, which is unread then. Raises FramingError."""
+        piece, which is unread then. Raises FramingError for a frame that does not match its checksum."""
         size = len(piece)
         if self._rest or size < _FRAME_OVERHEAD:
             return None
         total, headers, checksum = _PRELUDE.unpack_from(piece)
-        if total != size or crc32(piece[: _LENGTHS.size]) != checksum:
+        # A frame this small can exceed no limit.
+        if total != size or size > MAX_HEADERS or crc32(piece[:8]) != checksum or total < headers + _FRAME_OVERHEAD:
             return None
-        _check_lengths(total, headers)
         return _frame(piece, 0, total, headers)
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
@@ -99,17 +99,13 @@ def _prelude(data: bytes, start: int) -> tuple[int, int]:
     total, headers, checksum = _PRELUDE.unpack_from(data, start)
     if crc32(data[start : start + _LENGTHS.size]) != checksum:
         raise FramingError("a frame whose lengths do not match their checksum")
-    _check_lengths(total, headers)
-    return total, headers
-
-
-def _check_lengths(total: int, headers: int) -> None:
     if headers > MAX_HEADERS:
         raise FramingError(f"a frame with more than {MAX_HEADERS} bytes of headers")
     if total - headers - _FRAME_OVERHEAD > MAX_PAYLOAD:
         raise FramingError(f"a frame with more than {MAX_PAYLOAD} bytes of payload")
     if total < headers + _FRAME_OVERHEAD:
         raise FramingError("a frame that is shorter than its headers")
+    return total, headers
 
 
 def _frame(data: bytes, start: int, total: int, headers: int) -> Frame:

@@ -14,7 +14,7 @@ MAX_EVENT = 16 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _LF, _SPACE = b"\n "
 _LINE_ENDS = b"\r\n\r\n"
-_BEGIN = re.compile(rb"(?:event: ?([^\r\n]{1,128})\r?\n)?data:(?: |(?=[^ \r\n]))")
+_BEGIN = re.compile(rb"(?:id:[^\r\n]{0,64}\r?\n)?(?:event: ?([^\r\n]{1,64})\r?\n)?data:(?: |(?=[^ \r\n]))")
 """How an event with its data on one line begins."""
 
 
