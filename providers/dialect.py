@@ -68,6 +68,11 @@ class UpstreamRequest:
         if len(self.body) <= COPIED:
             object.__setattr__(self, "body", bytes(memoryview(self.body)))
 
+    def let_body_go(self) -> None:
+        """Free the memory of the body, once an answer's content has begun to come: nothing is sent again then, and a
+        stream may last for minutes. What decoding a stream requires of the body has been read by then."""
+        object.__setattr__(self, "body", b"")
+
 
 @record(eq=False)
 class TaskCalls(Generic[A]):
@@ -129,7 +134,7 @@ class Dialect(Protocol):
         """Decode a whole 2xx body. Raises UpstreamError when it is an error in disguise or cannot be decoded."""
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """Return a new decoder for a 2xx streamed answer."""
+        """Return a new decoder for a 2xx streamed answer. It reads nothing of the body after its first content."""
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """Return the failure that an answer with another status means. `headers` has lower-case names."""

@@ -33,6 +33,10 @@ class GeminiStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
+        event = self._frames.only(data)
+        return self._events(data) if event is None else self._answer.read(parse_answer(event[1], _NO_JSON))
+
+    def _events(self, data: bytes) -> Iterator[StreamEvent]:
         try:
             for _, payload in self._frames.feed(data):
                 yield from self._answer.read(parse_answer(payload, _NO_JSON))

@@ -58,7 +58,7 @@ def _first_error(answer: JsonObject) -> JsonObject:
 
 
 def _raise_error(sent: UpstreamRequest, name: str, answer: JsonObject) -> None:
-    if name == "error" or answer.get("errors"):
+    if name == "error" or (answer.get("errors")):
         raise UpstreamError(failure_in_body(sent.target.profile, _first_error(answer)))
 
 
@@ -197,6 +197,10 @@ class WatsonxChatStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
+        event = self._events.only(data)
+        return self._read(data) if event is None else self._event(*event)
+
+    def _read(self, data: bytes) -> Iterator[StreamEvent]:
         try:
             for name, payload in self._events.feed(data):
                 yield from self._event(name, payload)
