@@ -11,6 +11,8 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from weakref import WeakKeyDictionary
 
+from proxy.loop_clock import loop_clock
+
 PRUNED_FROM = 256
 """Dropped alarms that are kept in the heap in any case; from here on it is pruned when they are half of it."""
 
@@ -26,10 +28,11 @@ class Alarm:
 
 
 class Alarms:
-    """The alarms of one event loop. Times are the loop's, in seconds."""
+    """The alarms of the running event loop. Times are the loop's, in seconds; `now` returns the present one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self.now = loop_clock()
         self._heap: list[tuple[float, int, Alarm]] = []
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
@@ -67,7 +70,7 @@ class Alarms:
     def _ring(self) -> None:
         """Ring what is due. Each alarm may set others."""
         timer, self._timer = self._timer, None
-        now = self._loop.time() if timer is None else max(self._loop.time(), timer.when())
+        now = self.now() if timer is None else max(self.now(), timer.when())
         try:
             while self._heap and self._heap[0][0] <= now:
                 _, _, alarm = heappop(self._heap)

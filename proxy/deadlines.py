@@ -5,6 +5,7 @@ standard library's costs about 4 us a read (measured on CPython 3.11).
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
@@ -74,10 +75,10 @@ class Deadlines:
 
     _total: float
     passed: DeadlinePassed | None = None
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _alarms: Alarms = field(default_factory=alarms)
     _phase: Phase = Phase.TOTAL
     _limit: float | None = None
+    _now: Callable[[], float] = field(init=False)
     _last: float = field(init=False)
     _content: float = field(init=False)
     _total_at: float = field(init=False)
@@ -94,7 +95,8 @@ class Deadlines:
     _cancelling: int = 0
 
     def __post_init__(self) -> None:
-        self._last = self._content = self._loop.time()
+        self._now = self._alarms.now
+        self._last = self._content = self._now()
         self._total_at = self._last + self._total
 
     def __enter__(self) -> Self:
@@ -121,7 +123,7 @@ class Deadlines:
         """Begin a phase that may last `limit` seconds without activity."""
         self._phase = phase
         self._limit = limit
-        self._last = self._loop.time()
+        self._last = self._now()
         self._arm()
 
     def expect(self, phase: Phase, limit: float | None) -> None:
@@ -129,7 +131,7 @@ class Deadlines:
         before: phases may begin and be renewed meanwhile."""
         self._limit, self._begin, self._begin_phase = None, limit, phase
         if limit is not None:
-            self._begin_at = self._loop.time() + limit
+            self._begin_at = self._now() + limit
             self._arm()
 
     def begun(self) -> None:
@@ -139,7 +141,7 @@ class Deadlines:
     @property
     def remaining(self) -> float:
         """Seconds left of the total."""
-        return self._total_at - self._loop.time()
+        return self._total_at - self._now()
 
     def attempt(self, limit: float | None) -> "AttemptDeadline":
         """Return a context manager around one attempt, which may take `limit` seconds (None = what is left).
@@ -151,7 +153,7 @@ class Deadlines:
     def _begin_attempt(self, limit: float | None) -> None:
         self._attempt = limit
         if limit is not None:
-            self._attempt_at = self._loop.time() + limit
+            self._attempt_at = self._now() + limit
             self._arm()
 
     def _end_attempt(self, cancelled: bool) -> None:
@@ -172,13 +174,13 @@ class Deadlines:
 
     def advance(self) -> float:
         """Renew the limits after content from the upstream, and wait for it again. Returns the time."""
-        now = self._last = self._content = self._loop.time()
+        now = self._last = self._content = self._now()
         self._waiting = True
         return now
 
     def touch(self) -> float:
         """Renew the idle limit after data from the upstream, and wait for it again. Returns the time."""
-        now = self._last = self._loop.time()
+        now = self._last = self._now()
         self._waiting = True
         return now
 
@@ -187,7 +189,7 @@ class Deadlines:
 
         A stalled client is noticed when the alarm next rings, so late by at most the phase's limit.
         """
-        self._last = self._loop.time()
+        self._last = self._now()
         self._waiting = False
 
     def stop(self) -> None:
@@ -222,7 +224,7 @@ class Deadlines:
 
     def _check(self) -> None:
         self._alarm = None
-        now = self._loop.time()
+        now = self._now()
         if now >= self._total_at:
             self._fire(DeadlinePassed(self._total_phase, self._total))
         elif not self._waiting and now >= self._last + CLIENT_STALL:

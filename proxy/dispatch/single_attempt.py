@@ -1,7 +1,6 @@
 """One attempt at a deployment: its place in the queue, its entry in the record, and what its end means for the
 deployment. A stream is handed over at its first content, the commit point."""
 
-import asyncio
 import logging
 import random
 import time
@@ -25,6 +24,7 @@ from proxy.dispatch.attempt_loop import Attempts, ClientRequest, PlannedRequest,
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.next_deployment import P, Prepare, Prepared, prepared_off_loop
 from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets
+from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import Attempt
 from proxy.routing.deployment_load import LiveLoad
@@ -53,7 +53,7 @@ class Dispatcher:
         secrets: Secrets = lambda target: (),
     ) -> None:
         rules = rules or DeploymentRules()
-        self.now = asyncio.get_running_loop().time
+        self.now = loop_clock()
         self.draw = draw or random.Random().random  # noqa: S311 - spreads load, guards nothing
         self.deployments = Deployments(rules.health, rules.queue, self.draw)
         self.load = LiveLoad(self.deployments.breakers, self.draw)

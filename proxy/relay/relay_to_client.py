@@ -5,7 +5,6 @@ between two pieces, and nothing else is awaited. The clock is read twice for a p
 been written.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ from providers.emulation.estimate_missing_usage import estimate_usage, size_of
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
+from proxy.loop_clock import loop_clock
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import Renderer
 from proxy.upstream.transport import fail
@@ -40,7 +40,7 @@ class Relay:
     _expected: int = field(init=False)
     _finished: int = 0
     _size: int = 0
-    _now: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
+    _now: Callable[[], float] = field(default_factory=loop_clock)
 
     def __post_init__(self) -> None:
         self._expected = self.request.choices

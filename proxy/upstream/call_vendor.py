@@ -21,6 +21,7 @@ from providers.failure import Failure, FailureKind, UpstreamError, vet
 from providers.target import Timeouts
 from proxy.background_tasks import Tasks
 from proxy.deadlines import Deadlines, Phase
+from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
@@ -59,7 +60,7 @@ class UpstreamCaller:
     def __init__(self, calls: CallSender, off_loop: OffLoop) -> None:
         self._off_loop = off_loop
         self._calls = calls
-        self._now = asyncio.get_running_loop().time
+        self._now = loop_clock()
 
     async def whole(
         self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines, answer: float | None
