@@ -107,7 +107,7 @@ def _choice(
     )
 
 
-_PLAIN_CHOICE = frozenset({"index", "message", "logprobs", "finish_reason"})
+_PLAIN_CHOICE = frozenset({"index", "message", "text", "logprobs", "finish_reason"})
 _PLAIN_MESSAGE = frozenset({"role", "content", "refusal", "annotations"})
 
 
@@ -116,17 +116,19 @@ def only_text_in(raw: JsonObject) -> Choice | None:
     takes many questions more."""
     message, index, reason = raw.get("message"), raw.get("index"), raw.get("finish_reason")
     if (
-        type(message) is not dict
-        or type(index) is not int
+        type(index) is not int
         or reason not in ("stop", "length")
         or raw.get("logprobs") is not None
-        or message.get("refusal") is not None
-        or message.get("annotations")
         or not _PLAIN_CHOICE.issuperset(raw)
-        or not _PLAIN_MESSAGE.issuperset(message)
     ):
         return None
-    text = message.get("content")
+    text = raw.get("text")
+    if type(message) is dict:
+        if message.get("refusal") is not None or message.get("annotations") or not _PLAIN_MESSAGE.issuperset(message):
+            return None
+        text = message.get("content")
+    elif message is not None:
+        return None
     return Choice(index, text, reason) if type(text) is str and text else None
 
 

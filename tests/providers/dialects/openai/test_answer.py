@@ -209,7 +209,17 @@ def test_as_many_members_as_any_vendor_has_are_passed_on() -> None:
 
 ODD: list[JsonValue] = [None, "", "text", [], [{}], {}, {"a": 1}, 0, 1, True, 0.5]
 HELD = ("content", "refusal", "annotations", "role", "reasoning_content", "tool_calls", "extra_content", "prefix")
-BESIDE = ("index", "logprobs", "finish_reason", "text", "matched_stop", "native_finish_reason", "delta", "own")
+BESIDE = (
+    "index",
+    "message",
+    "logprobs",
+    "finish_reason",
+    "text",
+    "matched_stop",
+    "native_finish_reason",
+    "delta",
+    "own",
+)
 REASONS: list[JsonValue] = ["stop", "length", "eos", "content_filter", "tool_calls", "other", *ODD]
 
 
@@ -218,12 +228,14 @@ REASONS: list[JsonValue] = ["stop", "length", "eos", "content_filter", "tool_cal
     st.dictionaries(st.sampled_from(BESIDE), st.sampled_from(ODD), max_size=2),
     st.sampled_from(REASONS),
     st.booleans(),
+    st.booleans(),
 )
 def test_a_choice_with_a_text_alone_is_read_as_any_other(
-    held: JsonObject, beside: JsonObject, reason: JsonValue, unwrap: bool
+    held: JsonObject, beside: JsonObject, reason: JsonValue, unwrap: bool, chats: bool
 ) -> None:
     plain: JsonObject = {"role": "assistant", "content": "some text", "refusal": None, **held}
-    choice: JsonObject = {"index": 0, "message": plain, "logprobs": None, "finish_reason": reason, **beside}
+    said: JsonObject = {"message": plain} if chats else {"text": "some text"}
+    choice: JsonObject = {"index": 0, **said, "logprobs": None, "finish_reason": reason, **beside}
     # A member that says nothing, but that a choice with a text alone does not have.
     longer = {**choice, "stop_reason": None}
     assert only_text_in(longer) is None
