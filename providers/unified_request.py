@@ -55,11 +55,20 @@ class TokenPrompt:
     listed: bool = field(default=False, compare=False)
 
 
+PLAIN_ROLES = ("system", "user", "assistant")
+"""The roles that every vendor of the OpenAI family has for messages that hold nothing but a text."""
+
+
 @record
 class ChatPrompt:
-    """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`."""
+    """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`.
+
+    `plain` says that each is known to have a role of PLAIN_ROLES, a text as its `content`, and nothing else, so that
+    there is nothing to look for in them.
+    """
 
     messages: tuple[JsonObject, ...]
+    plain: bool = field(default=False, compare=False)
 
 
 Prompt = TextPrompt | TokenPrompt | ChatPrompt

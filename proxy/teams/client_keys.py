@@ -40,7 +40,8 @@ def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | Non
     have judged the other one.
     """
     for name in order:
-        found = [key for value in headers.getall(name, ()) if (key := _bare(name, value))]
+        values = headers.getall(name, ())
+        found = [key for value in values if (key := _bare(name, value))] if values else values
         if len(found) > 1 and len(set(found)) > 1:
             raise conflicting_keys(name)
         if found:

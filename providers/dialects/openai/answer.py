@@ -74,6 +74,8 @@ def _choice(
 ) -> Choice:
     if not isinstance(raw, dict):
         raise malformed("has a choice that is not an object")
+    if not (sources or sent.unwrap_choice) and (plain := only_text_in(raw)) is not None:
+        return plain
     message = message_of(raw, whole=True)
     refusal = message.get("refusal")
     index = index_of(raw, position)
@@ -103,6 +105,31 @@ def _choice(
         signature_of(sent, message) if "extra_content" in message else None,
         _cited(extras, text, sources) if sources else extras,
     )
+
+
+_PLAIN_CHOICE = frozenset({"index", "message", "text", "logprobs", "finish_reason"})
+_PLAIN_MESSAGE = frozenset({"role", "content", "refusal", "annotations"})
+
+
+def only_text_in(raw: JsonObject) -> Choice | None:
+    """Return a choice that ended as usual and holds a text and nothing else, as most do; None for any other one, which
+    takes many questions more."""
+    message, index, reason = raw.get("message"), raw.get("index"), raw.get("finish_reason")
+    if (
+        type(index) is not int
+        or reason not in ("stop", "length")
+        or raw.get("logprobs") is not None
+        or not _PLAIN_CHOICE.issuperset(raw)
+    ):
+        return None
+    text = raw.get("text")
+    if type(message) is dict:
+        if message.get("refusal") is not None or message.get("annotations") or not _PLAIN_MESSAGE.issuperset(message):
+            return None
+        text = message.get("content")
+    elif message is not None:
+        return None
+    return Choice(index, text, reason) if type(text) is str and text else None
 
 
 def _cited(extras: Extras | None, text: str, sources: Sequence[Source]) -> Extras | None:

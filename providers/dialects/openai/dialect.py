@@ -83,7 +83,7 @@ class OpenAIDialect(OpenAIErrors):
         """See Dialect. Some models only stream, and some servers stream without being told to."""
         if sent.native:
             return decode_response(sent, body)
-        streamed = _for_target(sent.target).profile.streams_only or is_stream(body)
+        streamed = (body[:1] != b"{" and is_stream(body)) or _for_target(sent.target).profile.streams_only
         return (decode_stream if streamed else decode_body)(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:

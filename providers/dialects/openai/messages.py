@@ -28,9 +28,8 @@ from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.target import Target
-from providers.unified_request import ChatPrompt
+from providers.unified_request import PLAIN_ROLES, ChatPrompt
 
-_PLAIN: Final = ("system", "user", "assistant")
 _COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _ANSWERS_OWN: Final = frozenset(
     {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools"}
@@ -52,10 +51,12 @@ _SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
 def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, dropped: list[str]) -> list[JsonValue]:
     """Return a conversation as the vendor's profile wants it, and note in `dropped` what promises nothing and is left
     out. Raises Refusal for content that the vendor does not take."""
+    if prompt.plain and not profile.hooks:
+        return [*prompt.messages]
     messages = [
         # Most messages hold a role and a text alone. They cost no call.
         message
-        if len(message) == 2 and message.get("content").__class__ is str and message.get("role") in _PLAIN
+        if len(message) == 2 and message.get("content").__class__ is str and message.get("role") in PLAIN_ROLES
         else _VendorMessage(target, profile, dropped).written(message)
         for message in prompt.messages
     ]

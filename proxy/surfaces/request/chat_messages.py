@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt
+from providers.unified_request import PLAIN_ROLES, ChatPrompt
 from proxy.surfaces.request.legacy_functions import modern
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS, has_too_many_elements
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, json_object, string, text
@@ -16,7 +16,6 @@ MAX_MESSAGES = 4096
 """Far more turns than a context window holds."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_SPEAKERS = ("system", "developer", "user", "assistant", "tool")
 MAY_LACK_CONTENT = frozenset({"assistant", "function"})
 
 
@@ -31,12 +30,15 @@ def messages(value: JsonValue) -> ChatPrompt:
         for index, item in enumerate(value)
         # A role and a text, as nearly all messages are: a call for each would cost more than all that it checks.
         if not (
-            type(item) is dict and len(item) == 2 and type(item.get("content")) is str and item.get("role") in _SPEAKERS
+            type(item) is dict
+            and len(item) == 2
+            and type(item.get("content")) is str
+            and item.get("role") in PLAIN_ROLES
         )
     ]
     checked = cast(tuple[JsonObject, ...], tuple(value))
     if not others:
-        return ChatPrompt(checked)
+        return ChatPrompt(checked, plain=True)
     older = [message for message in others if "function_call" in message or message["role"] == "function"]
     _check_arguments(others, older)
     return ChatPrompt(modern(checked) if older else checked)

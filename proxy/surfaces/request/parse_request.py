@@ -3,7 +3,7 @@
 Every problem of a body is found before it is refused.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, cast
 
 from providers.json_types import JsonObject
@@ -87,7 +87,7 @@ def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequ
     stream = values.pop("stream", False) is True
     own = _NOTHING_OWN if _OWN.isdisjoint(values) else _take_own(parsed)
     options, timeout, extra_params, extra_headers = own
-    injected = _fill_in(values, parsed.rules.defaults[operation])
+    injected = _fill_in(values, parsed.rules, operation)
     return UnifiedRequest(
         operation,
         model,
@@ -113,9 +113,12 @@ def _take_own(parsed: ParsedFields) -> _OwnFields:
     )
 
 
-def _fill_in(values: dict[str, object], defaults: Mapping[str, object]) -> frozenset[str]:
+def _fill_in(values: dict[str, object], rules: SurfaceRules, operation: Operation) -> frozenset[str]:
     """Set the surface's defaults of absent fields, and return their names."""
-    if not defaults.keys().isdisjoint(values):
-        defaults = {name: value for name, value in defaults.items() if name not in values}
-    values.update(defaults)
-    return frozenset(defaults)
+    defaults, names = rules.defaults[operation], rules.default_names[operation]
+    if names.isdisjoint(values):
+        values.update(defaults)
+        return names
+    absent = {name: value for name, value in defaults.items() if name not in values}
+    values.update(absent)
+    return frozenset(absent)
