@@ -8,8 +8,8 @@ import resource
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
-from proxy.process.file_descriptors import LOGGED_EVERY, AcceptFailureLog, lacking, raise_limit
 from proxy.http_client.http_transport import HttpTransport
+from proxy.process.file_descriptors import LOGGED_EVERY, AcceptFailureLog, lacking, raise_limit
 from tests.proxy.kit.transport_calls import call
 from tests.proxy.kit.virtual_time import run
 
