@@ -77,9 +77,7 @@ _BY_CLASS: Final[tuple[tuple[type[OSError], Cause], ...]] = (
     (WithheldAddress, Cause.WITHHELD),
     (socket.gaierror, Cause.DNS),
     (TimeoutError, Cause.TIMEOUT),
-    # asyncio's own have no number.
-    (ConnectionResetError, Cause.CLOSED),
-    (ConnectionAbortedError, Cause.CLOSED),
+    (ConnectionResetError, Cause.CLOSED),  # asyncio's own has no number
 )
 
 

@@ -9,6 +9,9 @@ SWEEP_EVERY: Final = 1.0
 """Seconds between two searches for connections that have been idle for too long, as long as any is idle. None is handed
 out after its time, however long it stays open."""
 
+CLOSING_TURNS: Final = 16
+"""Turns of the loop in which aborted connections close: one for plain ones, two under TLS."""
+
 
 class ConnectionPool:
     """See the module; there is no limit on their number. A connection whose key is `K` serves only calls of `K`."""
@@ -73,7 +76,9 @@ class ConnectionPool:
             self._timer.cancel()
             self._timer = None
         self._idle.clear()
-        while self._open:
+        for _ in range(CLOSING_TURNS):
             for connection in self._open:
                 connection.abort()
+            if not self._open:
+                return
             await asyncio.sleep(0)

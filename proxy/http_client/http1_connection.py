@@ -20,7 +20,7 @@ State = Literal["idle", "head", "body", "ended", "dead"]
 
 Fault = Literal["unanswered", "garbled", "broken off", "lost"]
 """Why it is dead: closed before a head was complete; a head that makes no sense; a body that ended too early or whose
-chunks make no sense; closed by us, or lost where only the connection's end delimits the body."""
+chunks make no sense; closed by us after the head, or reset where only the connection's end delimits the body."""
 
 AHEAD: Final = 64 * 1024
 """Bytes of an answer that wait to be read, after which nothing more is read from the vendor; clients that do not read
@@ -44,6 +44,7 @@ _FINAL: Final = (b"HTTP/1.1 ", b"HTTP/1.0 ")
 _INTERIM: Final = (b"HTTP/1.1 1", b"HTTP/1.0 1")
 _LENGTH: Final = b"\r\ncontent-length:"
 _CODING: Final = b"\r\ntransfer-encoding:"
+_PACKING: Final = b"\r\ncontent-encoding:"
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n")
 _BODILESS: Final = frozenset({b"204", b"304"})
 _PARSE_ERRORS: Final = (HttpParserError, HttpParserUpgrade)
@@ -66,13 +67,25 @@ class Home(Protocol):
 
 
 class Http1Connection(asyncio.Protocol):
-    """See the module. `head` is the final answer's, as it came; `pieces` what has come of its body and was not taken;
-    `fault` says why the state is `dead`. `key`, `may_idle` in seconds, and `idle_until` are the pool's."""
+    """See the module. `head` is the final answer's, as it came; `packed` says whether it names a content coding;
+    `pieces` is what has come of its body and was not taken; `fault` says why the state is `dead`. `key`, `may_idle` in seconds, and `idle_until` are the pool's."""
 
     __slots__ = (
         *("_arrivals", "_barren", "_bodiless", "_end", "_home", "_interims", "_keep", "_parser", "_paused"),
         *("_spoilt", "_transport", "_unread", "_until_close"),
-        *("fault", "head", "idle_until", "key", "may_idle", "on_body", "pieces", "signal", "state", "writing_held"),
+        *(
+            "fault",
+            "head",
+            "idle_until",
+            "key",
+            "may_idle",
+            "on_body",
+            "packed",
+            "pieces",
+            "signal",
+            "state",
+            "writing_held",
+        ),
     )
 
     def __init__(self, home: Home, key: object, may_idle: float) -> None:
@@ -81,6 +94,7 @@ class Http1Connection(asyncio.Protocol):
         self.state: State = "idle"
         self.fault: Fault = "lost"
         self.head = b""
+        self.packed = False
         self.pieces: list[bytes] = []
         self.on_body = self.pieces.append  # called by the parser for each piece of a body
         self.signal = Signal()
@@ -115,6 +129,11 @@ class Http1Connection(asyncio.Protocol):
     def heard(self) -> bool:
         """Whether anything of an answer has come in this exchange."""
         return bool(self.head or self._interims)
+
+    @property
+    def wants_no_more(self) -> bool:
+        """Whether the rest of a request is of no use: the vendor has gone, or refused it before its end."""
+        return self.state == "dead" or (self.state != "head" and self.head[9:10] != b"2")
 
     def begin(self, head: bytes, body: bytes, bodiless: bool) -> None:
         """Send a request and expect its answer, which has no body whatever it says where it is `bodiless`: one to
@@ -174,7 +193,9 @@ class Http1Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Close the connection without a word: the vendor may hold bytes of an answer that nobody will read, which a
         close that waits for its own bytes to leave would wait for as well."""
-        self.state, self.fault = "dead", "lost"
+        if self.state != "dead":
+            self.fault = "unanswered" if self.state == "head" else "lost"
+            self.state = "dead"
         self.pieces.clear()
         if self._transport is not None:
             self._transport.abort()
@@ -205,11 +226,13 @@ class Http1Connection(asyncio.Protocol):
             self._receive_body(data)
         elif state == "head":
             self._receive_head(data)
-        elif state == "ended":
-            self._spoilt = True
-            return
         else:
-            self.abort()
+            # Nobody asked for it, or no longer. What has come of a whole answer stays.
+            self._spoilt = True
+            if state == "ended" and self._transport is not None:
+                self._transport.abort()
+            else:
+                self.abort()
             return
         self.signal.set()
         if self._unread > AHEAD:
@@ -225,11 +248,11 @@ class Http1Connection(asyncio.Protocol):
         # The parser holds bound methods of this object.
         if transport is not None and hasattr(transport, "_read_ready_cb"):
             transport._read_ready_cb = None
+        del self._parser
         self._arrivals = None
         if home is not None:
             home.forget(self)
         self._end_of_data(clean=exc is None)
-        del self._parser
 
     def pause_writing(self) -> None:
         self.writing_held = True
@@ -278,7 +301,10 @@ class Http1Connection(asyncio.Protocol):
             self._die("garbled")
             return
         self.state = "body"
+        self.packed = _PACKING in lines
         self._until_close = not coded and _LENGTH not in lines
+        # HTTP/1.0 has no chunks: the next answer may be framed as oddly (RFC 9112, 6.1).
+        self._spoilt = self._spoilt or (coded and head[7:8] == b"0")
         if self._bodiless or head[9:12] in _BODILESS:
             self.pieces.clear()
             self._spoilt = self._spoilt or self._end < 0
@@ -320,25 +346,23 @@ class Http1Connection(asyncio.Protocol):
         self.state = "ended"
 
     def _pause(self) -> None:
+        """Read no more until what has come is taken, which may be many small pieces: each has a cost of its own."""
         if not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
+            self.pieces[:] = [b"".join(self.pieces)] if self.pieces else []
 
     def _end_of_data(self, clean: bool) -> None:
         """The vendor has closed, or the connection broke."""
-        state = self.state
-        if state == "ended":
-            self._spoilt = True
-        elif state == "body" and self._until_close and clean:
-            self._spoilt = True
+        self._spoilt = True
+        if self.state == "body" and self._until_close and clean:
             self.state = "ended"
-            self.signal.set()
-        elif state != "dead":
+        elif self.state in ("head", "body"):
+            self.fault = "unanswered" if self.state == "head" else "lost" if self._until_close else "broken off"
             self.state = "dead"
-            self.fault = "unanswered" if state == "head" else "lost" if self._until_close else "broken off"
-            self.signal.set()
-        else:
-            self.signal.set()
+        elif self.state == "idle":
+            self.state = "dead"
+        self.signal.set()
 
     def _die(self, fault: Fault) -> None:
         self.state, self.fault = "dead", fault

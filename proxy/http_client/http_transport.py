@@ -72,10 +72,12 @@ class HttpTransport:
         except BaseException:
             connection.abort()
             raise
-        if connection.state == "dead" and not connection.pieces and connection.fault in ("unanswered", "garbled"):
+        if connection.state == "dead" and connection.fault in ("unanswered", "garbled"):
             self._raise(connection, reused and self._loop.time() - sent < STALE_WITHIN)
         response = HttpResponse(connection)
-        shown = readable(response, connection.head)
+        if not connection.packed:
+            return response
+        shown = readable(response)
         if shown is None:
             connection.abort()
             raise fail(FailureKind.MALFORMED, NOT_HTTP)
@@ -109,15 +111,15 @@ class HttpTransport:
 
 
 async def _send(upload: Upload, connection: Http1Connection) -> None:
-    """Send a body as fast as the vendor takes it. One that answers before it has come to the end gets no more of it,
+    """Send a body as fast as the vendor takes it. One that refuses it before it has come to its end gets no more of it,
     and no other call on this connection."""
     size = 0
     pieces = upload.pieces()
     try:
         async for piece in pieces:
-            while connection.writing_held and connection.state == "head":
+            while connection.writing_held and not connection.wants_no_more:
                 await connection.signal
-            if connection.state != "head":
+            if connection.wants_no_more:
                 connection.spoil()
                 return
             connection.write(piece)

@@ -17,16 +17,13 @@ MEMBERS_LIMIT: Final = 1024
 _FED: Final = 4096
 """Compressed bytes that are given to zlib at a time: it copies what follows the end of a member."""
 
-_CODING: Final = b"\r\ncontent-encoding:"
 _INFLATED_CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _UNREADABLE: Final = frozenset({"br", "zstd", "compress", "x-compress"})
 
 
-def readable(response: HttpResponse, head: bytes) -> UpstreamResponse | None:
-    """Return a response whose body is what the vendor means; None for a coding that nobody asked for and that is not
-    known. Others, such as `identity`, leave a body as it is."""
-    if _CODING not in head.lower():
-        return response
+def readable(response: HttpResponse) -> UpstreamResponse | None:
+    """Return a response with a content coding as one whose body is what the vendor means; None for a coding that nobody
+    asked for and that cannot be read. Others, such as `identity`, leave a body as it is."""
     coding = response.headers["content-encoding"].strip().lower()
     if coding in _UNREADABLE:
         return None

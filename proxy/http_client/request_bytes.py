@@ -1,11 +1,11 @@
-"""The head of a call as bytes. All that is the same for each call of a target is put together once.
+"""The head of a call as bytes. What is the same for each call of a target is put together once.
 
-Pure but for what it keeps: the last head of each method, URL and deployment, with the headers it was made of. A
-credential whose value changes makes a new one.
+Does no I/O. Kept is the last head of each method, URL and deployment, with what it was made of: a credential whose
+value changes makes a new one.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from yarl import URL
@@ -30,13 +30,13 @@ _SPLITS_LINE: Final = re.compile(r"[\x00-\x20\x7f]")
 @dataclass(frozen=True, slots=True, eq=False)
 class CallHead:
     """What calls of one method, URL, target and headers have in common: where they go, and the lines of their head.
-    `tail` is a template of the rest: request id, other lines, length."""
+    The lines hold the credential in clear."""
 
     target: Target
-    headers: dict[str, str]
+    headers: dict[str, str] = field(repr=False)
     content_type: str
     to: Destination
-    lines: bytes
+    lines: bytes = field(repr=False)
     counts_hops: bool
 
     def serves(self, request: UpstreamRequest) -> bool:

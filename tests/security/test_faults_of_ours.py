@@ -24,7 +24,7 @@ STEPS = (
     "proxy.gateway.answer_generation.plan",
     "proxy.gateway.answer_generation.permit_extras",
     "proxy.http_client.http_transport.HttpTransport.open",
-    "proxy.http_client.http_transport.HttpResponse.read",
+    "proxy.http_client.http_response.HttpResponse.read",
     "proxy.http_client.address_guard.GuardedResolver.resolve",
     "proxy.surfaces.completion_surface.CompletionSurface.parse",
     "proxy.surfaces.completion_surface.CompletionSurface.renderer",
