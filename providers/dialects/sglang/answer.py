@@ -244,10 +244,10 @@ class _SglangChoice:
     def take_complete(self) -> str:
         """Pass on and return the waiting text, without a character whose bytes are incomplete."""
         last = self.waiting[-1]
-        piece = last.rstrip(_HALF)
+        piece = last.rstrip(_HALF) if last.endswith(_HALF) else last
         if not piece:
             return ""
-        taken = "".join([*self.waiting[:-1], piece])
+        taken = piece if len(self.waiting) == 1 else "".join([*self.waiting[:-1], piece])
         self.waiting = [last[len(piece) :]]
         self.passed += len(taken)
         return taken
@@ -309,10 +309,13 @@ class SglangReader:
 
     def _chunks(self, state: _SglangChoice, result: JsonObject) -> Iterable[StreamEvent]:
         meta, text = _meta(result), result.get("text")
-        end = _end(self._sent, meta)
+        end = None if meta.get("finish_reason") is None else _end(self._sent, meta)
         text = text if isinstance(text, str) else ""
         new_only = _new_only(state, text, result.get("output_ids"), meta)
-        (state.add if new_only else state.replace)(text)
+        if new_only:
+            state.add(text)
+        else:
+            state.replace(text)
         state.meta = meta
         piece = state.take_complete() if end is None else state.rest()
         if end is None and self._text_only:
