@@ -58,7 +58,7 @@ def _first_error(answer: JsonObject) -> JsonObject:
 
 
 def _raise_error(sent: UpstreamRequest, name: str, answer: JsonObject) -> None:
-    if name == "error" or ("errors" in answer and answer["errors"]):
+    if name == "error" or (answer.get("errors")):
         raise UpstreamError(failure_in_body(sent.target.profile, _first_error(answer)))
 
 
