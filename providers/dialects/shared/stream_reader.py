@@ -47,6 +47,12 @@ class Reader(Protocol):
         """Translate one event. Raises UpstreamError."""
 
 
+def failing(error: UpstreamError) -> Iterator[StreamEvent]:
+    """Return events that end in an error before the first."""
+    yield from NOTHING
+    raise error
+
+
 class NativeStream:
     """See providers.dialect.StreamDecoder."""
 
@@ -66,8 +72,11 @@ class NativeStream:
         reader = self._reader
         if reader.complete:
             return iter(NOTHING)
-        event = self._frames.only(data)
-        return self._events(data) if event is None else iter(reader.read(*event))
+        try:
+            event = self._frames.only(data)
+            return self._events(data) if event is None else iter(reader.read(*event))
+        except UpstreamError as error:
+            return failing(error)
 
     def _events(self, data: bytes) -> Iterator[StreamEvent]:
         reader = self._reader

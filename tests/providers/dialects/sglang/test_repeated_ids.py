@@ -19,9 +19,10 @@ def event(text: str, ids: list[int], tail: JsonObject) -> bytes:
 
 def loaded(data: bytes) -> JsonValue:
     try:
-        return orjson.loads(data)
+        value: JsonValue = orjson.loads(data)
     except orjson.JSONDecodeError:
         return "no JSON"
+    return value
 
 
 def read(reader: RepeatedIds, data: bytes) -> tuple[JsonValue, JsonValue]:
