@@ -1,12 +1,14 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
-from providers.completion import Completion, StreamEvent
+from providers.completion import Completion, StreamEvent, TextRun
 from providers.failure import Failure
+from providers.frozen_record import record
 from providers.target import Target
 from providers.unified_request import AnyOperation, UnifiedRequest
 
@@ -28,7 +30,7 @@ class Upload(Protocol):
         """Yield its bytes, from the beginning each time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UpstreamRequest:
     """One call as it is sent, without the credential, and what decoding its answer requires.
 
@@ -72,7 +74,7 @@ class UpstreamRequest:
         object.__setattr__(self, "body", b"")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class TaskCalls(Generic[A]):
     """The calls of one request on one target, and how their answers become one.
 
@@ -104,6 +106,17 @@ class StreamDecoder(Protocol):
     def finish(self) -> Iterator[StreamEvent]:
         """Yield what was held back when the body has ended. Raises UpstreamError(TRUNCATED) unless the answer is
         complete."""
+
+
+class RunDecoder(StreamDecoder):
+    """Base of those stream decoders that can read many events of text alone at once."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+        """Return what a piece begins with, where that is events of one choice's text alone, and the rest of the piece,
+        which has to be fed next; None for a piece that has to be fed whole. Feeding all of it yields the same."""
 
 
 class Dialect(Protocol):

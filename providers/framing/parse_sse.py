@@ -103,6 +103,17 @@ class SSEParser:
         if self._data is not None:
             yield self._take(self._data)
 
+    def begun(self, most: int) -> bytes | None:
+        """Return what has come of the next event's first line; None where anything else is pending, or more than `most`
+        bytes of it."""
+        if self._data is not None or self._event or self._skip_lf or self._head is not None:
+            return None
+        return bytes(self._rest) if len(self._rest) <= most else None
+
+    def forget(self) -> None:
+        """Leave out what has come of the next event's first line: somebody else has read it."""
+        self._rest.clear()
+
     def _is_one_event(self, piece: bytes) -> bool:
         """Return whether the piece is exactly one `data: …` and its blank line, with nothing pending, as most pieces
         are."""

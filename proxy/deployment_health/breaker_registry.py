@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
+from providers.frozen_record import record
 from providers.target import Target
 from providers.vendor_credential import Credential
 from proxy.bounded_dict import BoundedDict
@@ -44,7 +45,7 @@ def keep_only(known: BoundedDict[Identity, Known], targets: Iterable[Target]) ->
         del known[identity]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """The targets that may be called now, best first. Where there is none: `wait` seconds until there is, and whether
     cooldowns that vendors asked for are the only reason (`cooling`)."""

@@ -4,7 +4,7 @@ aiohttp's own stream response costs a mapping of headers for each answer and two
 reads no other attributes of a response than those here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import cast
 
 from aiohttp import HttpVersion11, web
@@ -44,14 +44,21 @@ class StreamedResponse(web.StreamResponse):
             self._keep_alive = request.keep_alive and (self._chunked or sized)
         self._head = streamed_head(version, lines, self._chunked, self._keep_alive)
 
-    async def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send a piece, and wait while the client does not read. Raises ConnectionError when it is gone."""
+    def send(self, data: bytes | bytearray | memoryview) -> bool | Awaitable[None]:
+        """Send a piece. Returns True, or what to wait for while the client does not read. Either raises ConnectionError
+        when it is gone."""
         if self._chunked and data:
             data = b"".join((self._head, b"%x\r\n" % len(data), data, b"\r\n"))
         elif self._head:
             data = self._head + data
         self._head = b""
-        await self._send(data)
+        return self._sent(data)
+
+    async def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send a piece, and wait while the client does not read. Raises ConnectionError when it is gone."""
+        sent = self.send(data)
+        if sent is not True:
+            await cast(Awaitable[None], sent)
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Send the last piece and the end, once. Raises ConnectionError when the client is gone."""
@@ -64,9 +71,11 @@ class StreamedResponse(web.StreamResponse):
         else:
             data = self._head + data
         self._head = b""
-        await self._send(data)
+        sent = self._sent(data)
+        if sent is not True:
+            await cast(Awaitable[None], sent)
 
-    async def _send(self, data: bytes | bytearray | memoryview) -> None:
+    def _sent(self, data: bytes | bytearray | memoryview) -> bool | Awaitable[None]:
         client = self._client
         transport = None if client is None else client.transport
         if client is None or transport is None or transport.is_closing():
@@ -74,5 +83,4 @@ class StreamedResponse(web.StreamResponse):
         if data:
             self._writer.output_size += len(data)
             transport.write(data)
-        if client.writing_paused:
-            await client._drain_helper()
+        return client._drain_helper() if client.writing_paused else True

@@ -8,7 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, has_content
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import with_usage
@@ -35,7 +35,7 @@ from proxy.upstream.transport import (
     fail,
     read_whole,
 )
-from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through
+from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through, reader_of
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -275,7 +275,7 @@ class UpstreamCaller:
             decoder = sent.target.dialect.stream(sent)
             if finishing is not None and finishing.stops:
                 decoder = StopScanningDecoder(decoder, finishing, call.part.count)
-            events, ended = await _until_content(response, decoder)
+            events, ended = await until_content(response, decoder)
         except BaseException:
             response.close()
             raise
@@ -356,13 +356,16 @@ def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamErr
     return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
 
 
-async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:
-    events: list[StreamEvent] = []
+async def until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamPart], bool]:
+    """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
+    UpstreamError."""
+    events: list[StreamPart] = []
+    read = reader_of(decoder)
     piece = await response.read()
     refuse_page(piece)
     while True:
         try:
-            latest = [*(decoder.feed(piece) if piece else decoder.finish())]
+            latest = [*(read(piece) if piece else decoder.finish())]
         except UpstreamError as error:
             raise with_status(error, response) from None
         events += latest

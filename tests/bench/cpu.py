@@ -63,6 +63,17 @@ def resident_bytes(pid: int) -> int:
     return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
+def proportional_bytes(pid: int) -> int:
+    """Memory that a process and its children take together: a page that several share counts once (PSS)."""
+    return sum(_proportional(stat.pid) for stat in family(processes().values(), pid)) * 1024
+
+
+def _proportional(pid: int) -> int:
+    """Return the KiB in the line `Pss:` of /proc/PID/smaps_rollup."""
+    lines = (PROC / str(pid) / "smaps_rollup").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
 def pin(pid: int, core: int) -> None:
     """Keep every thread of a process and of its children on one core."""
     for stat in family(processes().values(), pid):

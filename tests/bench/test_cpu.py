@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.bench.cpu import Stat, cpu_seconds, family, parse_stat, processes, resident_bytes
+from tests.bench.cpu import Stat, cpu_seconds, family, parse_stat, processes, proportional_bytes, resident_bytes
 
 LINE = "{pid} ({name}) S {parent} 7 7 0 -1 4194560 100 0 0 0 {user} {system} 900 800 20 0 1 0 5 10000 20 1844"
 
@@ -34,3 +34,12 @@ def test_what_a_child_burns_is_counted() -> None:
         assert cpu_seconds(child.pid) > 0
         assert cpu_seconds(os.getpid()) >= cpu_seconds(child.pid)
         assert resident_bytes(child.pid) > 1_000_000
+
+
+def test_memory_that_a_child_shares_counts_once() -> None:
+    program = "import os, sys\nheld = b'x' * 2**26\nos.fork()\nprint(flush=True)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.stdout.readline()
+        assert 2**26 < proportional_bytes(child.pid) < resident_bytes(child.pid) - 2**25

@@ -9,8 +9,8 @@ from aiohttp.abc import ResolveResult
 
 from config.addresses import address_fault, url_fault
 from providers.failure import FailureKind
-from proxy.upstream.address_guard import GuardedResolver, address_allowed
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.address_guard import GuardedResolver, address_allowed
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, failure, tidy_transport
 from tests.security.test_rebinding import STRANGER
 

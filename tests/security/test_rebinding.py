@@ -12,7 +12,7 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from providers.failure import FailureKind
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, call, failure, tidy_transport
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor

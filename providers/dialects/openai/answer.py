@@ -86,20 +86,22 @@ def _choice(
         raise malformed("has a choice without a message")
     text = content_of(raw, message)
     extras = extras_of(raw, message, 0, 0, signs(sent))
+    logprobs = raw.get("logprobs")
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrap_answer(text)
+    # By position: eleven names would cost as much again as the rest of the making.
     return Choice(
-        index=index,
-        text=text or (refusal if isinstance(refusal, str) else ""),
-        finish_reason=reason,
-        native_finish_reason=native_finish_reason(raw, reason, native) if "native_finish_reason" in raw else native,
-        logprobs=logprobs_of(raw.get("logprobs"), text),
-        refusal=refusal if isinstance(refusal, str) else None,
-        reasoning=reasoning_of(message),
-        tool_calls=calls,
-        matched_stop=matched_stop(raw),
-        signature=signature_of(sent, message),
-        extras=_cited(extras, text, sources) if sources else extras,
+        index,
+        text or (refusal if isinstance(refusal, str) else ""),
+        reason,
+        native_finish_reason(raw, reason, native) if "native_finish_reason" in raw else native,
+        None if logprobs is None else logprobs_of(logprobs, text),
+        refusal if isinstance(refusal, str) else None,
+        reasoning_of(message),
+        calls,
+        matched_stop(raw),
+        signature_of(sent, message) if "extra_content" in message else None,
+        _cited(extras, text, sources) if sources else extras,
     )
 
 

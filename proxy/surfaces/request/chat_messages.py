@@ -4,6 +4,7 @@ Roles and members: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt
@@ -15,6 +16,7 @@ MAX_MESSAGES = 4096
 """Far more turns than a context window holds."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_SPEAKERS = ("system", "developer", "user", "assistant", "tool")
 MAY_LACK_CONTENT = frozenset({"assistant", "function"})
 
 
@@ -24,10 +26,19 @@ def messages(value: JsonValue) -> ChatPrompt:
         raise Invalid("must be a non-empty list of messages")
     if len(value) > MAX_MESSAGES:
         raise Invalid(f"may hold at most {MAX_MESSAGES} messages")
-    checked = tuple([check_at(_message, item, index) for index, item in enumerate(value)])
-    # Written out: a call for each message would cost more than the rest of what a plain one takes here.
-    older = [message for message in checked if "function_call" in message or message["role"] == "function"]
-    _check_arguments(checked, older)
+    others = [
+        check_at(_message, item, index)
+        for index, item in enumerate(value)
+        # A role and a text, as nearly all messages are: a call for each would cost more than all that it checks.
+        if not (
+            type(item) is dict and len(item) == 2 and type(item.get("content")) is str and item.get("role") in _SPEAKERS
+        )
+    ]
+    checked = cast(tuple[JsonObject, ...], tuple(value))
+    if not others:
+        return ChatPrompt(checked)
+    older = [message for message in others if "function_call" in message or message["role"] == "function"]
+    _check_arguments(others, older)
     return ChatPrompt(modern(checked) if older else checked)
 
 
