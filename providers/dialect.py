@@ -100,8 +100,8 @@ class StreamDecoder(Protocol):
         """Whether the stream has ended as a complete answer; nothing after that is read."""
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """Decode one piece. Raises UpstreamError at an in-band error or at bytes that cannot be decoded; events before
-        that have been yielded."""
+        """Decode one piece. Iterating, not the call, raises UpstreamError at an in-band error or at bytes that cannot
+        be decoded; events before that have been yielded."""
 
     def finish(self) -> Iterator[StreamEvent]:
         """Yield what was held back when the body has ended. Raises UpstreamError(TRUNCATED) unless the answer is

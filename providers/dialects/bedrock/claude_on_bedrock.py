@@ -37,8 +37,8 @@ from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.request_body import RequestBody
-from providers.dialects.shared.stream_reader import NOTHING, NativeReader, cut, event_object
-from providers.failure import Failure
+from providers.dialects.shared.stream_reader import NOTHING, NativeReader, cut, event_object, failing
+from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
@@ -138,8 +138,11 @@ class BedrockAnthropicStream:
         """See StreamDecoder."""
         if self._inner.complete:
             return iter(NOTHING)
-        event = self._frames.only(data)
-        return self._events(data) if event is None else iter(self._read(*event))
+        try:
+            event = self._frames.only(data)
+            return self._events(data) if event is None else iter(self._read(*event))
+        except UpstreamError as error:
+            return failing(error)
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""

@@ -16,8 +16,9 @@ from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import json_object, malformed
-from providers.dialects.shared.stream_reader import NOTHING, cut, event_object
+from providers.dialects.shared.stream_reader import NOTHING, cut, event_object, failing
 from providers.emulation.collect_stream import Gatherer
+from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 
 METRICS = "amazon-bedrock-invocationMetrics"
@@ -140,8 +141,11 @@ class InvokeStream:
         """See StreamDecoder."""
         if self._complete:
             return iter(NOTHING)
-        event = self._frames.only(data)
-        return self._events(data) if event is None else iter(self._read(*event))
+        try:
+            event = self._frames.only(data)
+            return self._events(data) if event is None else iter(self._read(*event))
+        except UpstreamError as error:
+            return failing(error)
 
     def _events(self, data: bytes) -> Iterator[StreamEvent]:
         for name, payload in self._frames.feed(data):

@@ -47,7 +47,7 @@ class EventsOrJSON(SSEParser):
 
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         """Yield the events that the piece completes, in order. Raises EventTooLarge."""
-        if self._bare is not None or self._start(piece) is not None:
+        if self._bare is not None or self._begins_text(piece):
             return self._mixed(piece)
         if piece:
             self._at_line = piece[-1] in _LINE_ENDS
@@ -99,6 +99,12 @@ class EventsOrJSON(SSEParser):
         held, self._bare = bytes(self._bare or b""), None
         self._at_line = self._at_line or bool(held)
         return held
+
+    def _begins_text(self, piece: bytes) -> bool:
+        """Return whether a JSON text begins a line. Four searches, each much faster than that for the place."""
+        if self._at_line and piece[:1] in (b"{", b"["):
+            return True
+        return b"\n{" in piece or b"\n[" in piece or b"\r{" in piece or b"\r[" in piece
 
     def _start(self, piece: bytes, at: int = 0) -> int | None:
         """Return where a JSON text begins a line, from `at` on."""

@@ -10,7 +10,8 @@ from providers.completion import StreamEvent
 from providers.dialect import StreamDecoder
 from providers.dialects.platforms.aws_errors import SAGEMAKER
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.stream_reader import NOTHING, cut
+from providers.dialects.shared.stream_reader import NOTHING, cut, failing
+from providers.failure import UpstreamError
 
 _PART = "PayloadPart"
 
@@ -40,7 +41,10 @@ class FramedStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
-        event = self._frames.only(data)
+        try:
+            event = self._frames.only(data)
+        except UpstreamError as error:
+            return failing(error)
         if event is None:
             return self._events(data)
         name, payload = event

@@ -47,6 +47,12 @@ class Reader(Protocol):
         """Translate one event. Raises UpstreamError."""
 
 
+def failing(error: UpstreamError) -> Iterator[StreamEvent]:
+    """Return events that end in an error before the first."""
+    yield from NOTHING
+    raise error
+
+
 class NativeStream:
     """See providers.dialect.StreamDecoder."""
 
@@ -66,8 +72,11 @@ class NativeStream:
         reader = self._reader
         if reader.complete:
             return iter(NOTHING)
-        event = self._frames.only(data)
-        return self._events(data) if event is None else iter(reader.read(*event))
+        try:
+            event = self._frames.only(data)
+            return self._events(data) if event is None else iter(reader.read(*event))
+        except UpstreamError as error:
+            return failing(error)
 
     def _events(self, data: bytes) -> Iterator[StreamEvent]:
         reader = self._reader
@@ -132,7 +141,7 @@ class NativeReader:
             return events
         event = NativeEvent(kind, one_line(payload) if b"\n" in payload or b"\r" in payload else payload)
         if type(events) is tuple and len(events) == 1 and type(chunk := events[0]) is Chunk:
-            _attach(chunk, event)
+            chunk.native = event  # type: ignore[misc]  # made for this event, and held by nothing else yet
             return events
         return _with_event(event, events)
 
@@ -144,17 +153,12 @@ class NativeReader:
         return fits
 
 
-def _attach(chunk: Chunk, event: NativeEvent) -> None:
-    # The chunk was made for this event and nothing else holds it: a copy would cost more than the parsing.
-    object.__setattr__(chunk, "native", event)
-
-
 def _with_event(event: NativeEvent, events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return events with the vendor's own in the first chunk, which is one that holds nothing else if it must."""
     made = [*events]
     first = made[0] if made else None
     if isinstance(first, Chunk):
-        _attach(first, event)
+        first.native = event  # type: ignore[misc]  # as above
         return made
     return [Chunk(native=event), *made]
 

@@ -185,10 +185,10 @@ def check_pieces(sent: UpstreamRequest, data: bytes) -> None:
     whole = streamed(sent, data, len(data))
     for size in SIZES:
         assert streamed(sent, data, size) == whole
-    events = single_events(data)
-    assert b"".join(events) == data
-    halves = [half for event in events for half in (event[: len(event) // 2], event[len(event) // 2 :])]
-    for cut in (events, [*halves[:6], *events[3:]]):
+    single = single_events(data)
+    assert b"".join(single) == data
+    halves = [half for event in single for half in (event[: len(event) // 2], event[len(event) // 2 :])]
+    for cut in (single, [*halves[:6], *single[3:]]):
         assert _without_body(sent, cut) == whole
     for place in range(len(data)):
         decoder = sent.target.dialect.stream(sent)

@@ -184,3 +184,51 @@ def test_headers_are_shared_and_cannot_be_changed() -> None:
 def test_what_a_header_cannot_hold_is_not_written(headers: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="too long"):
         encode(headers, b"")
+
+
+@given(st.lists(frames, max_size=4), st.lists(st.integers(0, 300), max_size=4), st.binary(max_size=20))
+def test_a_piece_that_is_one_frame_is_read_alone_as_with_others(
+    made: list[Frame], places: list[int], after: bytes
+) -> None:
+    stream = written(*made) + after
+    cuts = sorted({0, len(stream), *(place for place in places if place < len(stream))})
+    pieces = [stream[start:end] for start, end in pairwise(cuts)] + [written(one) for one in made]
+    assert read_alone(FrameParser(), pieces) == read_together(FrameParser(), pieces)
+
+
+def read_alone(parser: FrameParser, pieces: list[bytes]) -> tuple[list[Frame], bool]:
+    """The frames, and whether the bytes are an event stream to the end."""
+    found: list[Frame] = []
+    try:
+        for piece in pieces:
+            frame = parser.only(piece)
+            found += parser.feed(piece) if frame is None else [frame]
+    except FramingError:
+        return found, False
+    return found, True
+
+
+def read_together(parser: FrameParser, pieces: list[bytes]) -> tuple[list[Frame], bool]:
+    found: list[Frame] = []
+    try:
+        for piece in pieces:
+            found.extend(parser.feed(piece))
+    except FramingError:
+        return found, False
+    return found, True
+
+
+def test_a_frame_beside_another_or_with_one_before_it_is_not_read_alone() -> None:
+    parser = FrameParser()
+    assert parser.only(GOLDEN + GOLDEN) is None
+    assert parser.only(GOLDEN[:-1]) is None
+    assert list(parser.feed(GOLDEN[:5])) == []
+    assert parser.only(GOLDEN) is None
+
+
+def test_a_frame_that_lies_about_its_headers_is_told_by_the_whole_parser() -> None:
+    lying = struct.pack(">II", 20, 9)
+    piece = lying + struct.pack(">I", crc32(lying)) + b"12345678"
+    assert FrameParser().only(piece) is None
+    with pytest.raises(FramingError, match="shorter than its headers"):
+        list(FrameParser().feed(piece))
