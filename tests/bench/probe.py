@@ -54,7 +54,7 @@ def _claude_text(body: bytes) -> list[str]:
 
 
 def _amazon_text(body: bytes) -> list[str]:
-    payloads = [orjson.loads(frame.payload) for frame in FrameParser().feed(body)]
+    payloads = [orjson.loads(payload) for _, payload in FrameParser().feed(body)]
     return [payload["delta"]["text"] for payload in payloads if "delta" in payload]
 
 

@@ -22,7 +22,7 @@ from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
 from proxy.upstream.call_vendor import until_content
 from proxy.upstream.vendor_stream import OpenStream
-from tests.bench.report import Reading, cheapest
+from tests.bench.readings import Reading, cheapest
 from tests.bench.streams import LONG_CHAT, words
 from tests.providers.dialects.kit import sent_for, target_of
 
