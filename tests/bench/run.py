@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ from tests.bench.machine import interpreter, machine
 from tests.bench.measure import Outcome, Times, measure_case, separate
 from tests.bench.memory import Held, held, idle_stream_bytes
 from tests.bench.probe import probe
+from tests.bench.profiling import profile_text, profiled, profiled_case
 from tests.bench.programs.envoy import envoy
 from tests.bench.programs.gateway import Build
 from tests.bench.programs.haproxy import haproxy
@@ -66,6 +68,7 @@ class Order:
     python: str = sys.executable
     times: Times = field(default_factory=Times)
     write: bool = False
+    profile: str = ""
     steps: frozenset[str] = STEPS
 
 
@@ -83,6 +86,7 @@ def ordered(arguments: Sequence[str]) -> Order:
     add("--turns", type=int, default=3, help="turns, of which the cheapest counts (%(default)s)")
     add("--window", type=float, default=2.0, help="seconds that are measured in each (%(default)s)")
     add("--ramp", type=float, default=0.5, help="seconds before them (%(default)s)")
+    add("--profile", default="", metavar="CASE", help="instead: where the CPU of request, chunk or a case's name goes")
     add("--only", help="of cpu, latency, memory, workers, parts, those to measure")
     asked = parser.parse_args(arguments)
     beside = asked.beside.split(",") if asked.beside is not None else list(KNOWN) if asked.full else ["nginx"]
@@ -94,9 +98,10 @@ def ordered(arguments: Sequence[str]) -> Order:
         beside=[name for name in beside if name],
         peers=asked.peer,
         against={name: Path(folder) for name, _, folder in (each.partition("=") for each in asked.against)},
-        python=asked.python,
+        python=os.path.abspath(shutil.which(asked.python) or asked.python),
         times=Times(asked.turns, asked.ramp, asked.window),
         write=asked.report,
+        profile=asked.profile,
         steps=frozenset(asked.only.split(",")) if asked.only else STEPS,
     )
 
@@ -246,6 +251,11 @@ async def bench(order: Order, folder: Path, command: str) -> Results:
 def main() -> None:
     """Measure, print, and write the report where that is asked."""
     order = ordered(sys.argv[1:])
+    if order.profile:
+        case = profiled_case(order.profile)
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            print(profile_text(uvloop.run(profiled(case, Build(python=order.python), Path(folder))), case))
+        return
     command = shlex.join(["python", "-m", "tests.bench", *sys.argv[1:]])
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         # On asyncio's own loop the load would be slower than nginx, and a program that waits costs more a request.
