@@ -1,4 +1,4 @@
-"""Why no connection to an upstream was made, in our own words. Pure: aiohttp's exception in, a failure out.
+"""Why no connection to an upstream was made, in our own words. Pure: an exception in, a failure out.
 
 The message is for clients and names no host, which would reveal machines of the operator's network; `Failure.peer`
 does, for the operator.
@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Mapping
 from typing import Final
 
-import aiohttp
 from yarl import URL
 
 from providers.failure import Cause, Failure, FailureKind
@@ -19,9 +18,6 @@ from providers.failure import Cause, Failure, FailureKind
 class WithheldAddress(OSError):
     """A name leads only to addresses that may not be called."""
 
-
-Refused = aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError
-"""Exceptions that aiohttp raises before anything was sent; failures of TLS are ClientConnectorErrors as well."""
 
 _WORDS: Final[Mapping[Cause, tuple[FailureKind, str]]] = {
     Cause.DNS: (FailureKind.CONNECT, "The upstream's host name could not be resolved."),
@@ -62,8 +58,8 @@ _BY_VERIFY_CODE: Final[Mapping[int, Cause]] = {
 signature, self-signed, self-signed in the chain, no local issuer, no issuer of the leaf, untrusted."""
 
 
-def connect_failure(error: Refused, url: str) -> Failure:
-    """Return the failure of a call of this URL that was not sent."""
+def connect_failure(error: OSError, url: str) -> Failure:
+    """Return the failure of a call of this URL that was not sent. TLS's exceptions and TimeoutError are OSErrors."""
     cause = _cause(error)
     kind, message = _WORDS[cause]
     unsent = kind is FailureKind.TIMEOUT  # the other kinds say so themselves
@@ -76,21 +72,17 @@ def peer_of(url: str) -> str:
     return f"{parsed.host_subcomponent}:{parsed.port}"
 
 
-def _cause(error: Refused) -> Cause:
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return Cause.TIMEOUT
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _of_certificate(error.certificate_error)
-    if isinstance(error, aiohttp.ClientSSLError):
-        return Cause.HANDSHAKE
-    if isinstance(error, aiohttp.ClientConnectorDNSError) or isinstance(error.os_error, socket.gaierror):
-        return Cause.WITHHELD if isinstance(error.os_error, WithheldAddress) else Cause.DNS
-    if isinstance(error.os_error, ConnectionResetError):
-        return Cause.CLOSED  # asyncio's own has no errno
-    return _BY_ERRNO.get(error.os_error.errno, Cause.OTHER)
+_BY_CLASS: Final[tuple[tuple[type[OSError], Cause], ...]] = (
+    (ssl.SSLError, Cause.HANDSHAKE),
+    (WithheldAddress, Cause.WITHHELD),
+    (socket.gaierror, Cause.DNS),
+    (TimeoutError, Cause.TIMEOUT),
+    (ConnectionResetError, Cause.CLOSED),  # asyncio's own has no number
+)
 
 
-def _of_certificate(error: Exception) -> Cause:
+def _cause(error: OSError) -> Cause:
     if isinstance(error, ssl.SSLCertVerificationError):
         return _BY_VERIFY_CODE.get(error.verify_code, Cause.CERTIFICATE)
-    return Cause.CERTIFICATE
+    known = (cause for kind, cause in _BY_CLASS if isinstance(error, kind))
+    return next(known, _BY_ERRNO.get(error.errno, Cause.OTHER))

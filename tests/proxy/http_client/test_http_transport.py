@@ -9,7 +9,7 @@ from email.utils import formatdate
 import pytest
 
 from providers.read_retry_after import read_retry_after
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from proxy.version import USER_AGENT
 from tests.proxy.kit.transport_calls import OK, call, opened, whole
 from tests.support.http_scripts import body_answer, chunk, head, json_answer

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from providers.failure import FailureKind
-from proxy.upstream.address_guard import GuardedResolver, address_allowed
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.address_guard import GuardedResolver, address_allowed
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, call, failure
 from tests.support.vendor import FakeVendor
 
@@ -43,13 +43,11 @@ async def test_a_name_that_leads_to_a_withheld_address_has_none(address: str, al
     resolver = GuardedResolver(allow_private)
     with pytest.raises(OSError, match="may not be called"):
         await resolver.resolve(address)
-    await resolver.close()
 
 
 async def test_a_name_that_leads_to_permitted_addresses_gives_them() -> None:
     resolver = GuardedResolver(allow_private=True)
-    assert [entry["host"] for entry in await resolver.resolve("127.0.0.1", 80)] == ["127.0.0.1"]
-    await resolver.close()
+    assert [entry[4] for entry in await resolver.resolve("127.0.0.1", 80)] == [("127.0.0.1", 80)]
 
 
 async def test_a_public_name_that_resolves_inwards_is_never_connected_to(

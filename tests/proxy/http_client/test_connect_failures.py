@@ -11,17 +11,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
 
-import aiohttp
 import pytest
 from cryptography import x509
 
 from providers.failure import Cause, Failure, FailureKind, UpstreamError
 from providers.target import Target
 from providers.vendor_credential import Authorities
-from proxy.upstream.connect_failures import WithheldAddress, connect_failure, peer_of
-from proxy.upstream.http_transport import UNANSWERED, HttpTransport
+from proxy.http_client.connect_failures import WithheldAddress, connect_failure, peer_of
+from proxy.http_client.http_transport import UNANSWERED, HttpTransport
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.transport_calls import HASTY, TARGET, call, tidy_transport
@@ -107,7 +105,6 @@ async def test_what_is_wrong_with_a_certificate_is_told(tmp_path: Path, cause: C
     assert (found.kind, found.cause) == (FailureKind.TLS, cause)
 
 
-KEY = SimpleNamespace(host="h", port=1, ssl=True)
 NUMBERS = {
     errno.EHOSTUNREACH: Cause.UNREACHABLE,
     errno.ENETUNREACH: Cause.UNREACHABLE,
@@ -120,8 +117,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize(("number", "cause"), NUMBERS.items())
 def test_what_the_system_says_of_a_connection_is_kept(number: int | None, cause: Cause) -> None:
-    error = aiohttp.ClientConnectorError(KEY, OSError(number, "words of the system"))  # type: ignore[arg-type]
-    found = connect_failure(error, "http://10.0.0.7:8000/v1")
+    found = connect_failure(OSError(number, "words of the system"), "http://10.0.0.7:8000/v1")
     assert (found.cause, found.peer) == (cause, "10.0.0.7:8000")
     assert "words of the system" not in found.operator_message
 
@@ -133,14 +129,12 @@ CODES = {9: Cause.CERTIFICATE_EARLY, 18: Cause.CERTIFICATE_AUTHORITY, 26: Cause.
 def test_what_openssl_says_of_a_certificate_is_kept(code: int, cause: Cause) -> None:
     error = ssl.SSLCertVerificationError()
     error.verify_code = code
-    refused = aiohttp.ClientConnectorCertificateError(KEY, error)  # type: ignore[arg-type]  # all that it reads
-    assert connect_failure(refused, "https://h").cause is cause
+    assert connect_failure(error, "https://h").cause is cause
 
 
 def test_a_withheld_address_and_a_failed_look_up_are_not_the_same() -> None:
     causes = [
-        connect_failure(aiohttp.ClientConnectorDNSError(KEY, error), "http://h").cause  # type: ignore[arg-type]
-        for error in (WithheldAddress(None, "no"), socket.gaierror(-2, "no"))
+        connect_failure(error, "http://h").cause for error in (WithheldAddress(None, ""), socket.gaierror(-2, ""))
     ]
     assert causes == [Cause.WITHHELD, Cause.DNS]
 

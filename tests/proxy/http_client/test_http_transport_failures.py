@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from providers.failure import FailureKind
-from proxy.upstream.address_guard import GuardedResolver
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.address_guard import GuardedResolver
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import HASTY, OK, broken, failure, opened, whole
 from tests.support.http_scripts import chunk, head, sse_close_delimited
 from tests.support.vendor import FakeVendor

@@ -8,7 +8,7 @@ import pytest
 
 from providers.failure import VERDICTS, FailureKind, UpstreamError
 from providers.target import Retries
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from proxy.upstream.transport import FRESH_CONNECTION, RepeatableError, RepeatCause
 from tests.proxy.kit.transport_calls import OK, TARGET, call, opened, whole
 from tests.support.slow_connect import connections_handed_out_closed
@@ -44,7 +44,7 @@ async def test_a_call_on_a_connection_that_was_just_left_is_no_fault_of_the_vend
 async def test_a_call_that_may_not_run_twice_takes_no_connection_that_was_idle_for_long(
     vendor: FakeVendor, monkeypatch: pytest.MonkeyPatch, safety: Literal["strict", "off"]
 ) -> None:
-    monkeypatch.setattr("proxy.upstream.http_transport.ONCE_IDLE", 0.05)
+    monkeypatch.setattr("proxy.http_client.http_transport.ONCE_IDLE", 0.05)
     transport = HttpTransport()
     vendor.default = OK
     for target in (replace(TARGET, retries=Retries(3, safety)), TARGET):
@@ -94,7 +94,7 @@ async def test_a_call_on_a_fresh_connection_cannot_be_made_again(vendor: FakeVen
 async def test_a_call_that_the_vendor_had_time_to_begin_is_not_sent_again(
     vendor: FakeVendor, transport: HttpTransport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("proxy.upstream.http_transport.STALE_WITHIN", 0.0)
+    monkeypatch.setattr("proxy.http_client.http_transport.STALE_WITHIN", 0.0)
     vendor.answer(OK, (Fin(),), OK)
     await whole(await opened(transport, vendor))
     with pytest.raises(UpstreamError) as caught:
