@@ -48,7 +48,9 @@ class Lab:
         ours, theirs = self.ours([answer], ending, method), self.theirs([answer], ending, method)
         if both_broke_off(ours, theirs) or ours == theirs:
             return None
-        found = [difference for difference in DIFFERENCES if difference.explains(read(answer, ending), ours, theirs)]
+        found = [
+            difference for difference in DIFFERENCES if difference.explains(read(answer, ending, method), ours, theirs)
+        ]
         assert found, f"{method} {ending} {answer[:2_000]!r}: {ours} here, {theirs} there"
         return found
 
@@ -126,9 +128,14 @@ def same(whole: Outcome, cut_up: Outcome) -> bool:
     ) and (whole.reused or not cut_up.reused)
 
 
+COUNTED_BY_READ = {"extension of 100 KB", "5,000 trailers"}
+"""Framing that brings nothing is limited by the reads that it comes in, and these are within one or not."""
+
+
 def test_pieces_make_no_difference(lab: Lab) -> None:
     chance = random.Random(16)
-    for name, answer in HAND_WRITTEN.items():
+    for name in HAND_WRITTEN.keys() - COUNTED_BY_READ:
+        answer = HAND_WRITTEN[name]
         for ending in ENDINGS[:2]:
             whole = lab.ours([answer], ending)
             cuts = [[chance.randrange(len(answer) + 1) for _ in range(3)] for _ in range(2)]
