@@ -67,26 +67,18 @@ class Home(Protocol):
 
 
 class Http1Connection(asyncio.Protocol):
-    """See the module. `head` is the final answer's, as it came; `packed` says whether it names a content coding;
-    `pieces` is what has come of its body and was not taken; `fault` says why the state is `dead`. `key`, `may_idle` in
-    seconds, and `idle_until` are the pool's."""
+    """See the module.
+
+    `head` is the final answer's, as it came; `packed` says whether it names a content coding; `pieces` is what has come
+    of its body and was not taken; `fault` says why the state is `dead`. `key`, `may_idle` (seconds) and `idle_until`
+    are the pool's.
+    """
 
     __slots__ = (
         *("_arrivals", "_barren", "_bodiless", "_end", "_home", "_interims", "_keep", "_parser", "_paused"),
         *("_spoilt", "_transport", "_unread", "_until_close"),
-        *(
-            "fault",
-            "head",
-            "idle_until",
-            "key",
-            "may_idle",
-            "on_body",
-            "packed",
-            "pieces",
-            "signal",
-            "state",
-            "writing_held",
-        ),
+        *("fault", "head", "idle_until", "key", "may_idle", "on_body", "packed", "pieces", "signal", "state"),
+        "writing_held",
     )
 
     def __init__(self, home: Home, key: object, may_idle: float) -> None:
