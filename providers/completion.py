@@ -4,7 +4,8 @@ Usage has OpenAI's meaning on every dialect: `prompt_tokens` includes cached tok
 reasoning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from providers.frozen_record import record
@@ -198,6 +199,30 @@ class Chunk:
     native: NativeEvent | None = None
 
 
+# Not frozen, which would double what it costs: one is made with nearly every read.
+@dataclass(slots=True)
+class TextRun:
+    """What one choice gained in chunks that follow each other and hold text alone, none of them empty.
+
+    `literals` are the texts as they stand between the quotes of JSON strings: each in printable ASCII that needs no
+    escape, but for those in `odd`, which has the texts themselves by their places. `characters` and `size` are the
+    length of all texts together, in code points and in bytes of UTF-8.
+    """
+
+    index: int
+    literals: list[bytes]
+    odd: Mapping[int, str]
+    characters: int
+    size: int
+    system_fingerprint: str | None = None
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks."""
+        for place, literal in enumerate(self.literals):
+            text = self.odd[place] if place in self.odd else literal.decode()
+            yield Chunk(self.index, text, system_fingerprint=self.system_fingerprint)
+
+
 def has_content(chunk: Chunk) -> bool:
     """Return whether a chunk holds anything of an answer, and not only members of a choice or the whole answer that
     have no common form, which vendors send before they generate."""
@@ -212,3 +237,6 @@ def has_content(chunk: Chunk) -> bool:
 
 StreamEvent = Chunk | Usage
 """An event of a stream decoder. A later Usage replaces an earlier one: vendors that repeat it count cumulatively."""
+
+StreamPart = StreamEvent | TextRun
+"""An event, or many that are read and written together."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from providers.completion import Chunk, Completion, Usage
+from providers.completion import Chunk, Completion, TextRun, Usage
 from providers.frozen_record import record
 from providers.json_types import JsonObject
 from providers.target import Price
@@ -127,6 +127,9 @@ class Renderer(Protocol):
     def chunk(self, chunk: Chunk) -> bytes:
         """Return the events of one chunk; empty while it is held back."""
 
+    def run(self, run: TextRun) -> bytes:
+        """Return the events of the chunks of a run, as `chunk` does of each."""
+
     def usage(self, usage: Usage) -> bytes:
         """Store the usage, and return the events that it completes."""
 
@@ -135,6 +138,11 @@ class Renderer(Protocol):
 
     def error(self, facts: ErrorFacts) -> bytes:
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
+
+
+def chunk_by_chunk(renderer: Renderer, run: TextRun) -> bytes:
+    """Return the events of the chunks of a run that cannot be written together."""
+    return b"".join([renderer.chunk(chunk) for chunk in run.chunks()])
 
 
 @runtime_checkable

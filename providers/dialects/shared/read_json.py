@@ -32,6 +32,9 @@ _MOST_OPEN = 200
 _FEW_OPEN = 24
 """Brackets of one kind up to which they are looked for one by one."""
 
+SHORT = 2 * _MOST_OPEN
+"""Bytes of the longest text that needs no check, as most events of a stream are."""
+
 
 def malformed(what: str) -> UpstreamError:
     """Return the error for an answer that makes no sense; `what` is our text and quotes nothing of the vendor's."""
@@ -57,7 +60,7 @@ def load_json(data: bytes) -> JsonValue:
         # Raises MemoryError where there is no room; the pages stay untouched.
         bytes(_PARSER * len(data) + values_held(data))
     value: JsonValue = orjson.loads(data)
-    if len(data) > 2 * _MOST_OPEN and not _opens_few(data) and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
+    if len(data) > SHORT and not _opens_few(data) and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
         try:
             orjson.dumps(value)
         except orjson.JSONEncodeError:
@@ -90,7 +93,7 @@ def parse_json(data: bytes) -> JsonValue:
     """Parse as `load_json` does, with U+FFFD for what is no character: engines that cut a text between tokens may cut
     one, in its UTF-8 or between the two escapes of a surrogate pair."""
     try:
-        return load_json(data)
+        return orjson.loads(data) if len(data) <= SHORT else load_json(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
         mended = _SURROGATES.sub(_mend_surrogates, text.encode(), _MOST_RUNS)

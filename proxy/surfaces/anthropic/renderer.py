@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, TextRun, Usage
 from providers.emulation.join_extras import GrowingExtras
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -40,8 +40,8 @@ from proxy.surfaces.anthropic.events import (
     vendors_event,
 )
 from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for, whole_blocks
-from proxy.surfaces.response.write_sse import ascii_json, utf8_json
-from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.response.write_sse import ascii_json, run_events, utf8_json
+from proxy.surfaces.surface import AnswerFacts, chunk_by_chunk
 
 
 class MessagesRenderer:
@@ -125,6 +125,14 @@ class MessagesRenderer:
         if self._native:
             return b""
         return self._render(chunk)
+
+    def run(self, run: TextRun) -> bytes:
+        """See Renderer."""
+        if self._text is None:
+            return chunk_by_chunk(self, run)
+        if run.system_fingerprint is not None:
+            self._members["system_fingerprint"] = run.system_fingerprint
+        return run_events(self._text, run, END)
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the counts are sent last."""

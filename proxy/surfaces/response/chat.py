@@ -8,15 +8,20 @@ since clients read one or the other.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from providers.completion import Choice, Chunk, Completion
+from providers.completion import Choice, Chunk, Completion, TextRun
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, choice_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
-from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.surface import AnswerFacts, chunk_by_chunk
 
 WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
+
+_TEXT = b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
+"""A choice with text alone. Formatted by hand, because nearly every token comes this way."""
+
+_BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.partition(b"%b")
 
 
 class ChatRenderer(AnswerRenderer):
@@ -56,11 +61,7 @@ class ChatRenderer(AnswerRenderer):
         if _only_text(chunk) and chunk.index in self._begun:
             if not chunk.text:
                 return b""
-            # Formatted by hand, because nearly every token comes this way.
-            return self._writer.event(
-                b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
-                % (chunk.index, ascii_json(chunk.text))
-            )
+            return self._writer.event(_TEXT % (chunk.index, ascii_json(chunk.text)))
         if chunk.service_tier is not None:
             self._writer.set_service_tier(chunk.service_tier)
         if chunk.index in self._ended and is_late(chunk):
@@ -79,6 +80,14 @@ class ChatRenderer(AnswerRenderer):
         if chunk.extras is not None:
             body = {**choice_members(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
+
+    def run(self, run: TextRun) -> bytes:
+        """See Renderer."""
+        if run.index not in self._begun:
+            return chunk_by_chunk(self, run)
+        if run.system_fingerprint is not None:
+            self._set_fingerprint(run.system_fingerprint)
+        return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)
 
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)

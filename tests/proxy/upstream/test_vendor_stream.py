@@ -86,4 +86,4 @@ async def test_an_answer_that_is_known_needs_no_waiting() -> None:
 async def test_what_was_read_before_the_commit_is_given_away_and_not_kept() -> None:
     stream = OpenStream(Body(b"+b"), Marks(), [Chunk(text="a")], False)
     assert [event for event in stream.first() if isinstance(event, Chunk)] == [Chunk(text="a")]
-    assert stream.events == []
+    assert [*stream.events] == []
