@@ -40,8 +40,10 @@ def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | Non
     have judged the other one.
     """
     for name in order:
-        values = headers.getall(name, ())
-        found = [key for value in values if (key := _bare(name, value))] if values else values
+        values = headers.getall(name, None)
+        if values is None:
+            continue
+        found = [key for value in values if (key := _bare(name, value))]
         if len(found) > 1 and len(set(found)) > 1:
             raise conflicting_keys(name)
         if found:
