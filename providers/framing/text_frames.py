@@ -58,7 +58,7 @@ class TextFrames:
             return self._with_all_holes(data)
         texts: list[bytes] = []
         at = 0
-        opening, closing = self._opening, self._steps[0][1]
+        opening, ((_, closing),) = self._opening, self._steps
         before, after = len(opening), len(closing)
         while data.startswith(opening, at):
             start = at + before

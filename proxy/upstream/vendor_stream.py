@@ -113,10 +113,9 @@ class OpenStream:
         self.response.close()
 
 
-MOST_TURNS = 8
-"""Runs of a piece that are looked for, and events outside of runs: those of a stream's begin, up to one whose form can
-be learned, are fewer, and so are those of its end."""
-
+MOST_SINGLE = 6
+"""Events of a piece that are decoded one by one in search of a run: those of a stream's begin, up to one whose form can
+be learned, are fewer. Each costs a copy of the rest."""
 
 Read = Callable[[bytes], Iterable[StreamPart]]
 """Decodes a piece of a stream. Raises UpstreamError."""
@@ -130,19 +129,23 @@ def reader_of(decoder: StreamDecoder) -> Read:
 def _parts_of(decoder: RunDecoder, piece: bytes) -> Iterable[StreamPart]:
     found = decoder.lead(piece)
     if found is not None and not found[1]:
-        return (found[0],)  # nearly every piece is one run
+        return (found[0],)  # nearly every piece is a run
+    if found is None and piece.find(b"\n\n") + 2 in (1, len(piece)):
+        return decoder.feed(piece)  # most others are one event, or a part of one
     return _with_runs(decoder, found, piece)
 
 
 def _with_runs(decoder: RunDecoder, found: tuple[TextRun, bytes] | None, piece: bytes) -> Iterator[StreamPart]:
-    """Yield runs, and the events between them, which the decoder is fed one by one."""
-    for _ in range(MOST_TURNS):
+    """Yield the parts of a piece that begins with what `found` says: runs, and the events between and after them."""
+    left = MOST_SINGLE
+    while True:
         if found is not None:
             run, piece = found
             yield run
         end = piece.find(b"\n\n") + 2
-        if end < 2 or end == len(piece):
+        if not left or end in (1, len(piece)):
             break
+        left -= 1
         yield from decoder.feed(piece[:end])
         piece = piece[end:]
         found = decoder.lead(piece)

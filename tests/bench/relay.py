@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from providers.completion import Usage
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines, Phase
 from proxy.eager_task import EagerTask, Signal
@@ -108,20 +107,17 @@ class Load:
     name: str
     pieces: Sequence[bytes]
     request: UnifiedRequest
-    usage: Usage | None = None
+    chunks: int = 0
 
     def reading(self) -> Reading:
         """The cost of relaying the stream once. Raises whatever the relay raises."""
-        return asyncio.new_event_loop().run_until_complete(self._relayed())
+        return asyncio.run(self._relayed())
 
     async def _relayed(self) -> Reading:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Reading] = loop.create_future()
         loop.call_soon(self._drive, loop, answered)
-        try:
-            return await answered
-        finally:
-            loop.call_soon(loop.stop)
+        return await answered
 
     def _drive(self, loop: asyncio.AbstractEventLoop, answered: "asyncio.Future[Reading]") -> None:
         """Push every piece from a callback of the loop, as a vendor's socket does."""
@@ -134,7 +130,7 @@ class Load:
         for piece in self.pieces:
             vendor.push(piece)
         reading = Reading(time.process_time() - cpu, time.perf_counter() - wall, COUNT)
-        self.usage = record.usage
+        self.chunks = record.chunks
         failure = failures[0] if failures else RuntimeError("the relay has not ended")
         if failure is None:
             answered.set_result(reading)

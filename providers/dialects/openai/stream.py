@@ -97,7 +97,7 @@ class OpenAIStream(RunDecoder):
         self._own: JsonObject = {}
         self._sources: Sequence[Source] = ()
         self._waiting: list[Chunk] | None = []
-        self._runs = TextRuns(self._choices)
+        self._runs = TextRuns(self._sse, self._choices)
         # An event may need more than to be passed on.
         self._slow = True
         self._done = False
@@ -135,8 +135,7 @@ class OpenAIStream(RunDecoder):
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
         """See RunDecoder. The events of a run change what `_plain` would have changed for them."""
-        found = None if self._slow or self._done else self._runs.lead(self._sse, data)
-        if found is None:
+        if not self._runs.ready or self._slow or self._done or (found := self._runs.lead(data)) is None:
             return None
         run, rest, same = found
         same.choice.written += run.characters

@@ -7,6 +7,8 @@ Nearly all events of a stream are such, and each is the one before but for its t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import orjson
+
 from providers.completion import TextRun
 from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice
@@ -34,33 +36,38 @@ class SameMembers:
 
 
 class TextRuns:
-    """Reads the runs of one stream."""
+    """Reads the runs of one stream, whose events `frames` splits and whose choices are these. `ready` says whether a
+    form is known, or may be learned."""
 
-    __slots__ = ("_choices", "_learner", "_recent", "_same")
+    __slots__ = ("_choices", "_frames", "_learner", "_recent", "_same", "ready")
 
-    def __init__(self, choices: Mapping[int, StreamedChoice]) -> None:
+    def __init__(self, frames: SSEParser | DataLines, choices: Mapping[int, StreamedChoice]) -> None:
+        self._frames = frames if isinstance(frames, SSEParser) else None
         self._choices = choices
         self._learner = FrameLearner(NOT_PASSED, _ALWAYS_CHANGING)
         self._recent = b""
         self._same: SameMembers | None = None
+        self.ready = False
 
     def note(self, data: bytes) -> None:
         """Note the data of an event that was parsed and held text alone, as one whose form may be learned."""
-        if len(data) <= MOST_BYTES:
+        if self._frames is not None and self._learner.lessons and len(data) <= MOST_BYTES:
             self._recent = data
+            self.ready = True
 
-    def lead(self, frames: SSEParser | DataLines, data: bytes) -> tuple[TextRun, bytes, SameMembers] | None:
+    def lead(self, data: bytes) -> tuple[TextRun, bytes, SameMembers] | None:
         """Return what a piece begins with, the rest of it, and what the events of the run have in common; None where it
-        does not begin with text alone. `frames` is the parser of the stream, which has seen nothing of the run."""
-        if len(data) > _MOST_LED or not isinstance(frames, SSEParser):
+        does not begin with text alone. The parser of events sees nothing of a run."""
+        frames, learner = self._frames, self._learner
+        if frames is None or len(data) > _MOST_LED:
             return None
         begun = frames.begun(_MOST_BEGUN)
         if begun is None:
             return None
-        data = begun + data if begun else data
-        learner = self._learner
+        if begun:
+            data = begun + data
         literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        if not end and self._recent and learner.lessons:
+        if not end and self._recent:
             self._learn(data)
             literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
         same = self._same
@@ -69,13 +76,17 @@ class TextRuns:
         run = text_run(same.choice.index, literals, same.fingerprint)
         if run is None:
             return None
-        frames.forget()
+        if begun:
+            frames.forget()
         return run, data[end:], same
 
     def _learn(self, data: bytes) -> None:
         """Learn the form of the most recent event. `data` begins with the next one."""
         recent, self._recent = self._recent, b""
-        event = load_json(recent)
+        try:
+            event = load_json(recent)
+        except orjson.JSONDecodeError:
+            return  # was mended before it was read
         choices = event["choices"] if isinstance(event, dict) else None
         raw = choices[0] if isinstance(choices, list) else None
         if not isinstance(event, dict) or not isinstance(raw, dict):

@@ -184,3 +184,34 @@ def test_an_event_of_a_million_empty_lines_takes_no_more_than_its_bytes() -> Non
         ((_, data),) = parser.feed(b"\n")
     assert data == b"\n" * 999_999
     assert grown.bytes < 16 * 2**20
+
+
+def begun(*pieces: bytes) -> bytes | None:
+    """What a parser says has come of the next event, after these pieces."""
+    parser = SSEParser()
+    for piece in pieces:
+        list(parser.feed(piece))
+    return parser.begun(9)
+
+
+@pytest.mark.parametrize("event", [b"data: a\n\n", b"data: a\r\n\r\n", b": comment\n", b"x\n"])
+def test_between_events_the_begin_of_the_next_one_s_first_line_is_known(event: bytes) -> None:
+    assert begun(event) == b""
+    assert begun(event, b"dat") == b"dat"
+
+
+@pytest.mark.parametrize("pending", [b"data: a\n", b"data\n", b"event: a\n", b"data: a\r\r", b"more than 9"])
+def test_what_is_more_than_that_is_not_told(pending: bytes) -> None:
+    assert begun(b"data: a\n\n", pending) is None
+
+
+def test_before_the_stream_s_first_bytes_there_may_be_a_mark() -> None:
+    assert begun() is None
+    assert begun(b"\xef") is None
+
+
+def test_what_somebody_else_has_read_of_an_event_is_left_out() -> None:
+    parser = SSEParser()
+    assert list(parser.feed(b"data: a\n\ndata: b")) == [("", b"a")]
+    parser.forget()
+    assert list(parser.feed(b"data: c\n\n")) == [("", b"c")]
