@@ -4,6 +4,7 @@ Every problem of a body is found before it is refused.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final, cast
 
 from providers.json_types import JsonObject
@@ -118,4 +119,10 @@ def _fill_in(values: dict[str, object], defaults: Mapping[str, object]) -> froze
     if not defaults.keys().isdisjoint(values):
         defaults = {name: value for name, value in defaults.items() if name not in values}
     values.update(defaults)
-    return frozenset(defaults)
+    return _set_of(*defaults)
+
+
+@lru_cache(maxsize=64)
+def _set_of(*names: str) -> frozenset[str]:
+    """Return a set that all requests share: each keeps it as long as its answer lasts."""
+    return frozenset(names)
