@@ -1,7 +1,5 @@
 """The common completion shape: the little that it computes."""
 
-from dataclasses import replace
-
 import pytest
 
 from providers.completion import Chunk, Extras, NativeEvent, ToolCallDelta, Usage, has_content
@@ -45,10 +43,3 @@ def test_an_event_in_the_client_s_own_api_is_content_where_its_meaning_is() -> N
     event = NativeEvent("message_start", b"{}")
     assert not has_content(Chunk(native=event))
     assert has_content(Chunk(text="x", native=event))
-
-
-def test_values_of_streams_are_compared_and_replaced_by_their_members_and_have_no_hash() -> None:
-    assert replace(Chunk(text="a"), index=1) == Chunk(1, "a") != Chunk(1, "b")
-    assert not hasattr(Chunk(), "__dict__")
-    with pytest.raises(TypeError):
-        hash(Chunk())

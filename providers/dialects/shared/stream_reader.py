@@ -141,7 +141,7 @@ class NativeReader:
             return events
         event = NativeEvent(kind, one_line(payload) if b"\n" in payload or b"\r" in payload else payload)
         if type(events) is tuple and len(events) == 1 and type(chunk := events[0]) is Chunk:
-            chunk.native = event  # type: ignore[misc]  # made for this event, and held by nothing else yet
+            _attach(chunk, event)
             return events
         return _with_event(event, events)
 
@@ -153,12 +153,17 @@ class NativeReader:
         return fits
 
 
+def _attach(chunk: Chunk, event: NativeEvent) -> None:
+    # The chunk was made for this event and nothing else holds it: a copy would cost more than the parsing.
+    object.__setattr__(chunk, "native", event)
+
+
 def _with_event(event: NativeEvent, events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return events with the vendor's own in the first chunk, which is one that holds nothing else if it must."""
     made = [*events]
     first = made[0] if made else None
     if isinstance(first, Chunk):
-        first.native = event  # type: ignore[misc]  # as above
+        _attach(first, event)
         return made
     return [Chunk(native=event), *made]
 

@@ -27,7 +27,7 @@ _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.partition(b"%b")
 class ChatRenderer(AnswerRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_begun", "_ended", "_request", "_tool_finish")
+    __slots__ = ("_choices", "_request", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
@@ -35,8 +35,8 @@ class ChatRenderer(AnswerRenderer):
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
         self._request = request
         self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
-        self._begun: set[int] = set()
-        self._ended: set[int] = set()
+        # Whether each choice that has begun has ended.
+        self._choices: dict[int, bool] = {}
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
@@ -58,19 +58,19 @@ class ChatRenderer(AnswerRenderer):
         """See Renderer; when the choice ended, the last event has an empty delta."""
         if chunk.system_fingerprint is not None:
             self._set_fingerprint(chunk.system_fingerprint)
-        if _only_text(chunk) and chunk.index in self._begun:
+        if _only_text(chunk) and chunk.index in self._choices:
             if not chunk.text:
                 return b""
             return self._writer.event(_TEXT % (chunk.index, ascii_json(chunk.text)))
         if chunk.service_tier is not None:
             self._writer.set_service_tier(chunk.service_tier)
-        if chunk.index in self._ended and is_late(chunk):
+        if self._choices.get(chunk.index) and is_late(chunk):
             self._writer.add_late(answer_members(chunk.extras.answer if chunk.extras else None))
             return b""
         events = self._render_delta(chunk)
         if chunk.finish_reason is None:
             return events
-        self._ended.add(chunk.index)
+        self._choices[chunk.index] = True
         body: dict[str, object] = {
             "index": chunk.index,
             "delta": self.no_delta,
@@ -83,7 +83,7 @@ class ChatRenderer(AnswerRenderer):
 
     def run(self, run: TextRun) -> bytes:
         """See Renderer."""
-        if run.index not in self._begun:
+        if run.index not in self._choices:
             return chunk_by_chunk(self, run)
         if run.system_fingerprint is not None:
             self._set_fingerprint(run.system_fingerprint)
@@ -94,11 +94,11 @@ class ChatRenderer(AnswerRenderer):
         if self._request.legacy_calls and chunk.tool_calls and chunk.tool_calls[0].index == 0:
             delta["function_call"] = delta_json(chunk.tool_calls[0])["function"]
         logprobs = chat_logprobs(self._request, chunk.logprobs)
-        if chunk.index not in self._begun:
+        if chunk.index not in self._choices:
             if chunk.finish_reason is not None and not delta:
                 delta = {"content": ""}
             if delta or logprobs:
-                self._begun.add(chunk.index)
+                self._choices[chunk.index] = False
                 delta = {"role": "assistant", **delta}
         extras = chunk.extras
         ours = None if extras is None else answer_members(extras.answer)
