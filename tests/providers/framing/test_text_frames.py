@@ -11,7 +11,7 @@ from providers.json_types import JsonObject
 AROUND = (b"data: ", b"\n\n")
 
 
-def data(text: bytes = b'"a"', **members: object) -> bytes:
+def data(text: bytes = b'"a"', /, **members: object) -> bytes:
     """An event's data with this literal, and further members before it."""
     return orjson.dumps({**members, "say": "TEXT"}).replace(b'"TEXT"', text)
 

@@ -73,7 +73,7 @@ class Desk:
         carried.set(path)
         self.depths.append(depth())
         try:
-            body = await read_body(http, int)
+            body = await read_body(http, lambda length: None)
             if path == "/raise":
                 raise ValueError
             if path == "/abandon":
