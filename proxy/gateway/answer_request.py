@@ -82,6 +82,7 @@ class Exchange:
                 async with self.dispatcher.streamed(self.job) as (prepared, stream):
                     if self.keeper is not None:
                         stream = self.keeper.watched(prepared.target, stream)
+                    prepared.let_bodies_go()
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     renderer = self._renderer = self._make_renderer(prepared)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import cast
 
 from aiohttp import web
 
@@ -10,6 +11,7 @@ from proxy.deadlines import Deadlines
 from proxy.errors import GatewayError, OverloadReason, overloaded
 from proxy.gateway.answer_request import record_client_gone
 from proxy.listener.buffered_response import BufferedResponse, header_lines
+from proxy.listener.http_connection import Incoming
 from proxy.listener.request_body import read_body
 from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
@@ -104,6 +106,8 @@ class ClientCall:
         if self.shared.draining:
             response.force_close()
         await response.prepare(self.http)
+        if self.http.content.at_eof():
+            cast(Incoming, self.http).let_head_and_body_go()
         return response
 
     async def respond(self, body: bytes, extra: Mapping[str, str]) -> BufferedResponse:

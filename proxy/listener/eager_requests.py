@@ -96,6 +96,7 @@ class EagerRequests(HalfClosable):
             raise RuntimeError("a request on a connection that is not open")
         manager.requests_count += 1
         http = factory(message, payload, self, writer, self._task_handler)
+        del message, payload  # which the request may let go
         self._keepalive = False  # or aiohttp's timer would take the connection for an idle one
         response, lost = await self._handle_request(http, None, handler)
         self._keepalive = bool(response.keep_alive) and not lost

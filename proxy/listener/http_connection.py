@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from aiohttp import web
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from proxy.deadlines import CLIENT_STALL
 from proxy.errors import ErrorFacts, GatewayError, bad_http, internal_error
@@ -163,10 +164,20 @@ class PublicHandler(EagerRequests):
         return self.refusal(path_of(request), error)
 
 
+_NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
+
+
 class Incoming(web.BaseRequest):
     """A request. `cors` are the headers that let the web page that sent it read the answer."""
 
     cors: Mapping[str, str] = MappingProxyType({})
+
+    def let_head_and_body_go(self) -> None:
+        """Free the memory of what the client sent, all of which has been read: a stream may last for minutes. The
+        request has no header fields after that."""
+        self._headers = _NO_HEADERS
+        self._message = self._message._replace(headers=_NO_HEADERS, raw_headers=())
+        self._payload = EMPTY_PAYLOAD
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         # aiohttp calls this before it writes the head of an answer.

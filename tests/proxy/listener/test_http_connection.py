@@ -9,7 +9,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from proxy.listener import http_connection as server
 from proxy.listener.head_checks import MAX_TARGET
-from proxy.listener.http_connection import PublicServer
+from proxy.listener.http_connection import Incoming, PublicServer
 from proxy.request_record import request_id
 from proxy.surfaces.registry import surface_envelope
 from tests.proxy.kit.echo_listener import LIMIT, Echo, listening
@@ -231,3 +231,18 @@ async def test_a_client_that_leaves_cancels_its_handler(port: int, handler: Echo
         await cancelled.wait()
     listener.close()
     await public.shutdown(0.1)
+
+
+async def test_a_request_can_let_go_of_what_its_client_sent() -> None:
+    async def handle(http: web.BaseRequest) -> web.StreamResponse:
+        assert isinstance(http, Incoming)
+        body = await http.read()
+        http.let_head_and_body_go()
+        assert (dict(http.headers), await http.read(), http.method, http.path) == ({}, body, "POST", "/a")
+        return web.Response(body=body)
+
+    async with listening(handle) as port, connected(port) as client:
+        for text in (b"one", b"two"):
+            await client.send(request("POST", "/a", text, {"x-large": "x" * 1000}))
+            answer = await client.answer()
+            assert (answer.status, answer.body) == (200, text)
