@@ -15,8 +15,7 @@ from providers.client_extras.engine_members import path_text
 from providers.client_extras.hosts_paths_and_code import Place, is_inline
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.operator_permits import DEFAULT_SCHEMES, Media
-from providers.target import Target
+from providers.target import DEFAULT_SCHEMES, Media, Target
 from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
 
 _LABELS: Final = frozenset(

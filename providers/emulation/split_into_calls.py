@@ -23,9 +23,8 @@ from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
 from providers.frozen_record import record
-from providers.operator_permits import NO_MEDIA, Media
 from providers.request_fields import NEVER_DROPPED, STOP_STRING, WINDOW, is_neutral
-from providers.target import OnUnsupported, Target
+from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
     ContextBehavior,
     LogprobsWanted,
@@ -191,10 +190,9 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
     if request.prompts == 1 and not strict and not _needs_gateway(request.params, table):
-        asked = prefer_stream(request, target)
-        sent = target.dialect.encode(asked, target)
-        call = PlannedCall(asked, sent, CallShare(0, 0, request.params.get("n", 1)))
-        plan = CallPlan(target, request, (call,), sent.emulated, (), None, counted)
+        sent = prefer_stream(request, target)
+        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.params.get("n", 1)))
+        plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)
     else:
         plan = replace(_Planner(request, target, table).plan(), counted=counted)
     if plan.calls and (first := plan.calls[0].sent).unheld:

@@ -5,8 +5,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from config import defaults
-from providers.operator_permits import Media, Permits
-from providers.target import CircuitBreaker, RetryBudget, Target
+from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
 from proxy.cli.as_team import find_team
 from proxy.cli.terminal import Ink, paint
 from proxy.deployment_health.circuit_breaker_rules import HealthRules

@@ -13,8 +13,7 @@ from typing import cast
 from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonValue
-from providers.operator_permits import NO_MEDIA, Media
-from providers.target import OnUnsupported, Target
+from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
     ChatPrompt,
     ContextBehavior,

@@ -12,10 +12,9 @@ from config.sections.inheritance import Settings
 from providers.client_extras.extra_headers import covers_own
 from providers.client_extras.hosts_paths_and_code import is_reserved
 from providers.dialects.registry import DIALECTS
-from providers.operator_permits import Media, Permits
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
-from providers.target import CircuitBreaker, Price, Retries, RetryBudget, Target, Timeouts
+from providers.target import CircuitBreaker, Media, Permits, Price, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import Authorities, Credential
 from proxy.vendor_credentials.sources import Deployment, Missing, source_of
 

@@ -75,7 +75,7 @@ class _Match:
 
 
 @record(eq=False)
-class _Resolved:
+class _NameMeaning:
     """What a name leads to, by which steps, whatever the load."""
 
     asked: str
@@ -83,7 +83,7 @@ class _Resolved:
     steps: tuple[Step, ...]
 
 
-KeptNames: TypeAlias = dict[tuple[Team, str, str], Plan | _Resolved]
+KeptNames: TypeAlias = dict[tuple[Team, str, str], Plan | _NameMeaning]
 """By team, asked name and surface: the plan of a name, or what it leads to where the load decides the order."""
 
 
@@ -110,16 +110,16 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
     return kept if isinstance(kept, Plan) else _ordered(snapshot, team, kept, load)
 
 
-def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _Resolved:
+def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _NameMeaning:
     """Return what a name leads to. Raises as `plan` does."""
     route = team.routes.get(name)
     if route is not None:
-        return _Resolved(name, route, (Step("team route", route.name),))
+        return _NameMeaning(name, route, (Step("team route", route.name),))
     route = snapshot.routes.get(name)
     if route is not None:
         if not covered(team, name):
             raise _unavailable(snapshot, team, name, name, model_hidden)
-        return _Resolved(name, route, (Step("route", route.name),))
+        return _NameMeaning(name, route, (Step("route", route.name),))
     found = _find(snapshot, name)
     canonical = name
     steps: tuple[Step, ...] = ()
@@ -131,15 +131,15 @@ def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _Resolv
         raise _unavailable(snapshot, team, name, name, model_not_found)
     if not _granted(snapshot, team, found, canonical):
         raise _unavailable(snapshot, team, name, canonical, model_hidden)
-    return _Resolved(name, found, (*steps, Step(found.rule, canonical)))
+    return _NameMeaning(name, found, (*steps, Step(found.rule, canonical)))
 
 
-def _ordered(snapshot: Snapshot, team: Team, resolved: _Resolved, load: Load) -> Plan:
+def _ordered(snapshot: Snapshot, team: Team, meaning: _NameMeaning, load: Load) -> Plan:
     """Return the plan of a name, its targets in the order that the load gives them."""
-    found = resolved.found
+    found = meaning.found
     if isinstance(found, Route):
-        return _plan_route(snapshot, team, found, resolved, load)
-    return Plan(resolved.asked, found.label, tuple(_order_targets(found, load)), False, resolved.steps)
+        return _plan_route(snapshot, team, found, meaning, load)
+    return Plan(meaning.asked, found.label, tuple(_order_targets(found, load)), False, meaning.steps)
 
 
 def _find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> _Match | None:
@@ -174,11 +174,11 @@ def _order_targets(found: _Match, load: Load) -> Iterator[Target]:
     return (targets[position] for position in order)
 
 
-def _plan_route(snapshot: Snapshot, team: Team, route: Route, resolved: _Resolved, load: Load) -> Plan:
-    steps = [*resolved.steps]
+def _plan_route(snapshot: Snapshot, team: Team, route: Route, meaning: _NameMeaning, load: Load) -> Plan:
+    steps = [*meaning.steps]
     targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
     fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in route.fallbacks.items()}
-    return Plan(resolved.asked, route.name, targets, True, tuple(steps), fallbacks, same_space=route.same_space)
+    return Plan(meaning.asked, route.name, targets, True, tuple(steps), fallbacks, same_space=route.same_space)
 
 
 def _targets_of(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:

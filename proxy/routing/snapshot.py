@@ -14,9 +14,8 @@ from config.sections import table_schema as config_schema
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
 from config.sections.server_section import SurfaceName, SurfaceSettings
 from providers.failure import FailureKind
-from providers.operator_permits import NO_MEDIA, Media
 from providers.profiles.load_profiles import load_profiles
-from providers.target import Target
+from providers.target import NO_MEDIA, Media, Target
 from proxy.request_record import NO_TEAM
 from proxy.routing.build_target import make_target, unknown_profile
 from proxy.surfaces.registry import SURFACES

@@ -7,7 +7,7 @@ import yaml
 
 from config import defaults
 from config.defaults import duration
-from providers.operator_permits import DEFAULT_SCHEMES
+from providers.target import DEFAULT_SCHEMES
 
 README = (Path(__file__).parents[2] / "config" / "README.md").read_text(encoding="utf-8")
 

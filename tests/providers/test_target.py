@@ -1,4 +1,5 @@
-"""The names of a target, one for people, one whose values a client cannot multiply; and what its answers cost."""
+"""The names of a target, one for people, one whose values a client cannot multiply; what its answers cost, and what
+clients may send to it."""
 
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.target import Price, cost
+from providers.target import NO_MEDIA, NO_PERMITS, Media, Price, cost
 from tests.providers.dialects.anthropic.kit import TARGET
 
 
@@ -68,3 +69,19 @@ def test_no_count_of_cached_tokens_makes_it_cheaper_than_a_prompt_all_cached(
     assert cheapest is not None
     assert dearest is not None
     assert cheapest <= told <= dearest
+
+
+def test_the_nearer_word_counts_setting_by_setting() -> None:
+    team, deployment = Media(frozenset({"data"})), Media(frozenset({"gs"}), allow_private=True)
+    assert team.over(deployment) == Media(frozenset({"data"}), allow_private=True)
+    assert NO_MEDIA.over(deployment) == deployment
+    assert Media(allow_private=False).over(deployment) == Media(frozenset({"gs"}), allow_private=False)
+
+
+def test_an_empty_list_is_a_word_too() -> None:
+    assert Media(frozenset()).over(Media(frozenset({"gs"}))).schemes == frozenset()
+
+
+def test_nothing_is_allowed_unasked() -> None:
+    assert (NO_PERMITS.fields, NO_PERMITS.headers, NO_PERMITS.media) == (frozenset(), (), NO_MEDIA)
+    assert NO_PERMITS.reach("10.0.0.9") == "unknown"

@@ -149,7 +149,7 @@ _UPSTREAM: Mapping[Operation, Callable[[UnifiedRequest, Target, Profile, bool, b
 
 
 @record(eq=False)
-class _Endpoint:
+class _CompiledEndpoint:
     """The vendor's endpoint for some of a target's requests, as far as it is the same for all of them.
 
     `members` are those of every body, `streaming` those of a streamed one besides.
@@ -165,24 +165,24 @@ class _Endpoint:
     streaming: JsonObject
 
 
-def _endpoint(request: UnifiedRequest, target: Target) -> _Endpoint:
+def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
     """Return the endpoint that a request goes to. Raises Refusal where the model has none for it."""
     # All that `_operation` looks at.
-    asked = (_Endpoint, request.operation, bool(request.params.get("tools")), "suffix" in request.params)
+    asked = (_CompiledEndpoint, request.operation, bool(request.params.get("tools")), "suffix" in request.params)
     made = target.compiled.get(asked)
-    if not isinstance(made, _Endpoint):
-        made = target.compiled[asked] = _compiled_endpoint(request, target)
+    if not isinstance(made, _CompiledEndpoint):
+        made = target.compiled[asked] = _compile_endpoint(request, target)
     return made
 
 
-def _compiled_endpoint(request: UnifiedRequest, target: Target) -> _Endpoint:
+def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
     operation = _operation(request, target)
     profile = _for_target(target).profile
     streaming: JsonObject = {"stream": True}
     if profile.asks_usage:
         # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
         streaming["stream_options"] = {"include_usage": True}
-    return _Endpoint(
+    return _CompiledEndpoint(
         profile,
         operation,
         capabilities(profile, request.operation, operation, _counted(profile, target)),

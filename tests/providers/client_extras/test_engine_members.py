@@ -7,7 +7,7 @@ import pytest
 from providers.client_extras.engine_members import check_members, path_text
 from providers.failure import Refusal
 from providers.json_types import JsonObject
-from providers.operator_permits import Permits
+from providers.target import Permits
 from providers.unified_request import ChatPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import chat, completion, target
 

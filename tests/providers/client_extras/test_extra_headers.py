@@ -9,9 +9,9 @@ from pydantic import SecretStr
 
 from providers.client_extras.extra_headers import ALLOWED, check_headers, covers_own, is_own
 from providers.failure import Refusal
-from providers.operator_permits import Permits
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
+from providers.target import Permits
 from providers.vendor_credential import Credential
 from tests.providers.dialects.openai.kit import target
 

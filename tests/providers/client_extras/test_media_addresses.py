@@ -11,9 +11,8 @@ from config.addresses import reach
 from providers.client_extras.media_addresses import check_media
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.operator_permits import NO_MEDIA, Media, Permits
 from providers.profiles.load_profiles import load_profiles
-from providers.target import Target
+from providers.target import NO_MEDIA, Media, Permits, Target
 from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import chat, completion, target
 

@@ -10,8 +10,7 @@ from providers.client_extras.native_members import admit_native, check_native
 from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.operator_permits import Permits
-from providers.target import Target
+from providers.target import Permits, Target
 from providers.unified_request import NativeApi, NativeRequest, Params, UnifiedRequest
 from tests.providers.dialects.anthropic.native_kit import own_request
 from tests.providers.dialects.kit import target_of

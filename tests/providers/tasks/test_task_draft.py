@@ -4,7 +4,7 @@ import pytest
 
 from providers.failure import Refusal
 from providers.json_types import JsonObject
-from providers.operator_permits import Permits
+from providers.target import Permits
 from providers.tasks import task_draft
 from providers.tasks.forms.prepare_task import embeddings_calls
 from providers.tasks.task_draft import base_of, path_with_model, profile_of
