@@ -3,6 +3,7 @@
 Never holds a prompt, an answer's text or a key.
 """
 
+import os
 import random
 import re
 from collections.abc import Mapping
@@ -28,7 +29,10 @@ def request_id(headers: Mapping[str, str]) -> str:
     return fresh_id()
 
 
-_bits = random.Random().getrandbits  # noqa: S311 - tells requests apart, guards nothing
+_random = random.Random()  # noqa: S311 - tells requests apart, guards nothing
+_bits = _random.getrandbits
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_random.seed)  # else all workers would draw the same ids
 
 
 def fresh_id() -> str:
@@ -132,7 +136,7 @@ class RequestRecord:
     @property
     def cost(self) -> float | None:
         """USD; None where the price or the usage is unknown."""
-        return cost(self.price, self.billed or self.usage)
+        return None if self.price is None else cost(self.price, self.billed or self.usage)
 
     @property
     def duration(self) -> float:

@@ -167,9 +167,9 @@ class ServerSection(Section):
     port: Port = Field(default=8080, description="Port to listen on; 0 takes a free one.")
     workers: Workers = Field(
         default=1,
-        description="Processes that take requests. More than there are cores serve no more requests, and the log warns "
-        "of them. Each learns of deployments by itself, and the limits hold for each. 1: there is one process for "
-        "everything.",
+        description="Processes that take requests; auto: as many as there are cores that may be used, by the CPU limit "
+        "of a container too. More serve no more requests, and the log warns of them. Each learns of deployments by "
+        "itself, and the limits hold for each. 1: there is one process for everything.",
     )
     hosts: list[HostPattern] = Field(
         default=[],

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from config.problem import ConfigError
 from proxy.cli.command_parser import CommandParser
@@ -201,9 +201,11 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _workers(text: str) -> int:
+def _workers(text: str) -> "int | Literal['auto']":
+    if text == "auto":
+        return "auto"
     if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: 1 to {MOST_WORKERS}")
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: 1 to {MOST_WORKERS}, or auto")
     return int(text)
 
 
@@ -222,7 +224,10 @@ def _add_serve(commands: Commands) -> None:
     parser.add_argument("--port", type=_port, help="instead of the table's server.port; 0 takes a free one")
     parser.add_argument("--admin-port", type=_port, help="instead of the table's server.admin.port; 0 takes a free one")
     parser.add_argument(
-        "--workers", type=_workers, metavar="N", help="processes that serve, instead of the table's server.workers"
+        "--workers",
+        type=_workers,
+        metavar="N",
+        help="processes that serve, instead of the table's server.workers; auto: one for each core that may be used",
     )
     parser.add_argument(
         "--insecure-open", action="store_true", help="listen beyond loopback although the table has no teams"

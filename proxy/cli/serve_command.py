@@ -1,13 +1,15 @@
 """`dragoman serve`: run the gateway on a table until a signal ends it."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from proxy.cli.terminal import CommandError
 from proxy.listener.aiohttp_version import installed_fault
 from proxy.process.assemble_app import Addresses
 from proxy.process.assemble_app import serve as run_gateway
 from proxy.process.load_table import LoadedTable, Source
+from proxy.workers.usable_cores import usable_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,7 @@ class ServeOptions:
     """Options of the command line that override the table's: the operators' port, and how many processes serve."""
 
     admin_port: int | None = None
-    workers: int | None = None
+    workers: int | Literal["auto"] | None = None
 
 
 def serve(source: Source, options: ServeOptions) -> int:
@@ -23,17 +25,31 @@ def serve(source: Source, options: ServeOptions) -> int:
     require_sound_http()
     table = source.load_to_serve()
     listen = addresses(source, table, options)
-    count = table.loaded.config.server.workers if options.workers is None else options.workers
+    wanted = table.loaded.config.server.workers if options.workers is None else options.workers
+    count = usable_cores() if wanted == "auto" else wanted
+    source = replace(source, workers=count, counted=wanted == "auto")
+    table = replace(table, loaded=source.with_settings(table.loaded))
+    if count > 1:
+        return _serve_by_several(source, table, listen, count)
     try:
-        if count == 1:
-            asyncio.run(run_gateway(source, table, listen))
-        else:
-            from proxy.workers.assemble_supervisor import supervise
-
-            if failure := asyncio.run(supervise(source, table, listen, count)):
-                raise CommandError(failure)
+        asyncio.run(run_gateway(source, table, listen))
     except OSError as error:
         raise cannot_listen(listen, error) from None
+    return 0
+
+
+def _serve_by_several(source: Source, table: LoadedTable, listen: Addresses, count: int) -> int:
+    from proxy.workers.assemble_supervisor import supervise
+    from proxy.workers.worker_template import fork_template
+
+    # Every worker comes out of this call and raises SystemExit: nothing here may be open around it.
+    template = fork_template(table)
+    try:
+        failure = asyncio.run(supervise(source, table, listen, count, template))
+    except OSError as error:
+        raise cannot_listen(listen, error) from None
+    if failure:
+        raise CommandError(failure)
     return 0
 
 

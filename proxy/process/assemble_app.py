@@ -20,6 +20,7 @@ from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
+from proxy.http_client.dialer import tls
 from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
 from proxy.listener.http_connection import PublicServer
@@ -300,12 +301,20 @@ def set_up_process(form: str) -> logging.Logger:
     return log
 
 
+def load_shareable() -> None:
+    """Load what serving needs and a fork may share, beyond the modules and the table: the authorities that the system
+    trusts, which take 3 MB."""
+    tls()
+
+
 def log_table(log: logging.Logger, source: Source) -> None:
-    """Log which table is served."""
+    """Log which table is served, and by how many processes where nobody has said it."""
     if source.path is None:
         log.warning("%s", EMBEDDED)
     else:
         log.info("serving the table %s", source.title)
+    if source.counted:
+        log.info("workers: auto is %d, the number of cores that may be used", source.workers)
 
 
 def tune_garbage_collector() -> None:

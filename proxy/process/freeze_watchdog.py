@@ -93,9 +93,11 @@ class FreezeWatchdog:
     0 never.
 
     A thread of Python looks, and logs a line in the form `json` or `text`. While native code holds the interpreter's
-    lock no such thread runs: after `limit` seconds of CPU time without a look the C library writes the stack to
-    standard error and ends the process with the status of SIGPROF's number (27 on Linux). CPU time does not pass while
-    a process is stopped; on the other hand native code that sleeps with the lock held is not noticed.
+    lock no such thread runs: after `limit` seconds of CPU time without a look the C library writes the stacks to
+    standard error and ends the process with the status of SIGPROF's number (27 on Linux). They are those of all
+    threads, the loop's the last, for the kernel gives the signal to the thread that uses the CPU at that moment: one
+    that waits for the lock does so 200 times a second. CPU time does not pass while a process is stopped; on the other
+    hand native code that sleeps with the lock held is not noticed.
     """
 
     def __init__(self, heartbeat: Heartbeat, limit: float, form: str) -> None:
@@ -109,7 +111,7 @@ class FreezeWatchdog:
     def __enter__(self) -> Self:
         if self._limit:
             exit_on(signal.SIGPROF)
-            faulthandler.register(signal.SIGPROF, sys.stderr.fileno(), all_threads=False, chain=True)
+            faulthandler.register(signal.SIGPROF, sys.stderr.fileno(), all_threads=True, chain=True)
             signal.setitimer(signal.ITIMER_PROF, self._limit)
             self._thread.start()
         return self

@@ -42,7 +42,7 @@ def keep_by_settings(
     gateway.turns.off = server.keep_thinking == "off"
     gateway.responses.off = responses.where == "off"
     gateway.responses.entries.kept = KeptEntries(responses.memory, responses.lifetime)
-    if server.workers > 1 and (shared is None or responses.where == "process"):
+    if server.workers != 1 and (shared is None or responses.where == "process"):
         gateway.responses.warn = partial(logging.getLogger("dragoman").warning, ALONE)
     metrics.watch_kept_turns(gateway.turns.entries.kept)
     metrics.watch_kept_responses(gateway.responses.entries.kept)

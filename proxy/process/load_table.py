@@ -57,7 +57,9 @@ class Source:
 
     `host` and `port` are those of the command line, which override the table's. `insecure_open` permits a table without
     teams beyond loopback. `wall` returns unix seconds, for what expires. `found` says how the file was found where the
-    command line does not name it; `log` is the form of the log where the table has none.
+    command line does not name it; `log` is the form of the log where the table has none. `workers` is how many
+    processes serve, whatever the table says, None before that is settled; `counted` says that it is the number of
+    cores.
     """
 
     path: Path | None
@@ -68,6 +70,8 @@ class Source:
     port: int | None = None
     found: str = ""
     log: LogForm = "json"
+    workers: int | None = None
+    counted: bool = False
 
     @property
     def title(self) -> str:
@@ -108,7 +112,7 @@ class Source:
         """Return what can be built, to be used only without problems, and the problems; None where nothing can."""
         if examined.table is None:
             return None, list(examined.problems)
-        loaded = self._with_log(examined.table)
+        loaded = self.with_settings(examined.table)
         problems = [*examined.problems, *exposure_problems(loaded, self.host, self.insecure_open)]
         tls = listener_context(loaded)
         if isinstance(tls, Problem):
@@ -128,12 +132,14 @@ class Source:
             *doubled_port(table.loaded, self.host, self.port),
         )
 
-    def _with_log(self, loaded: Loaded) -> Loaded:
-        config = loaded.config
-        if "log" in config.server.model_fields_set:
-            return loaded
-        server = config.server.model_copy(update={"log": self.log})
-        return replace(loaded, config=config.model_copy(update={"server": server}))
+    def with_settings(self, loaded: Loaded) -> Loaded:
+        """Return the table with what it leaves to this source: the form of the log, and how many processes serve."""
+        server = loaded.config.server
+        settled: dict[str, object] = {} if "log" in server.model_fields_set else {"log": self.log}
+        if self.workers is not None:
+            settled["workers"] = self.workers
+        server = server.model_copy(update=settled)
+        return replace(loaded, config=loaded.config.model_copy(update={"server": server}))
 
 
 def _refused_listeners(server: ServerSection, problems: Sequence[Problem]) -> bool:

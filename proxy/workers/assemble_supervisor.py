@@ -1,7 +1,6 @@
 """The composition root of several processes: the table, the operators' listener, signals, and workers that serve."""
 
 import asyncio
-import os
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -29,7 +28,9 @@ from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.merged_metrics import merged
 from proxy.telemetry.metrics import CachedExposition, Metrics, exposition
 from proxy.workers.restart_workers import WorkerPool
+from proxy.workers.usable_cores import usable_cores
 from proxy.workers.worker_main import WorkerSettings
+from proxy.workers.worker_template import WorkerTemplate, start_program
 
 STOP_TIMEOUT: Final = 2.0
 """Seconds that workers have to end at once, before they are killed."""
@@ -81,16 +82,20 @@ async def reserved(host: str, port: int) -> AsyncIterator[asyncio.Server]:
         holder.close()
 
 
-async def supervise(source: Source, table: LoadedTable, listen: Addresses, count: int) -> str:
-    """Run `count` workers until SIGTERM or SIGINT, let them drain, and return; a second signal ends them at once.
-    SIGHUP reloads the table. Returns why they could not begin, or an empty text. Raises OSError when a port is
-    taken."""
+async def supervise(
+    source: Source, table: LoadedTable, listen: Addresses, count: int, template: WorkerTemplate | None = None
+) -> str:
+    """Run `count` workers, forked from `template`, until SIGTERM or SIGINT, let them drain, and return; a second signal
+    ends them at once. SIGHUP reloads the table. Returns why they could not begin, or an empty text. Raises OSError when
+    a port is taken."""
     server = table.loaded.config.server
     log = set_up_process(server.log)
     log_table(log, source)
-    if count > (there_are := cores()):
+    if count > (there_are := usable_cores()):
         log.warning("%d workers on %d cores: more than there are cores serve no more requests", count, there_are)
     async with AsyncExitStack() as stack:
+        if template is not None:
+            stack.callback(template.end)
         holder = await stack.enter_async_context(reserved(listen.host, listen.port))
         metrics = Metrics()
         metrics.config(table.snapshot.digest)
@@ -99,9 +104,10 @@ async def supervise(source: Source, table: LoadedTable, listen: Addresses, count
 
         def settings(now: LoadedTable) -> WorkerSettings:
             place = (source.path, source.insecure_open, listen.host, port)
-            return WorkerSettings(*place, live.since, now.loaded.copies, source.log)
+            return WorkerSettings(*place, live.since, now.loaded.copies, source.log, count)
 
-        workers = WorkerPool(count, table, settings, metrics.worker_metrics())
+        starter = start_program if template is None else template.start
+        workers = WorkerPool(count, table, settings, metrics.worker_metrics(), starter)
 
         async def use_table(new: LoadedTable) -> None:
             live.swap(new.snapshot)
@@ -134,13 +140,6 @@ async def supervise(source: Source, table: LoadedTable, listen: Addresses, count
             workers.kill()
     log.info("stopped")
     return workers.failure
-
-
-def cores() -> int:
-    """Return how many cores this process may use, as far as the system reports."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def drain_limit(server: ServerSection) -> float:

@@ -7,13 +7,11 @@ import asyncio
 import logging
 import os
 import signal
-from asyncio.subprocess import Process
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from proxy.off_loop.child_process import start_child
 from proxy.process.freeze_watchdog import FROZEN, LOOK_EVERY, FreezeDetector, main_thread
 from proxy.process.heartbeat import Heartbeat, shared_file
 from proxy.process.load_table import LoadedTable
@@ -22,6 +20,7 @@ from proxy.telemetry.merged_metrics import MetricFamily, WorkerCounts, lasting, 
 from proxy.telemetry.metrics import WorkerMetrics
 from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, WorkerSettings
+from proxy.workers.worker_template import StartedWorker, WorkerHandle, start_program
 
 BEGIN_LIMIT: Final = 60.0
 TABLE_LIMIT: Final = 30.0
@@ -41,7 +40,7 @@ class WorkerProcess:
     report, which it also sends without a request."""
 
     number: int
-    process: Process
+    process: WorkerHandle
     channel: ChannelClient
     heartbeat: Heartbeat
     counts: WorkerCounts
@@ -74,14 +73,16 @@ class WorkerProcess:
 class WorkerPool:
     """`count` worker processes on one table and one port.
 
-    `settings` makes of a table what a worker begins with. `up` is set once all take requests, and also when one cannot
-    begin at the start of the gateway; `failure` then says why.
+    `settings` makes of a table what a worker begins with; `starter` starts a process with the file of its heartbeat.
+    `up` is set once all take requests, and also when one cannot begin at the start of the gateway; `failure` then says
+    why.
     """
 
     count: int
     table: LoadedTable
     settings: Callable[[LoadedTable], WorkerSettings]
     metrics: WorkerMetrics
+    starter: Callable[[int], Awaitable[StartedWorker]] = start_program
     up: asyncio.Event = field(default_factory=asyncio.Event)
     failure: str = ""
     _alive: dict[int, WorkerProcess] = field(default_factory=dict)
@@ -170,13 +171,13 @@ class WorkerPool:
     async def _start(self, number: int) -> WorkerProcess:
         shared = shared_file()
         try:
-            child = await start_child("proxy.workers.worker_main", shared)
+            process, reader, writer = await self.starter(shared)
         finally:
             heartbeat = Heartbeat.shared(shared)
             os.close(shared)
         counts = WorkerCounts()
-        channel = ChannelClient(child.reader, child.writer, lambda body: counts.update(FAMILIES.validate_json(body)))
-        return WorkerProcess(number, child.process, channel, heartbeat, counts)
+        channel = ChannelClient(reader, writer, lambda body: counts.update(FAMILIES.validate_json(body)))
+        return WorkerProcess(number, process, channel, heartbeat, counts)
 
     async def _until_ended(self, worker: WorkerProcess) -> str:
         """Let a started process serve, wait for its end and return how it ended."""

@@ -1,7 +1,7 @@
 """A worker: one of several processes that serve on one port, started and controlled by a supervisor.
 
 It loads the table from copies that the supervisor sends, so that all workers have the same one, whatever becomes of the
-files. It has no listener for operators.
+files; a table that it was forked with is served where it was made of the same. It has no listener for operators.
 """
 
 import asyncio
@@ -31,12 +31,13 @@ from proxy.process.assemble_app import (
 )
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
-from proxy.process.load_table import LogForm, Source
+from proxy.process.load_table import LoadedTable, LogForm, Source
 from proxy.process.shutdown import Shutdown, drain_or_stop
 from proxy.process.status import ProcessStatus
 from proxy.telemetry.log_writer import unbuffered
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
+from proxy.workers.adopted_process import name_process
 from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
 
 BEGIN_WAIT: Final = 30.0
@@ -50,7 +51,7 @@ REPORT_EVERY: Final = 0.5
 class WorkerSettings:
     """What a worker serves, and where. `path` only names the table in messages: its content is in the `copies`. `since`
     is the start of the gateway in unix seconds, which clients must see alike from all workers. `log` is the form of the
-    log where the table has none."""
+    log where the table has none, `workers` how many there are."""
 
     path: Path | None
     insecure_open: bool
@@ -59,6 +60,7 @@ class WorkerSettings:
     since: int
     copies: Copies
     log: LogForm = "json"
+    workers: int | None = None
 
 
 SETTINGS: Final = TypeAdapter(WorkerSettings)
@@ -68,17 +70,19 @@ FAMILIES: Final = TypeAdapter(list[MetricFamily])
 """The bodies of frames between supervisor and worker, as JSON."""
 
 
-def main(descriptor: int, shared: int) -> None:
-    """Serve until the supervisor or a signal ends it, by one end of a socket pair and the heartbeat's file."""
+def main(descriptor: int, shared: int, table: LoadedTable | None = None) -> None:
+    """Serve until the supervisor or a signal ends it, by one end of a socket pair and the heartbeat's file. `table` is
+    one that is loaded already."""
+    name_process("dragoman-worker")
     link = socket.socket(fileno=descriptor)
     link.set_inheritable(False)
     # A reload comes from the supervisor; a SIGHUP to the whole process group must not end this process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.set_inheritable(shared, False)
-    asyncio.run(serve(link, Heartbeat.shared(shared)))
+    asyncio.run(serve(link, Heartbeat.shared(shared), table))
 
 
-async def serve(link: socket.socket, heartbeat: Heartbeat) -> None:
+async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedTable | None) -> None:
     """See main."""
     reader, writer = await asyncio.open_unix_connection(sock=link)
     try:
@@ -87,8 +91,11 @@ async def serve(link: socket.socket, heartbeat: Heartbeat) -> None:
     except (PeerGone, TimeoutError):
         return
     settings = SETTINGS.validate_json(body)
-    source = Source(settings.path, os.environ, settings.insecure_open, settings.host, log=settings.log)
-    table = source.load(settings.copies)
+    place = (settings.path, os.environ, settings.insecure_open, settings.host)
+    source = Source(*place, log=settings.log, workers=settings.workers)
+    table = shared_table
+    if table is None or table.loaded.copies != settings.copies:
+        table = source.load(settings.copies)
     server = table.loaded.config.server
     log = set_up_process(server.log)
     shutdown = Shutdown()

@@ -68,9 +68,10 @@ PROXY: Final[Rooms] = {
     "conversations": ("surfaces", "surfaces/request"),
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "routing", "teams"),
+    "relay": ("surfaces", "upstream"),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
-        *("telemetry", "listener", "upstream", "overload"),
+        *("telemetry", "listener", "upstream", "overload", "relay"),
         *("routing", "teams", "conversations", "discovery", "dispatch"),
     ),
     "process": (

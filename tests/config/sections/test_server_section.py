@@ -54,7 +54,9 @@ def test_sizes_and_times_have_units() -> None:
     assert (found.max_body, found.drain_timeout, found.limits.body_bytes) == (2**20, 120.0, 2000)
 
 
-@pytest.mark.parametrize("fields", [{"workers": 0}, {"workers": 257}, {"port": 70000}, {"tls": {"cert": "c.pem"}}])
+@pytest.mark.parametrize(
+    "fields", [{"workers": 0}, {"workers": 257}, {"workers": "some"}, {"port": 70000}, {"tls": {"cert": "c.pem"}}]
+)
 def test_what_cannot_be_is_refused(fields: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         server(**fields)

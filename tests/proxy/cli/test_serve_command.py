@@ -13,7 +13,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from annotated_types import Ge, Le
+from pydantic import ValidationError
 
 from config.problem import ConfigError
 from config.sections.server_section import ServerSection
@@ -23,7 +23,7 @@ from proxy.cli.serve_command import ServeOptions, addresses, cannot_listen, serv
 from proxy.cli.terminal import CommandError
 from proxy.process.assemble_app import Addresses
 from proxy.process.load_table import Source
-from proxy.workers.assemble_supervisor import cores
+from proxy.workers.usable_cores import usable_cores
 from tests.support.gateway import ROOT, running_gateway
 
 Writer = Callable[[str], Source]
@@ -131,15 +131,53 @@ async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, gi
     command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *given]
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
     assert process.stderr is not None
-    first, *told, last = [await process.stderr.readline() for _ in range(3 if count > cores() else 2)]
+    cores = usable_cores()
+    first, *told, last = [await process.stderr.readline() for _ in range(3 if count > cores else 2)]
     process.terminate()
     assert await process.wait() == 0
     assert f"serving the table {path}".encode() in first
     assert (b"with %d workers" % count in last) == (count > 0)
     assert b"listening on" in last
-    assert [b"%d workers on %d cores: more than there are cores" % (count, cores()) in each for each in told] == [
+    assert [b"%d workers on %d cores: more than there are cores" % (count, cores) in each for each in told] == [
         True
-    ] * (count > cores())
+    ] * (count > cores)
+
+
+@pytest.mark.parametrize("given", [[], ["--workers", "auto"]])
+async def test_as_many_processes_serve_as_there_are_usable_cores_where_that_is_asked_for(
+    tmp_path: Path, given: list[str]
+) -> None:
+    path = tmp_path / "t.yaml"
+    workers = 1 if given else "auto"
+    server = f"server: {{port: 0, workers: {workers}, drain_grace: 0s, admin: {{port: 0}}}}\n"
+    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\n" + server)
+    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), *given]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stderr=asyncio.subprocess.PIPE)
+    assert process.stderr is not None
+    _, told, last = [await process.stderr.readline() for _ in range(3)]
+    process.terminate()
+    assert await process.wait() == 0
+    cores = usable_cores()
+    assert b"workers: auto is %d, the number of cores that may be used" % cores in told
+    assert (b"with %d workers" % cores in last) == (cores > 1)
+    assert b"listening on" in last
+
+
+def test_as_many_as_the_cores_may_be_one_and_is_then_one_process(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\nserver: {drain_grace: 0s}\n")
+    command = [sys.executable, "-m", "proxy", "serve", "-c", str(path), "--port=0", "--admin-port=0", "--workers=auto"]
+    core = min(os.sched_getaffinity(0))
+    with subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {core})
+    ) as process:
+        assert process.stderr is not None
+        told = [process.stderr.readline() for _ in range(3)]
+        process.terminate()
+    assert process.returncode == 0
+    assert b"workers: auto is 1, the number of cores that may be used" in told[1]
+    assert b"listening on" in told[2]
+    assert b"workers" not in told[2]
 
 
 @pytest.mark.parametrize("given", ["0", "257", "-1", "two", "1.5", ""])
@@ -147,12 +185,15 @@ def test_a_number_of_workers_that_cannot_be_is_wrong_usage(given: str, capsys: p
     with pytest.raises(SystemExit) as caught:
         main(["serve", f"--workers={given}"])
     assert caught.value.code == 2
-    assert f"{given!r} is no number of workers: 1 to 256" in capsys.readouterr().err
+    assert f"{given!r} is no number of workers: 1 to 256, or auto" in capsys.readouterr().err
 
 
 def test_a_table_may_ask_for_as_many_workers_as_the_command_line() -> None:
-    (least, most) = (each for each in ServerSection.model_fields["workers"].metadata if isinstance(each, Ge | Le))
-    assert (least, most) == (Ge(1), Le(MOST_WORKERS))
+    assert [ServerSection.model_validate({"workers": count}).workers for count in (1, MOST_WORKERS, "auto")] == [
+        *(1, MOST_WORKERS, "auto")
+    ]
+    with pytest.raises(ValidationError, match="less than or equal to 256"):
+        ServerSection.model_validate({"workers": MOST_WORKERS + 1})
 
 
 def shown_on_a_terminal(table: Path, piped: bool) -> str:

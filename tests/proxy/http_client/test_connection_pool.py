@@ -1,6 +1,7 @@
 """Connections that are used again, against a vendor on a raw socket: which ones, and what is sent once more."""
 
 import asyncio
+import gc
 from dataclasses import replace
 from typing import Literal
 
@@ -8,6 +9,8 @@ import pytest
 
 from providers.failure import VERDICTS, FailureKind, UpstreamError
 from providers.target import Retries
+from proxy.http_client.connection_pool import ConnectionPool
+from proxy.http_client.http1_connection import Http1Connection
 from proxy.http_client.http_transport import HttpTransport
 from proxy.upstream.transport import FRESH_CONNECTION, RepeatableError, RepeatCause
 from tests.proxy.kit.transport_calls import OK, TARGET, call, opened, whole
@@ -101,3 +104,55 @@ async def test_a_call_that_the_vendor_had_time_to_begin_is_not_sent_again(
         await opened(transport, vendor)
     assert not isinstance(caught.value, RepeatableError)
     assert len(vendor.requests) == 2
+
+
+# The pool alone -------------------------------------------------------------------------------------------------------
+
+
+async def test_connections_that_were_idle_for_too_long_are_closed_by_one_timer(
+    vendor: FakeVendor, transport: HttpTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.http_client.http_transport.POOL_IDLE", 0.05)
+    monkeypatch.setattr("proxy.http_client.connection_pool.SWEEP_EVERY", 0.02)
+    responses = [await opened(transport, vendor) for _ in range(3)]
+    assert transport.pool.in_use == 3
+    for response in responses:
+        await whole(response)
+    assert transport.pool.in_use == 0
+    assert vendor.open_connections == 3
+    await vendor.connected(0)
+    assert transport.pool._timer is None
+
+
+async def test_the_connection_that_was_used_last_is_taken_first(vendor: FakeVendor, transport: HttpTransport) -> None:
+    first, second = [await opened(transport, vendor) for _ in range(2)]
+    await whole(second)
+    await whole(first)
+    for _ in range(3):
+        await whole(await opened(transport, vendor))
+    assert [request.connection for request in vendor.requests] == [0, 1, 0, 0, 0]
+
+
+async def test_a_connection_that_comes_about_after_the_end_is_closed(vendor: FakeVendor) -> None:
+    pool = ConnectionPool()
+    await pool.aclose()
+    loop = asyncio.get_running_loop()
+    await loop.create_connection(lambda: Http1Connection(pool, "key", 1.0), "127.0.0.1", vendor.port)
+    await vendor.connected(0)
+    assert pool.in_use == 0
+
+
+async def test_connections_leave_no_garbage(vendor: FakeVendor, transport: HttpTransport) -> None:
+    await whole(await opened(transport, vendor))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(5):
+            response = await opened(transport, vendor)
+            response.close()
+            await vendor.connected(0)
+        await asyncio.sleep(0)
+        left = [each for each in gc.get_objects() if isinstance(each, Http1Connection)]
+        assert len(left) <= 1
+    finally:
+        gc.enable()

@@ -4,17 +4,20 @@ import asyncio
 import gzip
 import socket
 import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 
 import pytest
 
+from providers.failure import FailureKind, UpstreamError
 from providers.read_retry_after import read_retry_after
 from proxy.http_client.http_transport import HttpTransport
 from proxy.version import USER_AGENT
 from tests.proxy.kit.transport_calls import OK, call, opened, whole
 from tests.support.http_scripts import body_answer, chunk, head, json_answer
 from tests.support.vendor import FakeVendor
-from tests.support.vendor_script import Hang, Send, Until
+from tests.support.vendor_script import Fin, Hang, Rst, Send, Step, Until
 
 
 async def test_the_request_goes_out_as_the_dialect_made_it(vendor: FakeVendor, transport: HttpTransport) -> None:
@@ -198,3 +201,109 @@ async def test_a_date_to_wait_for_counts_from_the_answer_s_arrival_where_it_has_
     vendor.answer(json_answer(429, {}, [("Retry-After", formatdate(time.time() + 600, usegmt=True))]))
     response = await opened(transport, vendor)
     assert 300 < (read_retry_after(response.headers) or 0) <= 600
+
+
+# Bodies that are sent as they are read --------------------------------------------------------------------------------
+
+MUCH = 50 * 1024 * 1024
+
+
+@dataclass
+class Pieces:
+    """A body of this length, or of another than it says; `read` is how much of it was asked for."""
+
+    length: int
+    size: int
+    read: int = 0
+    closed: bool = False
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        try:
+            while self.read < self.size:
+                piece = b"x" * min(65536, self.size - self.read)
+                self.read += len(piece)
+                yield piece
+        finally:
+            self.closed = True
+
+
+async def test_a_body_is_sent_as_fast_as_the_vendor_takes_it(vendor: FakeVendor, transport: HttpTransport) -> None:
+    upload = Pieces(MUCH, MUCH)
+    assert await whole(await transport.open(replace(call(vendor.base_url), upload=upload), "req-1")) == b'{"ok":true}'
+    (request,) = vendor.requests
+    assert request.header("content-length") == str(MUCH)
+    assert len(request.body) == MUCH
+    assert upload.closed
+    assert await whole(await opened(transport, vendor)) == b'{"ok":true}'
+    assert vendor.connections == 1
+
+
+async def test_a_vendor_that_does_not_read_is_sent_no_more_than_a_little(transport: HttpTransport) -> None:
+    upload = Pieces(MUCH, MUCH)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        sending = asyncio.create_task(transport.open(replace(call(url), upload=upload), "req-1"))
+        seen = -1
+        while seen < upload.read or not seen:
+            seen = upload.read
+            await asyncio.sleep(0.05)
+        assert 0 < upload.read < MUCH
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+    assert upload.closed
+    assert transport.pool.in_use == 0
+
+
+async def test_a_refusal_before_the_end_of_a_body_is_the_answer_and_the_connection_s_last(
+    vendor: FakeVendor, transport: HttpTransport
+) -> None:
+    vendor.at_accept((Send(head(413, [("content-length", "2")]) + b"no"), Hang()))
+    upload = Pieces(MUCH, MUCH)
+    response = await transport.open(replace(call(vendor.base_url), upload=upload), "req-1")
+    assert response.status == 413
+    assert await response.read() == b"no"
+    response.release()
+    assert upload.read < MUCH
+    assert upload.closed
+    await vendor.connected(0)
+
+
+@pytest.mark.parametrize("ending", [Fin(), Rst()])
+async def test_a_vendor_that_leaves_during_a_body_has_not_answered(
+    vendor: FakeVendor, transport: HttpTransport, ending: Step
+) -> None:
+    vendor.at_accept((ending,))
+    upload = Pieces(MUCH, MUCH)
+    with pytest.raises(UpstreamError) as caught:
+        await transport.open(replace(call(vendor.base_url), upload=upload), "req-1")
+    assert caught.value.failure.kind is FailureKind.SERVER
+    assert upload.closed or not upload.read
+
+
+@pytest.mark.parametrize("size", [99, 101])
+async def test_a_body_of_another_length_than_it_said_is_a_fault_of_ours(
+    vendor: FakeVendor, transport: HttpTransport, size: int
+) -> None:
+    with pytest.raises(RuntimeError, match="length"):
+        await transport.open(replace(call(vendor.base_url), upload=Pieces(100, size)), "req-1")
+    await vendor.connected(0)
+
+
+async def test_a_large_body_arrives_whole(vendor: FakeVendor, transport: HttpTransport) -> None:
+    body = bytes(range(256)) * 8192
+    await whole(await transport.open(call(vendor.base_url, body=body), "req-1"))
+    assert vendor.requests[0].body == body
+
+
+async def test_after_the_transport_was_closed_no_connection_is_left(
+    vendor: FakeVendor, transport: HttpTransport
+) -> None:
+    vendor.answer(OK, (Hang(),))
+    await whole(await opened(transport, vendor))
+    waiting = asyncio.create_task(opened(transport, vendor))
+    await vendor.received(2)
+    await transport.aclose()
+    with pytest.raises(UpstreamError):
+        await waiting
+    await vendor.connected(0)

@@ -87,7 +87,7 @@ class Rig:
     _told: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, record: RequestRecord) -> None:
-        self.metrics.observe(record)
+        self.metrics.observe(record, record.cost)
         self.records.append(record)
         self._told.set()
 

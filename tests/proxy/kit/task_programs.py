@@ -124,18 +124,19 @@ class World:
         except asyncio.CancelledError:
             asyncio.current_task().uncancel()  # type: ignore[union-attr]
             return "uncancelled"
+        return None
 
-    async def do_finally(self, inner: list[Step]) -> object:
+    async def do_finally(self, inner: list[Step]) -> None:
         try:
             await self.run(inner)
         finally:
             await asyncio.sleep(0)
 
-    async def do_timeout(self, inner: list[Step]) -> object:
+    async def do_timeout(self, inner: list[Step]) -> None:
         async with asyncio.timeout(0):
             await self.run(inner)
 
-    async def do_group(self, inner: list[Step]) -> object:
+    async def do_group(self, inner: list[Step]) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.event.wait())
             await self.run(inner)
@@ -172,7 +173,8 @@ else:
 
         def uncancel(self) -> int:
             left: int = super().uncancel()
-            self._must_cancel = self._must_cancel and left > 0
+            if not left:
+                self._must_cancel = False
             return left
 
 

@@ -2,6 +2,9 @@
 tests/security/test_stall.py."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from functools import partial
 
@@ -68,6 +71,25 @@ def test_a_tick_begins_anew_and_costs_no_question() -> None:
 
 def test_a_loop_that_never_ticked_does_not_stand() -> None:
     assert stands([None] * 1000, beats=0)[-1] == -1.0
+
+
+STANDING = """
+import signal
+from proxy.process.freeze_watchdog import FreezeWatchdog
+from proxy.process.heartbeat import Heartbeat
+def standing():
+    sum(range(10**13))
+with FreezeWatchdog(Heartbeat.private(), 1.0, "json"):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
+    standing()
+"""
+"""The loop's thread stands in native code, and the signal comes to another one."""
+
+
+def test_where_the_loop_stands_is_said_whichever_thread_gets_the_signal() -> None:
+    ended = subprocess.run([sys.executable, "-c", STANDING], stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == signal.SIGPROF
+    assert " in standing\n" in ended.stderr
 
 
 def test_the_system_tells_of_this_very_thread() -> None:

@@ -28,8 +28,10 @@ TABLE = MOCK + TWO
 
 
 def pids(gateway: RunningGateway) -> list[int]:
+    """The workers' process ids."""
     children = Path(f"/proc/{gateway.process.pid}/task/{gateway.process.pid}/children").read_text(encoding="ascii")
-    return [int(pid) for pid in children.split()]
+    named = {int(pid): Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip() for pid in children.split()}
+    return [pid for pid, name in named.items() if name == "dragoman-worker"]
 
 
 @asynccontextmanager

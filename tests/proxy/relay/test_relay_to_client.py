@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 import pytest
 from typing_extensions import override
 
-from providers.completion import Chunk, Completion, StreamEvent, Usage
+from providers.completion import Chunk, Completion, StreamEvent, TextRun, Usage
 from providers.dialect import StreamDecoder
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.errors import ErrorFacts
-from proxy.gateway.relay_to_client import Relay
+from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
+from proxy.surfaces.surface import chunk_by_chunk
 from proxy.upstream.transport import fail
 from proxy.upstream.vendor_stream import DRAIN_WAIT, MAX_DRAIN, TAIL_WAIT, OpenStream, drain
 from tests.proxy.kit.mark_streams import CUT, USAGE, Body, Marks, Step, often
@@ -34,6 +35,9 @@ class Brackets:
         if chunk.text == "held":
             return b""
         return b"<%s%s>" % (chunk.text.encode(), b"." if chunk.finish_reason else b"")
+
+    def run(self, run: TextRun) -> bytes:
+        return chunk_by_chunk(self, run)
 
     def usage(self, usage: Usage) -> bytes:
         return b"" if usage.estimated else b"<#>"

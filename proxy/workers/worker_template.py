@@ -1,0 +1,233 @@
+"""The template of the workers: a process in which all that they share is loaded, and from which they are forked.
+
+It is forked from the supervisor before that has a loop, a thread or a socket, with the modules imported, the first
+table built and all of it frozen: the garbage collector does not go through frozen objects, so their memory pages stay
+shared between the supervisor, the template and the workers. From then on it does nothing but fork, also for a worker
+that follows one which ended: the supervisor itself cannot fork, for its threads may hold locks that nobody would ever
+release in the child. A table that comes later is each worker's own.
+
+A forked worker is the supervisor's child (`proxy.workers.adopted_process`), in a session of its own. It differs from a
+program that was started in four things, which hold for whatever is imported before the fork:
+
+- nothing there may open a descriptor, start a thread, begin an event loop or set a signal handler: all of it comes
+  after the fork, in `proxy.workers.worker_main`. Where there is a second thread all the same (of a profiler, for one),
+  there is no template;
+- what is drawn at random there is equal in all workers. The functions of `random` are seeded anew by Python, OpenSSL's
+  source by itself; a generator of one's own must do so (`proxy.request_record`);
+- it ends as a program does, through the stack that it was forked within, so there may be no `finally` and no `with` on
+  the way from there to `main`;
+- its address space is laid out as in its siblings.
+
+Where the system lacks what this needs, or the template is gone (by the hand of an operator, or for lack of memory),
+workers are started as programs, which takes some 40 MB more for each.
+"""
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import signal
+import socket
+import struct
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, NoReturn, Protocol
+
+from proxy.off_loop.child_process import start_child
+from proxy.process.assemble_app import load_shareable
+from proxy.process.load_table import LoadedTable
+from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt, name_process
+from proxy.workers.worker_main import main
+
+FORK_LIMIT: Final = 10.0
+"""Seconds that a fork may take; the template is then given up."""
+
+_RESULT: Final = struct.Struct("=i")
+"""The number of a process, or the negative number of an error."""
+
+_DESCRIPTORS: Final = 2
+"""A worker's end of the socket pair, and the file of its heartbeat."""
+
+
+class WorkerHandle(Protocol):
+    """A worker process, however it was started."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    async def wait(self) -> int: ...
+    def kill(self) -> None: ...
+
+
+StartedWorker = tuple[WorkerHandle, asyncio.StreamReader, asyncio.StreamWriter]
+"""A worker, and the supervisor's end of its socket."""
+
+
+class TemplateGone(Exception):
+    """The template has ended, or does not respond."""
+
+
+async def start_program(shared: int) -> StartedWorker:
+    """Start a worker as a program, with the file of its heartbeat. Raises OSError."""
+    return await start_child("proxy.workers.worker_main", shared)
+
+
+@dataclass(slots=True, eq=False)
+class WorkerTemplate:
+    """The supervisor's end of the template."""
+
+    pid: int
+    _socket: socket.socket
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def start(self, shared: int) -> StartedWorker:
+        """Start a worker, with the file of its heartbeat. Raises OSError."""
+        async with self._one_at_a_time:
+            if self.pid:
+                try:
+                    return await self._fork(shared)
+                except TemplateGone as gone:
+                    self.end()
+                    text = "the template of the workers %s; they are started as programs and take more memory"
+                    logging.getLogger("dragoman").warning(text, gone)
+        return await start_program(shared)
+
+    async def _fork(self, shared: int) -> StartedWorker:
+        here, there = socket.socketpair()
+        try:
+            with there, adopting():
+                process = AdoptedProcess(await self._forked(there.fileno(), shared))
+        except BaseException:
+            here.close()
+            raise
+        return process, *(await asyncio.open_unix_connection(sock=here))
+
+    async def _forked(self, *descriptors: int) -> int:
+        loop = asyncio.get_running_loop()
+        try:
+            socket.send_fds(self._socket, (b"\n",), descriptors)
+            async with asyncio.timeout(FORK_LIMIT):
+                result = await loop.sock_recv(self._socket, _RESULT.size)
+        except TimeoutError:
+            raise TemplateGone("does not respond") from None
+        except OSError:
+            raise TemplateGone("has ended") from None
+        if len(result) < _RESULT.size:
+            raise TemplateGone("has ended")
+        (pid,) = _RESULT.unpack(result)
+        if pid < 0:
+            raise OSError(-pid, os.strerror(-pid))
+        return int(pid)
+
+    def end(self) -> None:
+        """End the template; the workers go on."""
+        if self.pid:
+            self._socket.close()
+            with suppress(ProcessLookupError, ChildProcessError):  # only where the system reaps children
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+            self.pid = 0
+
+
+def fork_template(table: LoadedTable) -> WorkerTemplate | None:
+    """Fork the template, with the first table; None where workers have to be started as programs. In each worker this
+    does not return, but raises SystemExit when the worker has ended. To be called before there is a loop or a thread,
+    and outside of every block that must not be left twice."""
+    if not can_adopt() or len(os.listdir("/proc/self/task")) > 1:
+        return None
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()  # or each worker would write what is left again
+    load_shareable()
+    gc.collect()
+    gc.freeze()
+    here, there = socket.socketpair()
+    try:
+        pid = os.fork()
+    except OSError:
+        here.close()
+        there.close()
+        return None
+    if pid:
+        there.close()
+        here.setblocking(False)
+        return WorkerTemplate(pid, here)
+    here.close()
+    _become_worker(table, *_fork_on_request(there))
+
+
+def _fork_on_request(requests: socket.socket) -> tuple[int, int]:
+    """Fork workers until the supervisor is gone, which ends this process. Return in each worker, with its
+    descriptors."""
+    name_process("dragoman-fork")
+    os.setsid()  # Ctrl-C reaches every process of a terminal's session
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # systemd sends SIGTERM to every process of a service. The supervisor ends this one.
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
+        if not request:
+            os._exit(0)
+        worker = _fork_for_adoption()
+        if worker == 0:
+            requests.close()
+            link, shared = descriptors
+            return link, shared
+        for descriptor in descriptors:
+            os.close(descriptor)
+        with suppress(OSError):  # the supervisor is gone, which the next look says
+            requests.sendall(_RESULT.pack(worker))
+
+
+def _fork_for_adoption() -> int:
+    """Fork a process whose parent has ended when this returns its number; return 0 in that process, or the negative
+    number of an error."""
+    reading, writing = os.pipe()
+    try:
+        between = os.fork()
+    except OSError as error:
+        os.close(reading)
+        os.close(writing)
+        return -(error.errno or errno.EAGAIN)
+    if between == 0:
+        return _fork_and_end(reading, writing)
+    os.close(writing)
+    result = os.read(reading, _RESULT.size)
+    os.close(reading)
+    os.waitpid(between, 0)
+    return int(_RESULT.unpack(result)[0]) if result else -errno.EAGAIN
+
+
+def _fork_and_end(reading: int, writing: int) -> int:
+    """Be the process in between: write the number of the one forked here and end. Return 0 in that one."""
+    try:
+        worker = os.fork()
+    except OSError as error:
+        worker = -(error.errno or errno.EAGAIN)
+    if worker:
+        os.write(writing, _RESULT.pack(worker))
+        os._exit(0)
+    os.close(reading)
+    os.close(writing)
+    return 0
+
+
+def _become_worker(table: LoadedTable, link: int, shared: int) -> NoReturn:
+    """Be a worker to its end."""
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    status = 0
+    try:
+        main(link, shared, table)
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    raise SystemExit(status)

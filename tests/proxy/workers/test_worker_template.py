@@ -1,0 +1,239 @@
+"""Workers that are forked from a template: they share its memory and nothing else, and it can be done without."""
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from proxy.process.heartbeat import shared_file
+from proxy.process.load_table import Source
+from proxy.workers import worker_template as template_module
+from proxy.workers.worker_template import StartedWorker, WorkerTemplate, fork_template
+from tests.bench.cpu import family, processes, proportional_bytes
+from tests.proxy.kit.gateway_rig import ask
+from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.whole_gateway import MOCK, port_of
+from tests.support.gateway import SERVER, RunningGateway, running_gateway
+from tests.support.waiting import until
+
+TABLE = MOCK + SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
+
+MOST_MEMORY = 100 * 2**20
+"""Bytes of a supervisor, the template and two workers together; measured are 88 MB, and 150 without a template."""
+
+
+def name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+
+
+def children(gateway: RunningGateway, wanted: str) -> list[int]:
+    """The supervisor's own children of this name."""
+    found = processes().values()
+    return [each.pid for each in found if each.parent == gateway.process.pid and name(each.pid) == wanted]
+
+
+def workers(gateway: RunningGateway) -> list[int]:
+    return children(gateway, "dragoman-worker")
+
+
+def template_of(gateway: RunningGateway) -> int:
+    (found,) = children(gateway, "dragoman-fork")
+    return found
+
+
+@asynccontextmanager
+async def up(folder: Path, table: str = TABLE) -> AsyncIterator[RunningGateway]:
+    async with running_gateway(table, folder) as gateway:
+        await gateway.serving(2)
+        yield gateway
+
+
+async def ids(gateway: RunningGateway, count: int) -> list[str]:
+    """The ids of new requests, on as many connections: they come to both workers."""
+    answers = [
+        await exchange(port_of(gateway.url), request("POST", "/v1/completions", ask("mock/echo"))) for _ in range(count)
+    ]
+    assert {answer.status for answer in answers} == {200}
+    return [answer.headers["x-request-id"] for answer in answers]
+
+
+async def test_no_two_workers_draw_the_same_id_nor_does_one_that_follows(tmp_path: Path) -> None:
+    async with up(tmp_path) as gateway:
+        drawn = await ids(gateway, 40)
+        os.kill(workers(gateway)[0], signal.SIGKILL)
+        await gateway.serving(2, restarts=1)
+        drawn += await ids(gateway, 40)
+        assert len(set(drawn)) == 80
+
+
+async def test_they_share_what_was_loaded_and_so_does_one_that_follows(tmp_path: Path) -> None:
+    async with up(tmp_path) as gateway:
+        assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
+        first, second = workers(gateway)
+        os.kill(first, signal.SIGKILL)
+        await gateway.serving(2, restarts=1)
+        (new,) = set(workers(gateway)) - {first, second}
+        assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
+        assert proportional_bytes(new) < 1.2 * proportional_bytes(second)
+        assert await gateway.stop() == 0
+
+
+async def test_a_forked_worker_has_no_descriptor_of_another_process(tmp_path: Path) -> None:
+    async with up(tmp_path) as gateway:
+        template = template_of(gateway)
+        theirs = set(sockets(template)) | set(sockets(gateway.process.pid))
+        for worker in workers(gateway):
+            assert theirs.isdisjoint(sockets(worker))
+            assert os.readlink(f"/proc/{worker}/fd/0") == os.devnull
+            assert os.getsid(worker) == worker
+        assert len(sockets(template)) == 1
+
+
+def sockets(pid: int) -> list[str]:
+    found = [os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()]
+    return [each for each in found if each.startswith("socket:")]
+
+
+async def test_a_signal_to_a_forked_worker_drains_it_and_one_to_the_template_is_nothing(tmp_path: Path) -> None:
+    async with up(tmp_path) as gateway:
+        template = template_of(gateway)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.kill(template, number)
+        first = workers(gateway)[0]
+        os.kill(first, signal.SIGTERM)
+        await gateway.serving(2, restarts=1)
+        assert f"(process {first}) ended with status 0; another takes its place" in gateway.messages()
+        assert template_of(gateway) == template
+        assert len(workers(gateway)) == 2
+        assert "template" not in gateway.messages()
+
+
+async def test_without_its_template_a_gateway_starts_workers_as_programs(tmp_path: Path) -> None:
+    async with up(tmp_path) as gateway:
+        template = template_of(gateway)
+        os.kill(template, signal.SIGKILL)
+        await ids(gateway, 10)
+        for restarts in (1, 2):
+            os.kill(workers(gateway)[0], signal.SIGKILL)
+            await gateway.serving(2, restarts)
+        await ids(gateway, 10)
+        assert gateway.messages().count("the template of the workers has ended; they are started as programs") == 1
+        assert not children(gateway, "dragoman-fork")
+        assert await gateway.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_nothing_outlives_the_supervisor(tmp_path: Path, number: signal.Signals) -> None:
+    async with up(tmp_path) as gateway:
+        everything = {each.pid for each in family(processes().values(), gateway.process.pid)}
+        assert len(everything) == 4
+        gateway.process.send_signal(number)
+        gateway.exit_code = await asyncio.to_thread(gateway.process.wait)
+        await until(lambda: everything.isdisjoint(processes()))
+
+
+async def test_a_worker_forked_after_a_reload_serves_the_new_table(tmp_path: Path) -> None:
+    async with up(tmp_path) as gateway:
+        await gateway.reload(TABLE.replace("mock/echo", "mock/new"))
+        os.kill(workers(gateway)[0], signal.SIGKILL)
+        await gateway.serving(2, restarts=1)
+        answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
+        assert all(b"mock/new" in answer.body for answer in answers)
+        assert "template" not in gateway.messages()
+
+
+async def test_what_was_not_yet_written_is_written_once(tmp_path: Path) -> None:
+    """What a start-up hook has left in the buffer of standard output belongs to one process."""
+    (tmp_path / "sitecustomize.py").write_text('import sys\nsys.stdout.write(\'{"message": "hook"}\\n\')\n')
+    root = Path(template_module.__file__).parents[2]
+    async with running_gateway(TABLE, tmp_path, {"PYTHONPATH": f"{tmp_path}:{root}"}) as gateway:
+        await gateway.serving(2)
+        assert await gateway.stop() == 0
+        assert gateway.stdout.read_text().count("hook") == 1
+
+
+# One end of a template, without one ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def other_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WorkerTemplate, socket.socket, list[int]]]:
+    """A supervisor's end, what the template would read, and the heartbeats of workers that are started as programs."""
+    programs: list[int] = []
+
+    async def start_program(shared: int) -> StartedWorker:
+        programs.append(shared)
+        raise OSError(errno.ENOSYS, "not in this test")
+
+    monkeypatch.setattr(template_module, "start_program", start_program)
+    monkeypatch.setattr(template_module, "FORK_LIMIT", 0.2)
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    with subprocess.Popen(["sleep", "60"]) as instead, there:
+        template = WorkerTemplate(instead.pid, here)
+        yield template, there, programs
+        instead.kill()
+        here.close()
+
+
+async def test_a_fork_that_failed_is_an_error_and_the_next_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    with other_end(monkeypatch) as (template, there, programs):
+        shared = shared_file()
+        for _ in range(2):
+            there.send(struct.pack("=i", -errno.EAGAIN))
+            with pytest.raises(BlockingIOError):
+                await template.start(shared)
+        os.close(shared)
+        assert not programs
+        assert template.pid
+
+
+def silent(there: socket.socket) -> None:
+    """Say nothing at all."""
+
+
+def ended(there: socket.socket) -> None:
+    there.close()
+
+
+def halfway(there: socket.socket) -> None:
+    there.send(b"\0")
+
+
+@pytest.mark.parametrize(("way", "words"), [(silent, "does not respond"), (ended, "has ended"), (halfway, "has ended")])
+async def test_a_template_that_does_not_answer_is_given_up_for_good(
+    way: Callable[[socket.socket], None], words: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with other_end(monkeypatch) as (template, there, programs):
+        shared = shared_file()
+        way(there)
+        for _ in range(2):
+            with pytest.raises(OSError, match="not in this test"):
+                await template.start(shared)
+        os.close(shared)
+        assert programs == [shared, shared]
+        assert [words in record.getMessage() for record in caplog.records] == [True]
+        assert template.pid == 0
+        template.end()
+
+
+def test_beside_another_thread_there_is_no_template() -> None:
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    assert fork_template(Source(None, {}).load()) is None
+    end.set()
+    other.join()
+
+
+def test_on_a_system_that_cannot_adopt_there_is_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template_module, "can_adopt", lambda: False)
+    assert fork_template(Source(None, {}).load()) is None
