@@ -270,7 +270,7 @@ class Http1Connection(asyncio.Protocol):
                 return
             self.head = head[:end]
             if not head.startswith(_INTERIM):
-                self._begin_body(data)
+                self._begin_body(data, begun + len(data) - end)
                 return
             end -= begun
             if not self._parse(data[:end]):
@@ -284,8 +284,8 @@ class Http1Connection(asyncio.Protocol):
             self._interims += 1
             data = data[end:]
 
-    def _begin_body(self, data: bytes) -> None:
-        """Go on after a complete head, which `data` ends and the body may follow in."""
+    def _begin_body(self, data: bytes, behind: int) -> None:
+        """Go on after a complete head, which `data` ends; `behind` bytes of it may be of the body."""
         head = self.head
         sensible = self._parse(data) or self._end >= 0
         lines = head.lower()
@@ -300,15 +300,18 @@ class Http1Connection(asyncio.Protocol):
         # HTTP/1.0 has no chunks: the next answer may be framed as oddly (RFC 9112, 6.1).
         self._spoilt = self._spoilt or (coded and head[7:8] == b"0")
         if self._bodiless or head[9:12] in _BODILESS:
+            self._spoilt = self._spoilt or self._end < 0 or behind > 0
             self.pieces.clear()
-            self._spoilt = self._spoilt or self._end < 0
             self.state = "ended"
         elif self._end >= 0:
             self._complete()
         elif not sensible:
             self._die("broken off")
+        elif self.pieces:
+            self._unread = behind
         else:
-            self._unread = len(data)
+            # Nothing to read, so nobody would have reading begin again if it were paused.
+            self._limit_barren(behind)
 
     def _receive_body(self, data: bytes) -> None:
         before = len(self.pieces)
@@ -321,9 +324,12 @@ class Http1Connection(asyncio.Protocol):
             self._barren = 0
             self._unread += len(data)
         else:
-            self._barren += len(data)
-            if self._barren > BARREN_LIMIT:
-                self._die("broken off")
+            self._limit_barren(len(data))
+
+    def _limit_barren(self, size: int) -> None:
+        self._barren += size
+        if self._barren > BARREN_LIMIT:
+            self._die("broken off")
 
     def _parse(self, data: bytes) -> bool:
         """Give bytes to the parser; returns whether they are HTTP."""
