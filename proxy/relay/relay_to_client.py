@@ -8,7 +8,7 @@ been written.
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from providers.completion import Chunk, StreamPart, TextRun
+from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
 from providers.emulation.estimate_missing_usage import estimate_usage, size_of
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
@@ -94,8 +94,7 @@ class Relay:
         frames: list[bytes] = []
         broken: UpstreamError | None = None
         try:
-            for part in parts:
-                frames.append(self._frames(part))
+            self._render(parts, frames)
         except UpstreamError as error:
             broken = error
         data = b"".join(frames)
@@ -120,16 +119,24 @@ class Relay:
         if took > OWN_WORK:
             self.record.client_waited += took
 
-    def _frames(self, part: StreamPart) -> bytes:
+    def _render(self, parts: Iterable[StreamPart], frames: list[bytes]) -> None:
+        """Add the frames of parts to `frames`, one by one, so that those before a failure are there."""
         record = self.record
-        if isinstance(part, TextRun):
-            record.chunks += len(part.literals)
-            self._size += part.size
-            return self.renderer.run(part)
-        record.chunks += 1
-        if isinstance(part, Chunk):
-            self._finished += part.finish_reason is not None
-            self._size += size_of(part.text)
-            return self.renderer.chunk(part)
-        record.usage = part
-        return self.renderer.usage(part)
+        for part in parts:
+            if not isinstance(part, TextRun):
+                frames.append(self._frame(part))
+                record.chunks += 1
+            elif (data := self.renderer.run(part)) is not None:
+                frames.append(data)
+                record.chunks += len(part.literals)
+                self._size += part.size
+            else:
+                self._render(part.chunks(), frames)
+
+    def _frame(self, event: StreamEvent) -> bytes:
+        if isinstance(event, Chunk):
+            self._finished += event.finish_reason is not None
+            self._size += size_of(event.text)
+            return self.renderer.chunk(event)
+        self.record.usage = event
+        return self.renderer.usage(event)

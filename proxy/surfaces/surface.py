@@ -127,8 +127,8 @@ class Renderer(Protocol):
     def chunk(self, chunk: Chunk) -> bytes:
         """Return the events of one chunk; empty while it is held back."""
 
-    def run(self, run: TextRun) -> bytes:
-        """Return the events of the chunks of a run, as `chunk` does of each."""
+    def run(self, run: TextRun) -> bytes | None:
+        """Return the events of the chunks of a run, as `chunk` does; None where each has to be asked for."""
 
     def usage(self, usage: Usage) -> bytes:
         """Store the usage, and return the events that it completes."""
@@ -138,11 +138,6 @@ class Renderer(Protocol):
 
     def error(self, facts: ErrorFacts) -> bytes:
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
-
-
-def chunk_by_chunk(renderer: Renderer, run: TextRun) -> bytes:
-    """Return the events of the chunks of a run that cannot be written together."""
-    return b"".join([renderer.chunk(chunk) for chunk in run.chunks()])
 
 
 @runtime_checkable

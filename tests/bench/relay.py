@@ -2,13 +2,15 @@
 
 From the vendor's bytes in the callback that brings them to the client's bytes handed to the writer: decoder, renderer,
 relay, record and deadlines, driven as in a running gateway. What the kernel, the event loop and HTTP cost is left out.
-Each load is measured with one event a read, as tokens come, and with a hundred, as they come from a cache.
+Each load is measured with one event a read, as tokens come, with a hundred, and in reads of 64 KB that end anywhere, as
+an answer comes that is not generated.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import orjson
 
@@ -29,8 +31,8 @@ COUNT = 1000
 """Chunks of a stream."""
 
 ROUNDS = 30
-IN_A_ROW = (1, 100)
-"""Events a read."""
+Cut = Callable[[Sequence[bytes]], list[bytes]]
+"""Makes reads of events."""
 
 _HEAD = b'{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012","object":"chat.completion.chunk","created":1795000000,'
 _HEAD += b'"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_0123456789"'
@@ -95,9 +97,22 @@ class Pushed:
         """See UpstreamResponse."""
 
 
-def pieces(events: Sequence[bytes], in_a_row: int) -> list[bytes]:
-    """The events, so many in each piece."""
-    return [b"".join(events[start : start + in_a_row]) for start in range(0, len(events), in_a_row)]
+def in_a_row(events: Sequence[bytes], count: int) -> list[bytes]:
+    """The events, so many in each read."""
+    return [b"".join(events[start : start + count]) for start in range(0, len(events), count)]
+
+
+def of_size(events: Sequence[bytes], size: int) -> list[bytes]:
+    """The events in reads of so many bytes."""
+    whole = b"".join(events)
+    return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+READS: Mapping[str, Cut] = {
+    "1 a read": partial(in_a_row, count=1),
+    "100 a read": partial(in_a_row, count=100),
+    "64 KB a read": partial(of_size, size=64 * 1024),
+}
 
 
 @dataclass(slots=True)
@@ -156,11 +171,7 @@ def _taken(data: bytes) -> bool:
 def loads() -> list[Load]:
     """Every stream in reads of each size."""
     asked = replace(LONG_CHAT, stream=True)
-    return [
-        Load(f"{name}, {in_a_row} a read", pieces(write(), in_a_row), asked)
-        for name, write in LOADS.items()
-        for in_a_row in IN_A_ROW
-    ]
+    return [Load(f"{name}, {how}", cut(write()), asked) for name, write in LOADS.items() for how, cut in READS.items()]
 
 
 def line(load: Load, readings: Sequence[Reading]) -> str:

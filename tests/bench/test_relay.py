@@ -4,12 +4,12 @@ a time."""
 import pytest
 
 from providers.failure import UpstreamError
-from tests.bench.relay import COUNT, HEADER, IN_A_ROW, LOADS, Load, Pushed, loads, measured
+from tests.bench.relay import COUNT, HEADER, LOADS, READS, Load, Pushed, loads, measured
 
 
 def test_each_stream_is_measured_in_reads_of_each_size() -> None:
     names = [load.name for load in loads()]
-    assert len(set(names)) == len(names) == len(LOADS) * len(IN_A_ROW)
+    assert len(set(names)) == len(names) == len(LOADS) * len(READS)
 
 
 @pytest.mark.parametrize("load", loads(), ids=lambda load: load.name)

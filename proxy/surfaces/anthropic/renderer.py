@@ -41,7 +41,7 @@ from proxy.surfaces.anthropic.events import (
 )
 from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for, whole_blocks
 from proxy.surfaces.response.write_sse import ascii_json, run_events, utf8_json
-from proxy.surfaces.surface import AnswerFacts, chunk_by_chunk
+from proxy.surfaces.surface import AnswerFacts
 
 
 class MessagesRenderer:
@@ -127,10 +127,10 @@ class MessagesRenderer:
             return b""
         return self._render(chunk)
 
-    def run(self, run: TextRun) -> bytes:
+    def run(self, run: TextRun) -> bytes | None:
         """See Renderer."""
         if self._text is None:
-            return chunk_by_chunk(self, run)
+            return None
         if run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
         return run_events(self._text, run, END)

@@ -14,7 +14,7 @@ from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_m
 from proxy.surfaces.response.extras import answer_members, choice_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
-from proxy.surfaces.surface import AnswerFacts, chunk_by_chunk
+from proxy.surfaces.surface import AnswerFacts
 
 WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
 
@@ -81,10 +81,10 @@ class ChatRenderer(AnswerRenderer):
             body = {**choice_members(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
 
-    def run(self, run: TextRun) -> bytes:
+    def run(self, run: TextRun) -> bytes | None:
         """See Renderer."""
         if run.index not in self._choices:
-            return chunk_by_chunk(self, run)
+            return None
         if run.system_fingerprint is not None:
             self._set_fingerprint(run.system_fingerprint)
         return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)

@@ -21,7 +21,7 @@ from proxy.surfaces.responses.native_answer import NativeAnswer
 from proxy.surfaces.responses.open_items import IN_PROGRESS, MessageItem
 from proxy.surfaces.responses.request_draft import NO_TERMS, ResponsesRequest
 from proxy.surfaces.responses.write_events import EventWriter, SilentWriter, framed, response_object, usage_json
-from proxy.surfaces.surface import AnswerFacts, StoredResponse, chunk_by_chunk
+from proxy.surfaces.surface import AnswerFacts, StoredResponse
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """The reason of an incomplete response by the finish reason."""
@@ -106,9 +106,8 @@ class ResponsesRenderer:
         begin = b"" if self._begun else self._begin()
         return begin + self._add(chunk)
 
-    def run(self, run: TextRun) -> bytes:
-        """See Renderer. Every event has its own number."""
-        return chunk_by_chunk(self, run)
+    def run(self, run: TextRun) -> None:
+        """See Renderer. Each event has a number of its own, and may be the one that makes the answer too long."""
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the last event has it."""

@@ -25,7 +25,7 @@ def event(text: bytes, **members: object) -> bytes:
 
 
 def form(changing: str = "", **members: object) -> TextFrames:
-    found = learn(data(**members), "say", marked(**members), changing.split(), AROUND)
+    found = learn(data(b'"a"', **members), "say", marked(**members), changing.split(), AROUND)
     assert found is not None
     return found
 
@@ -98,7 +98,7 @@ def test_an_event_that_cannot_be_cut_for_sure_gives_no_form(raw: bytes, holds: J
 
 def test_more_holes_than_are_worth_it_give_no_form() -> None:
     members = {name: name for name in "abcde"}
-    assert learn(data(**members), "say", marked(**members), members, AROUND) is None
+    assert learn(data(b'"a"', **members), "say", marked(**members), members, AROUND) is None
 
 
 def test_white_space_within_the_event_is_part_of_its_form() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from typing_extensions import override
 
-from providers.completion import Chunk, Completion, StreamEvent, TextRun, Usage
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, TextRun, Usage
 from providers.dialect import StreamDecoder
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
@@ -15,7 +15,6 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.errors import ErrorFacts
 from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
-from proxy.surfaces.surface import chunk_by_chunk
 from proxy.upstream.transport import fail
 from proxy.upstream.vendor_stream import DRAIN_WAIT, MAX_DRAIN, TAIL_WAIT, OpenStream, drain
 from tests.proxy.kit.mark_streams import CUT, USAGE, Body, Marks, Step, often
@@ -36,8 +35,8 @@ class Brackets:
             return b""
         return b"<%s%s>" % (chunk.text.encode(), b"." if chunk.finish_reason else b"")
 
-    def run(self, run: TextRun) -> bytes:
-        return chunk_by_chunk(self, run)
+    def run(self, run: TextRun) -> bytes | None:
+        return None if run.index else b"<%b>" % b"><".join(run.literals)
 
     def usage(self, usage: Usage) -> bytes:
         return b"" if usage.estimated else b"<#>"
@@ -64,13 +63,21 @@ class Client:
         await asyncio.sleep(self.stall)
 
 
+class Taking(Client):
+    """A client who takes what he is sent, without anything to wait for."""
+
+    def take(self, data: bytes) -> bool:
+        self.got.append(data)
+        return True
+
+
 @dataclass
 class Rig:
     """One relay with what it is made of."""
 
     body: Body
     client: Client = field(default_factory=Client)
-    first: list[StreamEvent] = field(default_factory=list)
+    first: list[StreamPart] = field(default_factory=list)
     ended: bool = False
     decoder: StreamDecoder = field(default_factory=Marks)
     expected: int = 1
@@ -97,7 +104,8 @@ class Rig:
             clock.enter(Phase.FIRST_EVENT, self.first_event)
             clock.commit(self.idle, 600.0, 3600.0)
             request = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {"n": self.expected}, True)
-            relay = Relay(stream, Brackets(), self.client.write, clock, self.record, request)
+            write = self.client.take if isinstance(self.client, Taking) else self.client.write
+            relay = Relay(stream, Brackets(), write, clock, self.record, request)
             try:
                 await relay.run()
             finally:
@@ -289,3 +297,25 @@ def test_a_rest_that_does_not_come_at_once_is_given_up(steps: tuple[Step, ...]) 
 def test_an_endless_rest_is_read_to_its_limit() -> None:
     body, _ = drained(*often(100, b"x" * (MAX_DRAIN // 2)), b"")
     assert (body.closed, body.released) == (0, 1)
+
+
+# Runs ----------------------------------------------------------------------------------------------------------------
+
+
+def words(*literals: bytes, index: int = 0) -> TextRun:
+    size = sum(map(len, literals))
+    return TextRun(index, [*literals], {}, size, size)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_run_counts_as_its_chunks_do(index: int) -> None:
+    rig = Rig(Body(b". $"), first=[words(b"abcd", b"efgh", index=index)])
+    assert rig.run() == [b"<abcd><efgh>", b"<.>"]
+    assert rig.record.chunks == 4
+    assert rig.record.usage == Usage(1, 2, estimated=True)
+
+
+def test_nothing_is_waited_for_while_the_client_takes_what_is_sent() -> None:
+    rig = Rig(Body(b"+a", 3.0, b"+b", 4.0, b". $"), Taking())
+    assert rig.run() == [b"<a>", b"<b>", b"<.>"]
+    assert (rig.record.waited, rig.record.client_waited) == (7.0, 0.0)

@@ -182,6 +182,8 @@ ODD = (
     *(
         chat(b'"a"', b',"obfuscation":"x\\"'),
         chat(b'"a"', b',"obfuscation":7'),
+        chat(b'"a"', b',"obfuscation":"\x01"'),
+        chat(b'"a"', b',"obfuscation":"\\x"'),
         chat(b'"a"', b',"obfuscation":"a\\"}"'),
     ),
     *(chat(b'"a"', head=HEAD.replace(b"c-1", b"c-%d" % number)) for number in (2, 3, 4)),
@@ -203,6 +205,8 @@ ODD = (
 
 BEGIN = ROLE + chat(b'"He"') + chat(b'"llo"')
 LONG = BEGIN + chat(b'" sky"') * 20
+PADDED = BEGIN + b"".join([chat(b'" sky"', b',"obfuscation":"%b"' % (b"x" * number)) for number in range(1, 5)])
+RENAMED = BEGIN + b"".join([chat(b'"x"', head=HEAD.replace(b"c-1", b"c-%d" % number)) for number in range(4)])
 END = STOP + USAGE + DONE
 
 _places = st.lists(st.integers(0, 10**6), max_size=12)
@@ -219,13 +223,13 @@ _kinds = (_chats, _texts, _padded, _renamed, st.sampled_from(ODD), st.just(chat(
 _streams = st.lists(st.one_of(*_kinds), max_size=14).map(b"".join)
 
 
-@given(_streams, _places, st.sampled_from((b"", CUT)), st.sampled_from((ROLE, BEGIN, LONG)))
+@given(_streams, _places, st.sampled_from((b"", CUT)), st.sampled_from((ROLE, BEGIN, LONG, PADDED, RENAMED)))
 @settings(max_examples=300, deadline=None)
 def test_a_chat_is_relayed_the_same(stream: bytes, places: list[int], end: Step, begin: bytes) -> None:
     both([*cut(begin + stream + END, places), end])
 
 
-@given(_streams, st.sampled_from((ROLE, BEGIN)))
+@given(_streams, st.sampled_from((ROLE, BEGIN, PADDED, RENAMED)))
 @settings(max_examples=100, deadline=None)
 def test_event_by_event_is_relayed_the_same(stream: bytes, begin: bytes) -> None:
     events = [each + b"\n\n" for each in (begin + stream + END).split(b"\n\n")]
@@ -281,7 +285,12 @@ def test_a_stream_cut_at_every_byte_is_relayed_the_same(literal: bytes) -> None:
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_no_event_of_the_run_is_relayed_the_same(odd: bytes) -> None:
     again = BEGIN + 3 * (odd + chat(b'"x"')) + END
-    for stream in (LONG + odd + LONG + END, again, LONG + odd * 3 + chat(b'"x"') + odd + END):
+    for stream in (
+        LONG + odd + LONG + END,
+        again,
+        LONG + odd * 3 + chat(b'"x"') + odd + END,
+        PADDED + odd + LONG + END,
+    ):
         both([stream, b""])
         both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
         both([*[stream[start : start + 700] for start in range(0, len(stream), 700)], b""])

@@ -10,7 +10,7 @@ from providers.completion import Chunk, StreamPart, TextRun, Usage
 from providers.framing.text_frames import text_run
 from providers.unified_request import StreamOptions, UnifiedRequest
 from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import AnswerFacts, Renderer, Surface, chunk_by_chunk
+from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
 from tests.providers.dialects.kit import chat_request, text_request
 
 
@@ -26,15 +26,16 @@ def renderer(surface: Surface, asked: UnifiedRequest) -> Renderer:
     return surface.renderer(asked, AnswerFacts("1", 1_795_000_000, "v/m"))
 
 
-def rendered(made: Renderer, parts: list[StreamPart], *, runs: bool) -> list[bytes]:
+def rendered(made: Renderer, parts: list[StreamPart], *, runs: bool) -> bytes:
     """What a renderer writes for parts of a stream, and at its end."""
     frames: list[bytes] = []
     for part in parts:
         if isinstance(part, TextRun):
-            frames.append(made.run(part) if runs else chunk_by_chunk(made, part))
+            written = made.run(part) if runs else None
+            frames += [made.chunk(chunk) for chunk in part.chunks()] if written is None else [written]
         else:
             frames.append(made.chunk(part) if isinstance(part, Chunk) else made.usage(part))
-    return [*frames, made.end()]
+    return b"".join([*frames, made.end()])
 
 
 def run_of(*literals: bytes, index: int = 0, fingerprint: str | None = None) -> TextRun:
@@ -64,5 +65,5 @@ def test_a_run_is_written_as_its_chunks_are(
     surface: Surface, asked: UnifiedRequest, parts: list[StreamPart], usage: bool, running: bool
 ) -> None:
     asked = replace(asked, stream_options=StreamOptions(usage, running))
-    both = [rendered(renderer(surface, asked), parts, runs=runs) for runs in (True, False)]
-    assert both[0] == both[1]
+    in_runs, one_by_one = (rendered(renderer(surface, asked), parts, runs=runs) for runs in (True, False))
+    assert in_runs == one_by_one
