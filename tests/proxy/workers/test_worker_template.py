@@ -22,7 +22,7 @@ from tests.bench.cpu import family, processes, proportional_bytes
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of
-from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway
+from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway, start_gateway, until_ready
 from tests.support.waiting import until
 
 TABLE = MOCK + SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
@@ -174,6 +174,35 @@ async def test_a_worker_builds_no_table_of_its_own_before_there_is_another(tmp_p
         assert loads.read_text() == ""
         await gateway.reload(TABLE.replace("mock/echo", "mock/new"))
         await until(lambda: set(map(int, loads.read_text().split())) == set(workers(gateway)))
+
+
+FAULT = """
+import os
+from proxy.workers import worker_main
+sound = worker_main.report_counts
+async def report_counts(*given):
+    if not os.path.exists(os.environ["MARK"]):
+        open(os.environ["MARK"], "x").close()
+        raise BrokenPipeError("a fault")
+    await sound(*given)
+worker_main.report_counts = report_counts
+"""
+"""Run before the gateway: one worker ends on a fault, of a kind that the program's own end has an answer to."""
+
+
+async def test_a_fault_that_ends_a_forked_worker_is_logged_and_ends_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT, encoding="utf-8")
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "MARK": str(tmp_path / "mark")}
+    gateway = start_gateway(TABLE, tmp_path, environment)
+    try:
+        await until_ready(gateway)
+        await gateway.serving(2, restarts=1)
+        assert "the gateway ended on a fault of its own" in gateway.messages()
+        assert "ended with status 1; another takes its place" in gateway.messages()
+        assert await gateway.stop() == 0
+    finally:
+        gateway.process.kill()
+        gateway.process.wait()
 
 
 async def test_what_was_not_yet_written_is_written_once(tmp_path: Path) -> None:
