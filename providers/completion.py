@@ -4,10 +4,11 @@ Usage has OpenAI's meaning on every dialect: `prompt_tokens` includes cached tok
 reasoning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
@@ -17,7 +18,7 @@ FLOOR_LOGPROB = -9999.0
 """OpenAI's value for "very unlikely", in place of -inf, which JSON cannot carry."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """Token counts of one answer; details are integers under OpenAI's names, and only those that the vendor reported.
 
@@ -38,7 +39,7 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TokenLogprob:
     """One token with its log probability; `bytes` are its UTF-8 bytes, None where the vendor does not report them."""
 
@@ -48,7 +49,7 @@ class TokenLogprob:
     top: tuple["TokenLogprob", ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContentLogprobs:
     """Chat's form: a list of tokens; `refusal` is filled instead of `content` when the text is a refusal."""
 
@@ -56,7 +57,7 @@ class ContentLogprobs:
     refusal: tuple[TokenLogprob, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LegacyLogprobs:
     """The completion API's four parallel arrays; entries of an echoed prompt's first token are None.
 
@@ -76,7 +77,7 @@ CallKind = Literal["function", "custom"]
 """Kinds of tool calls: of a function with JSON arguments, or of OpenAI's custom tools with free text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """A whole tool call; `arguments` is the JSON text as the model wrote it, or the text for a custom tool.
 
@@ -90,7 +91,7 @@ class ToolCall:
     extra: Mapping[str, JsonValue] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallDelta:
     """A piece of a streamed call; `index` is dense from 0 within the choice; the first piece has `id` and `name`."""
 
@@ -102,7 +103,7 @@ class ToolCallDelta:
     extra: Mapping[str, JsonValue] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Extras:
     """What a choice, or a piece of one, holds besides its text, reasoning and calls.
 
@@ -125,7 +126,7 @@ class Extras:
 NO_EXTRAS = Extras()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """One finished candidate.
 
@@ -148,7 +149,7 @@ class Choice:
     extras: Extras | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NativeEvent:
     """An event of a stream in the client's own API, as the vendor sent it: its name and its JSON."""
 
@@ -156,7 +157,7 @@ class NativeEvent:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completion:
     """A whole answer, choices sorted by index; `usage` is None only where the vendor sent none.
 
@@ -172,7 +173,7 @@ class Completion:
     native: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chunk:
     """What one choice gained. Exactly one chunk of each index carries a `finish_reason`, with the `service_tier` of the
     whole answer; what follows it has nothing but `extras`. A chunk with those of the answer alone is of no choice.
@@ -198,6 +199,30 @@ class Chunk:
     native: NativeEvent | None = None
 
 
+# Not frozen, which would double what it costs: one is made with nearly every read.
+@dataclass(slots=True)
+class TextRun:
+    """What one choice gained in chunks that follow each other and hold text alone, none of them empty.
+
+    `literals` are the texts as they stand between the quotes of JSON strings: each in printable ASCII that needs no
+    escape, but for those in `odd`, which has the texts themselves by their places. `characters` and `size` are the
+    length of all texts together, in code points and in bytes of UTF-8.
+    """
+
+    index: int
+    literals: list[bytes]
+    odd: Mapping[int, str]
+    characters: int
+    size: int
+    system_fingerprint: str | None = None
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks."""
+        for place, literal in enumerate(self.literals):
+            text = self.odd[place] if place in self.odd else literal.decode()
+            yield Chunk(self.index, text, system_fingerprint=self.system_fingerprint)
+
+
 def has_content(chunk: Chunk) -> bool:
     """Return whether a chunk holds anything of an answer, and not only members of a choice or the whole answer that
     have no common form, which vendors send before they generate."""
@@ -212,3 +237,6 @@ def has_content(chunk: Chunk) -> bool:
 
 StreamEvent = Chunk | Usage
 """An event of a stream decoder. A later Usage replaces an earlier one: vendors that repeat it count cumulatively."""
+
+StreamPart = StreamEvent | TextRun
+"""An event, or many that are read and written together."""

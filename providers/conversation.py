@@ -7,10 +7,10 @@ Sources: request types of `openai` 3.54.0, `anthropic` 2.12.0, `google-genai` 3.
 OpenRouter's `reasoning_details` from @openrouter/sdk 1.3.19, November 2026.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from providers.failure import Refusal
+from providers.frozen_record import record
 from providers.json_types import JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -23,7 +23,7 @@ AFTER = "after"
 """The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InlineData:
     """Media sent with the request: its type in lower case, such as `image/png`, and its data in base64."""
 
@@ -31,7 +31,7 @@ class InlineData:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     """Media by address: `https://`, `gs://` or `s3://`. `media_type` is what the client says it is."""
 
@@ -39,7 +39,7 @@ class Address:
     media_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UploadedFile:
     """Media by the id that the vendor gave it when it was uploaded; only that vendor knows it."""
 
@@ -49,7 +49,7 @@ class UploadedFile:
 Media = InlineData | Address | UploadedFile
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """A text. `cache` is the client's cache marker on it, in Anthropic's form."""
 
@@ -57,7 +57,7 @@ class Text:
     cache: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Image:
     """An image; `detail` is OpenAI's word for its resolution."""
 
@@ -66,7 +66,7 @@ class Image:
     cache: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """A document, such as a PDF or a text; `citations` says that the client wants the answer to cite it."""
 
@@ -77,7 +77,7 @@ class Document:
     cache: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Audio:
     """A sound: base64 data and its format, such as `wav`."""
 
@@ -86,7 +86,7 @@ class Audio:
     cache: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Video:
     """A video."""
 
@@ -94,7 +94,7 @@ class Video:
     cache: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolUse:
     """A call that the model made: the client's id, name and arguments. `signature` is Gemini's thought signature. The
     input of a `custom` tool is the text in `custom`."""
@@ -107,7 +107,7 @@ class ToolUse:
     cache: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolResult:
     """The result of a call, of texts and media; `failed` says that it is an error."""
 
@@ -118,7 +118,7 @@ class ToolResult:
     cache: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Thinking:
     """What the model thought, with the vendor's signature; `format` names whose it is (CLAUDE_FORMAT …). `after` says
     what of its turn came before it: so many characters of text, and so many calls."""
@@ -129,7 +129,7 @@ class Thinking:
     after: tuple[int, int] = (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RedactedThinking:
     """Thinking that only its vendor can read. `id` is that of the call it belongs to, where the vendor says so. `after`
     is as in Thinking."""
@@ -140,7 +140,7 @@ class RedactedThinking:
     after: tuple[int, int] = (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OtherPart:
     """A part of a type that is not shared, as the client sent it; it goes to the vendor that has the type."""
 
@@ -151,7 +151,7 @@ class OtherPart:
 Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Thinking | RedactedThinking | OtherPart
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Turn:
     """One message. Thinking comes first, calls last, except that Claude's thinking stands where it came.
 

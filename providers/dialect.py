@@ -1,12 +1,14 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
-from providers.completion import Completion, StreamEvent
+from providers.completion import Completion, StreamEvent, TextRun
 from providers.failure import Failure
+from providers.frozen_record import record
 from providers.target import Target
 from providers.unified_request import AnyOperation, UnifiedRequest
 
@@ -28,7 +30,7 @@ class Upload(Protocol):
         """Yield its bytes, from the beginning each time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UpstreamRequest:
     """One call as it is sent, without the credential, and what decoding its answer requires.
 
@@ -66,8 +68,13 @@ class UpstreamRequest:
         if len(self.body) <= COPIED:
             object.__setattr__(self, "body", bytes(memoryview(self.body)))
 
+    def let_body_go(self) -> None:
+        """Free the memory of the body, once an answer's content has begun to come: nothing is sent again then, and a
+        stream may last for minutes. What decoding a stream requires of the body has been read by then."""
+        object.__setattr__(self, "body", b"")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@record(eq=False)
 class TaskCalls(Generic[A]):
     """The calls of one request on one target, and how their answers become one.
 
@@ -93,12 +100,23 @@ class StreamDecoder(Protocol):
         """Whether the stream has ended as a complete answer; nothing after that is read."""
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """Decode one piece. Raises UpstreamError at an in-band error or at bytes that cannot be decoded; events before
-        that have been yielded."""
+        """Decode one piece. Iterating, not the call, raises UpstreamError at an in-band error or at bytes that cannot
+        be decoded; events before that have been yielded."""
 
     def finish(self) -> Iterator[StreamEvent]:
         """Yield what was held back when the body has ended. Raises UpstreamError(TRUNCATED) unless the answer is
         complete."""
+
+
+class RunDecoder(StreamDecoder):
+    """Base of those stream decoders that can read many events of text alone at once."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+        """Return what a piece begins with, where that is events of one choice's text alone, and the rest of the piece,
+        which has to be fed next; None for a piece that has to be fed whole. Feeding all of it yields the same."""
 
 
 class Dialect(Protocol):
@@ -116,7 +134,7 @@ class Dialect(Protocol):
         """Decode a whole 2xx body. Raises UpstreamError when it is an error in disguise or cannot be decoded."""
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
-        """Return a new decoder for a 2xx streamed answer."""
+        """Return a new decoder for a 2xx streamed answer. It reads nothing of the body after its first content."""
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """Return the failure that an answer with another status means. `headers` has lower-case names."""

@@ -1,6 +1,7 @@
 """A target: a deployment of the routing table, ready to be called, with the settings and prices of its calls."""
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -146,6 +147,9 @@ class Target:
     identity: tuple[str, str, str] = field(init=False)
     """What identifies the deployment across reloads: label, base URL and, for a wildcard, the model, since one model
     that is overloaded says nothing of the vendor's others."""
+    compiled: dict[Hashable, object] = field(init=False, repr=False, default_factory=dict)
+    """What its dialect has made of it for any request, by keys of which there are few. It lives as long as the target
+    does, and so as long as the table."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", f"{self.table_key}/{self.deployment}")

@@ -5,10 +5,11 @@ Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Literal, TypedDict
 
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 
@@ -17,6 +18,9 @@ class Operation(StrEnum):
 
     COMPLETIONS = "completions"
     CHAT = "chat"
+
+    # Enum's own is a function in Python, and a request looks up a dozen things by its operation.
+    __hash__ = str.__hash__
 
 
 class Task(StrEnum):
@@ -34,7 +38,7 @@ AnyOperation = Operation | Task
 """What an upstream endpoint does."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextPrompt:
     """One or more prompts as text; choices are ordered by prompt. `listed` says that they came as a list, which means
     the same for one alone."""
@@ -43,7 +47,7 @@ class TextPrompt:
     listed: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TokenPrompt:
     """One or more prompts as token ids of the model's own tokenizer; `listed` as in TextPrompt."""
 
@@ -51,11 +55,20 @@ class TokenPrompt:
     listed: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+PLAIN_ROLES = ("system", "user", "assistant")
+"""The roles that every vendor of the OpenAI family has for messages that hold nothing but a text."""
+
+
+@record
 class ChatPrompt:
-    """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`."""
+    """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`.
+
+    `plain` says that each is known to have a role of PLAIN_ROLES, a text as its `content`, and nothing else, so that
+    there is nothing to look for in them.
+    """
 
     messages: tuple[JsonObject, ...]
+    plain: bool = field(default=False, compare=False)
 
 
 Prompt = TextPrompt | TokenPrompt | ChatPrompt
@@ -68,7 +81,7 @@ class NativeApi(StrEnum):
     RESPONSES = "responses"  # OpenAI's
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NativeRequest:
     """A client's own body, for targets that speak the same API: members that the gateway does not know go along.
 
@@ -85,7 +98,7 @@ class NativeRequest:
         return replace(self, body={name: value for name, value in self.body.items() if name not in names})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TranslationLosses:
     """What a request in another API's shape holds that the unified fields cannot say. It counts only where the request
     does not go on as it came.
@@ -123,7 +136,7 @@ def one_prompt(prompt: Prompt, number: int) -> Prompt:
             return prompt
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogprobsWanted:
     """A request for log probabilities.
 
@@ -135,7 +148,7 @@ class LogprobsWanted:
     shape: Literal["legacy", "content"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Guided:
     """One constraint on the generated text: the `guided_*` field that is left after aliases are resolved.
 
@@ -229,7 +242,7 @@ class Params(TypedDict, total=False):
     context_length_exceeded_behavior: ContextBehavior
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamOptions:
     """The client's options of a stream."""
 
@@ -241,7 +254,7 @@ class StreamOptions:
 NO_STREAM_OPTIONS = StreamOptions()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnifiedRequest:
     """One client request, parsed once.
 
@@ -279,9 +292,9 @@ class UnifiedRequest:
     def prompts(self) -> int:
         """The number of prompts; a conversation counts as one."""
         prompt = self.prompt
-        if isinstance(prompt, TextPrompt):
-            return len(prompt.texts)
-        return len(prompt.sequences) if isinstance(prompt, TokenPrompt) else 1
+        if isinstance(prompt, ChatPrompt):
+            return 1
+        return len(prompt.texts) if isinstance(prompt, TextPrompt) else len(prompt.sequences)
 
     @property
     def choices(self) -> int:

@@ -1,14 +1,17 @@
 """The deadlines of one request: a limit for the current phase, which activity renews, and limits that nothing renews.
 
-One lazily re-armed timer replaces `asyncio.timeout` around every read: renewing is one attribute assignment, where the
+One lazily re-armed alarm replaces `asyncio.timeout` around every read: renewing is one attribute assignment, where the
 standard library's costs about 4 us a read (measured on CPython 3.11).
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
+
+from proxy.alarms import Alarm, Alarms, alarms
 
 
 class Phase(StrEnum):
@@ -32,7 +35,7 @@ CLIENT_STALL = 60.0
 """Seconds a client may leave written data unread."""
 
 FIRST_CHECK = 60.0
-"""Seconds to a request's first check. Most phases begin at once with longer limits, so one timer is enough."""
+"""Seconds to a request's first check. Most phases begin at once with longer limits, so one alarm is enough."""
 
 
 _MESSAGES = {
@@ -72,9 +75,10 @@ class Deadlines:
 
     _total: float
     passed: DeadlinePassed | None = None
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _alarms: Alarms = field(default_factory=alarms)
     _phase: Phase = Phase.TOTAL
     _limit: float | None = None
+    _now: Callable[[], float] = field(init=False)
     _last: float = field(init=False)
     _content: float = field(init=False)
     _total_at: float = field(init=False)
@@ -87,11 +91,12 @@ class Deadlines:
     _progress: float | None = None
     _waiting: bool = True
     _task: asyncio.Task[object] | None = None
-    _handle: asyncio.TimerHandle | None = None
+    _alarm: Alarm | None = None
     _cancelling: int = 0
 
     def __post_init__(self) -> None:
-        self._last = self._content = self._loop.time()
+        self._now = self._alarms.now
+        self._last = self._content = self._now()
         self._total_at = self._last + self._total
 
     def __enter__(self) -> Self:
@@ -99,15 +104,15 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        self._handle = self._loop.call_at(min(self._due(), self._last + FIRST_CHECK), self._check)
+        self._alarm = self._alarms.set(min(self._due(), self._last + FIRST_CHECK), self._check)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        if self._alarm is not None:
+            self._alarms.drop(self._alarm)
+            self._alarm = None
         task, self._task = self._task, None
         if self.passed is None or task is None:
             return
@@ -118,7 +123,7 @@ class Deadlines:
         """Begin a phase that may last `limit` seconds without activity."""
         self._phase = phase
         self._limit = limit
-        self._last = self._loop.time()
+        self._last = self._now()
         self._arm()
 
     def expect(self, phase: Phase, limit: float | None) -> None:
@@ -126,7 +131,7 @@ class Deadlines:
         before: phases may begin and be renewed meanwhile."""
         self._limit, self._begin, self._begin_phase = None, limit, phase
         if limit is not None:
-            self._begin_at = self._loop.time() + limit
+            self._begin_at = self._now() + limit
             self._arm()
 
     def begun(self) -> None:
@@ -136,7 +141,7 @@ class Deadlines:
     @property
     def remaining(self) -> float:
         """Seconds left of the total."""
-        return self._total_at - self._loop.time()
+        return self._total_at - self._now()
 
     def attempt(self, limit: float | None) -> "AttemptDeadline":
         """Return a context manager around one attempt, which may take `limit` seconds (None = what is left).
@@ -148,7 +153,7 @@ class Deadlines:
     def _begin_attempt(self, limit: float | None) -> None:
         self._attempt = limit
         if limit is not None:
-            self._attempt_at = self._loop.time() + limit
+            self._attempt_at = self._now() + limit
             self._arm()
 
     def _end_attempt(self, cancelled: bool) -> None:
@@ -167,29 +172,31 @@ class Deadlines:
         self._content, self._progress = self._last, progress
         self._total, self._total_at, self._total_phase = longest, self._last + longest, Phase.STREAM
 
-    def advance(self) -> None:
-        """Renew the limits after content from the upstream, and wait for it again."""
-        self._last = self._content = self._loop.time()
+    def advance(self) -> float:
+        """Renew the limits after content from the upstream, and wait for it again. Returns the time."""
+        now = self._last = self._content = self._now()
         self._waiting = True
+        return now
 
-    def touch(self) -> None:
-        """Renew the idle limit after data from the upstream, and wait for it again."""
-        self._last = self._loop.time()
+    def touch(self) -> float:
+        """Renew the idle limit after data from the upstream, and wait for it again. Returns the time."""
+        now = self._last = self._now()
         self._waiting = True
+        return now
 
     def pause(self) -> None:
         """Wait for the client until the next `touch` or `advance`; the upstream's silence does not count meanwhile.
 
-        A stalled client is noticed when the running timer next fires, so late by at most the phase's limit.
+        A stalled client is noticed when the alarm next rings, so late by at most the phase's limit.
         """
-        self._last = self._loop.time()
+        self._last = self._now()
         self._waiting = False
 
     def stop(self) -> None:
         """Let no deadline pass any more: the answer is written, and what remains has limits of its own."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        if self._alarm is not None:
+            self._alarms.drop(self._alarm)
+            self._alarm = None
         self._task = None
 
     def expire(self, phase: Phase) -> None:
@@ -197,13 +204,13 @@ class Deadlines:
         self._fire(DeadlinePassed(phase, 0.0))
 
     def _arm(self) -> None:
-        """Make sure that the timer fires in time; one that fires earlier arms itself again."""
+        """Make sure that the alarm rings in time; one that rings earlier sets another."""
         due = self._due()
-        if self._handle is not None:
-            if self._handle.when() <= due:
+        if self._alarm is not None:
+            if self._alarm.at <= due:
                 return
-            self._handle.cancel()
-        self._handle = None if self._task is None else self._loop.call_at(due, self._check)
+            self._alarms.drop(self._alarm)
+        self._alarm = None if self._task is None else self._alarms.set(due, self._check)
 
     def _due(self) -> float:
         limit = self._limit if self._waiting else CLIENT_STALL
@@ -216,8 +223,8 @@ class Deadlines:
         return min(due, self._content + self._progress) if self._waiting and self._progress is not None else due
 
     def _check(self) -> None:
-        self._handle = None
-        now = self._loop.time()
+        self._alarm = None
+        now = self._now()
         if now >= self._total_at:
             self._fire(DeadlinePassed(self._total_phase, self._total))
         elif not self._waiting and now >= self._last + CLIENT_STALL:

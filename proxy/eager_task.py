@@ -112,8 +112,11 @@ class EagerTask:
         return True
 
     def uncancel(self) -> int:
-        """See asyncio.Task.uncancel."""
-        self._cancels = max(0, self._cancels - 1)
+        """See asyncio.Task.uncancel. As there from Python 3.13 on, the last one takes back a cancellation that has not
+        been raised."""
+        if self._cancels > 0:
+            self._cancels -= 1
+            self._cancelled = self._cancelled and self._cancels > 0
         return self._cancels
 
     def cancelling(self) -> int:
@@ -132,7 +135,7 @@ class EagerTask:
             waits_for = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
         except StopIteration:
             _leave_task(loop, self)
-            self._end(None)
+            self._end(asyncio.CancelledError() if self._cancelled else None)
         except (KeyboardInterrupt, SystemExit) as ending:
             _leave_task(loop, self)
             self._end(ending)
@@ -143,6 +146,8 @@ class EagerTask:
         else:
             _leave_task(loop, self)
             self._wait_for(waits_for)
+        finally:
+            error = None  # its traceback holds this frame, which would hold it
 
     def _wait_for(self, waits_for: object) -> None:
         if isinstance(waits_for, Signal):

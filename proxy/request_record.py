@@ -136,7 +136,7 @@ class RequestRecord:
     @property
     def cost(self) -> float | None:
         """USD; None where the price or the usage is unknown."""
-        return cost(self.price, self.billed or self.usage)
+        return None if self.price is None else cost(self.price, self.billed or self.usage)
 
     @property
     def duration(self) -> float:

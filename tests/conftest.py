@@ -4,6 +4,10 @@ The lines are printed here because the process that prints them may have run no 
 conftest.py: pytest-xdist collects in its workers only.
 """
 
+# Records are frozen where they are defined: this comes before whatever defines one.
+import tests.support.frozen_records  # noqa: F401
+
+# isort: split
 from typing import Protocol
 
 import pytest

@@ -22,6 +22,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "proxy": frozenset(
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
+        | {"aiohappyeyeballs", "httptools"}
         | {"azure", "botocore", "genai_prices", "google", "redis"}
     ),
 }
@@ -52,18 +53,14 @@ MAX_ROOM = 16
 
 # Names with one home.
 HOMES: Mapping[str, str] = {
-    "aiohttp.ClientSession": "proxy/upstream/http_transport.py",
-    "aiohttp.TCPConnector": "proxy/upstream/connection_reuse.py",
-    "aiohttp.UnixConnector": "proxy/upstream/http_transport.py",
-    "aiohttp.client": "proxy/upstream/http_transport.py",
-    "aiohttp.connector": "proxy/upstream/connection_reuse.py",
-    "aiohttp.request": "proxy/upstream/http_transport.py",
+    "aiohappyeyeballs": "proxy/http_client/dialer.py",
     "asyncio.create_task": "proxy/background_tasks.py",
     "asyncio.ensure_future": "proxy/background_tasks.py",
     "azure": "proxy/vendor_credentials/entra.py",
     "botocore": "proxy/vendor_credentials/aws.py",
     "genai_prices": "proxy/cli/imports/price_data.py",
     "google": "proxy/vendor_credentials/google.py",
+    "httptools": "proxy/http_client/http1_connection.py",
     "jsonschema_rs": "providers/constraints/compiled_checks.py",
     "prometheus_client": "proxy/telemetry/metrics.py",
     "redis": "proxy/shared_state/redis_sync.py",
@@ -91,8 +88,11 @@ MAY_REVEAL = frozenset(
 )
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
-# name, or takes the process down: in a forked worker that is done by hand, before its parent's handlers see it.
-MAY_CATCH_ALL = frozenset({"proxy/gateway/handle_request.py", "proxy/workers/worker_template.py"})
+# name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
+# its parent's handlers see why.
+MAY_CATCH_ALL = frozenset(
+    {"proxy/gateway/handle_request.py", "proxy/eager_task.py", "proxy/workers/worker_template.py"}
+)
 
 
 def complaints(files: Mapping[str, str], rule: Callable[[str], list[str]]) -> list[str]:

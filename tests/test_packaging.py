@@ -16,7 +16,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
-RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"}
+RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"} | {
+    "aiohappyeyeballs",
+    "httptools",
+}
 RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
 BUILD_LOCK = "requirements-build.lock"
 CLOUDS = ("aws", "azure", "gcp", "redis")
@@ -56,7 +59,7 @@ def test_another_owner_would_be_named() -> None:
     assert strangers(["dragoman", "proxy-py"]) == ["proxy-py"]
 
 
-def test_the_runtime_needs_exactly_seven_distributions() -> None:
+def test_the_runtime_needs_exactly_nine_distributions() -> None:
     declared = project()["project"]["dependencies"]
     assert {name_of(requirement) for requirement in declared} == RUNTIME
     assert len(declared) == len(RUNTIME)

@@ -37,8 +37,9 @@ def _is_plain(request: UnifiedRequest) -> bool:
     """Return whether there is nothing to check, as in most requests."""
     if request.unknown or request.extra_params or "tools" in request.params:
         return False
-    if isinstance(request.prompt, ChatPrompt):
-        for message in request.prompt.messages:
+    prompt = request.prompt
+    if isinstance(prompt, ChatPrompt) and not prompt.plain:
+        for message in prompt.messages:
             if len(message) > 2:
                 return False
     return True

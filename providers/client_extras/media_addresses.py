@@ -48,7 +48,7 @@ def check_media(request: UnifiedRequest, target: Target, media: Media) -> None:
     prompt, params = request.prompt, request.params
     if isinstance(prompt, ChatPrompt):
         from_text = target.profile.fetches_from_text
-        for message in prompt.messages:
+        for message in () if prompt.plain and not from_text else prompt.messages:
             if from_text or type(message.get("content")) is list:
                 _Screen(target, media, "messages").messages(prompt.messages)
                 break

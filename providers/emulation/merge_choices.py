@@ -4,14 +4,15 @@ The order of choices and the meaning of usage are OpenAI's (OpenAPI 2.3.0 `Creat
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from providers.completion import Choice, Chunk, Completion, Usage
 from providers.emulation.join_extras import overlay
+from providers.frozen_record import record
 from providers.json_types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallShare:
     """The candidates that one call answers: `first` to `first + count - 1` of the prompt numbered `prompt`.
 

@@ -1,7 +1,7 @@
 """Post-processing of answers: emulates stops, ranking and echo for vendors that lack them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from providers.completion import Choice, Chunk, Completion, StreamEvent, has_content
 from providers.dialect import StreamDecoder
@@ -12,10 +12,11 @@ from providers.emulation.estimate_missing_usage import estimate_usage
 from providers.emulation.markdown_fence import FenceFilter
 from providers.emulation.stop_strings import StopScanner
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.frozen_record import record
 from providers.unified_request import UnifiedRequest
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PostProcessing:
     """What remains to be done to a vendor's answer.
 

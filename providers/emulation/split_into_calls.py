@@ -22,6 +22,7 @@ from providers.emulation.plan_checks import constraint_field, plan_checks
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
+from providers.frozen_record import record
 from providers.operator_permits import NO_MEDIA, Media
 from providers.request_fields import NEVER_DROPPED, STOP_STRING, WINDOW, is_neutral
 from providers.target import OnUnsupported, Target
@@ -61,7 +62,7 @@ _NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
 """Fields that more than the table's cell decides on, or that are dropped under another name."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlannedCall:
     """One upstream call, as a unified request and on the wire, and its share of the answer's choices."""
 
@@ -70,7 +71,7 @@ class PlannedCall:
     part: CallShare
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class CallPlan:
     """The calls of a request on one target.
 
@@ -184,9 +185,10 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
     if request.prompts == 1 and not strict and not _needs_gateway(request.params, table):
-        sent = prefer_stream(request, target)
-        call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.choices))
-        plan = CallPlan(target, request, (call,), call.sent.emulated, counted=counted)
+        asked = prefer_stream(request, target)
+        sent = target.dialect.encode(asked, target)
+        call = PlannedCall(asked, sent, CallShare(0, 0, request.params.get("n", 1)))
+        plan = CallPlan(target, request, (call,), sent.emulated, (), None, counted)
     else:
         plan = replace(_Planner(request, target, table).plan(), counted=counted)
     if plan.calls and (first := plan.calls[0].sent).unheld:

@@ -6,7 +6,6 @@ Specification", November 2026.
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from zlib import crc32
@@ -40,12 +39,9 @@ class FramingError(ValueError):
     """The bytes are no event stream, or were corrupted; nothing after them can be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One message; `headers` may be shared between frames and cannot be changed."""
-
-    headers: Mapping[str, HeaderValue]
-    payload: bytes
+Frame = tuple[Mapping[str, HeaderValue], bytes]
+"""Headers and payload of one message; the headers are the same object in frames that repeat them, and cannot be
+changed. A bare tuple, since nearly every token of a stream comes in a frame of its own."""
 
 
 class FrameParser:
@@ -65,6 +61,18 @@ class FrameParser:
     def unfinished(self) -> bool:
         """Whether the last frame is incomplete."""
         return bool(self._rest)
+
+    def only(self, piece: bytes) -> Frame | None:
+        """Return the frame of a piece that is exactly one, where nothing of another is pending; None for every other
+        piece, which is unread then. Raises FramingError for a frame that does not match its checksum."""
+        size = len(piece)
+        if self._rest or size < _FRAME_OVERHEAD:
+            return None
+        total, headers, checksum = _PRELUDE.unpack_from(piece)
+        # A frame this small can exceed no limit.
+        if total != size or size > MAX_HEADERS or crc32(piece[:8]) != checksum or total < headers + _FRAME_OVERHEAD:
+            return None
+        return _frame(piece, 0, total, headers)
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
         """Return the frames completed by `piece`, in order. Raises FramingError."""
@@ -101,13 +109,13 @@ def _prelude(data: bytes, start: int) -> tuple[int, int]:
 
 
 def _frame(data: bytes, start: int, total: int, headers: int) -> Frame:
-    end = start + total - _CRC.size
+    first, end = start + _PRELUDE.size, start + total - _CRC.size
     (checksum,) = _CRC.unpack_from(data, end)
     if crc32(data[start:end]) != checksum:
         raise FramingError("a frame that does not match its checksum")
-    first = start + _PRELUDE.size
-    raw = data[first : first + headers]
-    return Frame(_known_headers(raw) if headers <= _SMALL else _headers(raw), data[first + headers : end])
+    body = first + headers
+    raw = data[first:body]
+    return _known_headers(raw) if headers <= _SMALL else _headers(raw), data[body:end]
 
 
 _SMALL = 512

@@ -22,6 +22,15 @@ class NDJSONParser:
         self._cap = cap
         self._rest = bytearray()
 
+    def only(self, piece: bytes) -> tuple[str, bytes] | None:
+        """Return the line of a piece that is exactly one, where nothing of another is pending; None for every other
+        piece, which is unread then."""
+        end = len(piece) - 1
+        if piece.find(b"\n") != end or self._rest or end > self._cap:
+            return None
+        line = piece.strip()
+        return ("", line) if line else None
+
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         """Return the lines completed by `piece`, in order. Raises EventTooLarge."""
         *lines, tail = piece.split(b"\n")

@@ -5,12 +5,17 @@ unknown fields, a byte order mark at the start) after the WHATWG HTML standard's
 grows past the cap is an error, because an endless event would otherwise be an endless buffer.
 """
 
+import re
 from collections.abc import Iterator
 
 MAX_EVENT = 16 * 1024 * 1024
 """The most bytes of one event; larger than any image or embedding answer seen, far below a worker's memory."""
 
 _BOM = b"\xef\xbb\xbf"
+_LF, _SPACE = b"\n "
+_LINE_ENDS = b"\r\n\r\n"
+_BEGIN = re.compile(rb"(?:id:[^\r\n]{0,64}\r?\n)?(?:event: ?([^\r\n]{1,64})\r?\n)?data:(?: |(?=[^ \r\n]))")
+"""How an event with its data on one line begins."""
 
 
 class EventTooLarge(ValueError):
@@ -22,9 +27,11 @@ class SSEParser:
 
     `_head` holds the stream's first bytes while they may still be a byte order mark, None after that. `_rest` is the
     line whose end has not arrived; it only ever grows in place, so that a long line in small pieces costs linear time.
+    `_begin` is how the last event that was a piece of its own began, with the first byte of the data where no space is
+    before it, `_data_at` where its data did, and `_name` its name.
     """
 
-    __slots__ = ("_cap", "_data", "_event", "_head", "_rest", "_skip_lf")
+    __slots__ = ("_begin", "_cap", "_data", "_data_at", "_event", "_head", "_name", "_rest", "_skip_lf")
 
     def __init__(self, cap: int = MAX_EVENT) -> None:
         self._cap = cap
@@ -33,6 +40,35 @@ class SSEParser:
         self._data: bytes | bytearray | None = None
         self._event = b""
         self._skip_lf = False
+        self._begin, self._data_at, self._name = b"data: ", 6, ""
+
+    def only(self, piece: bytes) -> tuple[str, bytes] | None:
+        """Return the event of a piece that is exactly one with its data on one line, where nothing of another is
+        pending; None for every other piece, which is unread then. Nearly all events come this way."""
+        if not piece.startswith(self._begin) and not self._begins(piece):
+            return None
+        start, end = self._data_at, len(piece) - 2
+        last = piece.find(b"\n", start)
+        if last != end:
+            end -= 2
+            if last != end + 1 or not piece.endswith(_LINE_ENDS) or piece.find(b"\r", start) != end:
+                return None
+        elif piece[-1] != _LF or piece.find(b"\r", start) >= 0:
+            return None
+        if self._rest or self._event or self._head or self._data is not None or end > self._cap:
+            return None
+        self._head, self._skip_lf = None, False
+        return self._name, piece[start:end]
+
+    def _begins(self, piece: bytes) -> bool:
+        """Return whether a piece begins as an event may, and learn it."""
+        found = _BEGIN.match(piece)
+        if found is None:
+            return False
+        start, name = found.end(), found[1]
+        self._begin = piece[:start] if piece[start - 1] == _SPACE else piece[: start + 1]
+        self._data_at, self._name = start, "" if name is None else name.strip().decode("utf-8", "replace")
+        return True
 
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         """Return the events completed by `piece`, in order. Raises EventTooLarge."""
@@ -66,6 +102,17 @@ class SSEParser:
             self._rest.clear()
         if self._data is not None:
             yield self._take(self._data)
+
+    def begun(self, most: int) -> bytes | None:
+        """Return what has come of the next event's first line; None where anything else is pending, or more than `most`
+        bytes of it."""
+        if self._data is not None or self._event or self._skip_lf or self._head is not None:
+            return None
+        return bytes(self._rest) if len(self._rest) <= most else None
+
+    def forget(self) -> None:
+        """Leave out what has come of the next event's first line: somebody else has read it."""
+        self._rest.clear()
 
     def _is_one_event(self, piece: bytes) -> bool:
         """Return whether the piece is exactly one `data: …` and its blank line, with nothing pending, as most pieces

@@ -5,7 +5,7 @@ Pure: time and random numbers are arguments.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from providers.target import Target
 from providers.vendor_credential import Credential
@@ -44,8 +44,7 @@ def keep_only(known: BoundedDict[Identity, Known], targets: Iterable[Target]) ->
         del known[identity]
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """The targets that may be called now, best first. Where there is none: `wait` seconds until there is, and whether
     cooldowns that vendors asked for are the only reason (`cooling`)."""
 
@@ -127,6 +126,14 @@ class Breakers:
         their share. When none admits a request, one request in `panic_every` seconds is sent all the same, to find out
         whether one has recovered.
         """
+        known = self._known
+        for target in targets:
+            breaker = known.get(target.identity)
+            if breaker is None or not breaker.untroubled(now):
+                return self._sorted(targets, now, team)
+        return Order(tuple(targets))
+
+    def _sorted(self, targets: Sequence[Target], now: float, team: str) -> Order:
         ready: list[Target] = []
         behind: list[Target] = []
         hanging: list[Target] = []

@@ -144,7 +144,13 @@ class Breaker:
         """Return whether too many attempts have waited too long for a first byte, so that others should come first."""
         if self.in_flight <= self._rules.hanging_least:
             return False
-        return any(self._hangs(awaited, now) for awaited in self._kinds)
+        streams, wholes = self._kinds
+        return self._hangs(streams, now) or self._hangs(wholes, now)
+
+    def untroubled(self, now: float) -> bool:
+        """Return whether it admits everybody, does not hang, and should get all of its requests: so it is with nearly
+        every request."""
+        return not self._tripped and now - self._returned >= self._rules.slow_start and not self.hanging(now)
 
     def begin(self, now: float, answer: AnswerKind, team: str = "") -> "TrackedAttempt":
         """Count a team's attempt in, which is about to be sent: a probe unless the breaker is closed."""
@@ -180,12 +186,14 @@ class Breaker:
     def _hangs(self, awaited: Awaited, now: float) -> bool:
         rules = self._rules
         oldest = awaited.oldest()
-        if oldest is None or len(awaited) <= max(rules.hanging_least, rules.hanging_times * awaited.expected(now)):
+        if oldest is None or now - oldest <= rules.hanging_age:
+            return False
+        if len(awaited) <= max(rules.hanging_least, rules.hanging_times * awaited.expected(now)):
             return False
         if awaited.usual is None and self._first_byte_at > oldest:
             # It answers requests of the other kind, and this kind may simply take long.
             return False
-        return now - oldest > max(rules.hanging_age, rules.hanging_slowness * awaited.tail)
+        return now - oldest > rules.hanging_slowness * awaited.tail
 
     def _trip(self) -> None:
         self._tripped = True
@@ -269,7 +277,8 @@ class TrackedAttempt:
         self._awaited.answered(self, now)
         breaker = self._breaker
         breaker._first_byte_at = now
-        breaker._failures_of_team.pop(self._team, None)
+        if breaker._failures_of_team:
+            breaker._failures_of_team.pop(self._team, None)
         if self._probe and self._epoch == breaker._epoch:
             self._answered_probe(now)
 

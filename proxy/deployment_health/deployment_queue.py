@@ -78,10 +78,16 @@ class DeploymentQueue:
         self.limit.bind(bound)
         self._hand_out()
 
+    def take_free(self, team: str) -> bool:
+        """Take a place if one is free and nobody waits for it, and return whether there was one."""
+        if self.in_flight >= self.limit.current or self._queue.length:
+            return False
+        self._enter(team)
+        return True
+
     async def take(self, team: str) -> None:
         """Take a place, or wait for one. Raises UpstreamError BUSY when too many wait or none came in time."""
-        if self.in_flight < self.limit.current and not self._queue.length:
-            self._enter(team)
+        if self.take_free(team):
             return
         if self.limit.only_team not in (None, team):
             self.limit.forget()

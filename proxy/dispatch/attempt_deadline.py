@@ -1,13 +1,12 @@
 """The time limits of one attempt."""
 
-from dataclasses import dataclass
-
 from config.defaults import ANSWER_TIMEOUT
+from providers.frozen_record import record
 from providers.target import Timeouts
 from proxy.dispatch.retry_rules import RetryRules
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttemptLimits:
     """Seconds that an attempt may take, and until a whole answer begins; None where the request's deadline holds."""
 

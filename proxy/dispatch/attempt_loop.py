@@ -10,6 +10,7 @@ from tenacity import AsyncRetrying, RetryCallState
 from tenacity.asyncio import retry_if_exception
 
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
+from providers.frozen_record import record
 from providers.target import RetryBudget, Target
 from proxy.deadlines import Deadlines, Phase
 from proxy.deployment_health.breaker_registry import Breakers
@@ -46,7 +47,7 @@ _SHORTENED = frozenset({Phase.TOTAL, Phase.ATTEMPT})
 """Limits that follow the client's deadline where that is shorter than the operator's."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PlannedRequest(Generic[R]):
     """One request and what is needed to answer it. `total` is its deadline in seconds, which `deadlines` enforces;
     `hurried` says that the client made it shorter than the operator's, `heavy` that the request is large enough to be

@@ -18,8 +18,9 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
-from proxy.gateway.relay_to_client import Relay
 from proxy.gateway.restore_thinking import TurnKeeper
+from proxy.listener.streamed_response import StreamedResponse
+from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
@@ -34,7 +35,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 LAST_WRITE = 5.0
 """Seconds that writing the error event of a broken stream may take."""
 
-BeginStream = Callable[[Mapping[str, str]], Awaitable[web.StreamResponse]]
+BeginStream = Callable[[Mapping[str, str]], Awaitable[StreamedResponse]]
 """Sends the head of a streamed answer with these headers."""
 
 
@@ -75,7 +76,7 @@ class Exchange:
     async def streamed(self) -> web.StreamResponse:
         """Write the stream to its end, failures included. Raises GatewayError while nothing has been written."""
         record, deadlines = self.job.record, self.job.deadlines
-        response: web.StreamResponse | None = None
+        response: StreamedResponse | None = None
         try:
             with deadlines:
                 async with self.dispatcher.streamed(self.job) as (prepared, stream):
@@ -87,7 +88,7 @@ class Exchange:
                     record.first_content = self.dispatcher.now()
                     record.status = 200
                     response = await self.begin(answer_headers(record))
-                    await Relay(stream, renderer, response.write, deadlines, record, prepared.request).run()
+                    await Relay(stream, renderer, response.send, deadlines, record, prepared.request).run()
                     deadlines.pause()
                     end = renderer.end()
                     if self.store is not None:

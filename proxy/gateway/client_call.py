@@ -12,6 +12,7 @@ from proxy.gateway.answer_request import record_client_gone
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.request_body import read_body
 from proxy.listener.response_headers import STREAM_HEADERS
+from proxy.listener.streamed_response import StreamedResponse
 from proxy.overload.admission_limits import Admitted
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot, Team
@@ -92,14 +93,14 @@ class ClientCall:
         if not self.admitted.hold_more(length):
             raise self.shared.overloaded(self.record, OverloadReason.BODY_BYTES)
 
-    async def begin_stream(self, extra: Mapping[str, str]) -> web.StreamResponse:
-        """Write the head of a streamed answer with these headers."""
+    async def begin_stream(self, extra: Mapping[str, str]) -> StreamedResponse:
+        """Begin a streamed answer with these headers, which leave with its first piece."""
         self.admitted.commit()
         record = self.record
         headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
-        response = web.StreamResponse(status=200, headers=headers)
+        response = StreamedResponse(headers)
         if self.shared.draining:
             response.force_close()
         await response.prepare(self.http)

@@ -36,6 +36,7 @@ from proxy.gateway.task_apis import TASK_APIS
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
+from proxy.loop_clock import loop_clock
 from proxy.overload.admission_limits import Admission, Admitted
 from proxy.overload.refusal_responses import RefusalResponses, may_keep_connection
 from proxy.overload.refusing_connection import claim_admission
@@ -80,7 +81,7 @@ class Gateway:
         self._emit = emit
         self._admission = admission
         self._queue = queue
-        self._now = asyncio.get_running_loop().time
+        self._now = loop_clock()
         self._unix_now = current.now
         self._log = logging.getLogger("dragoman")
         self._wrong_keys = WrongKeyLimiter()

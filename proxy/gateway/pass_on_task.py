@@ -190,6 +190,7 @@ class _Exchange:
     call: ClientCall
     job: PlannedRequest[PassedRequest]
     _response: web.StreamResponse | None = None
+    _events: bool = False
     _between_events: bool = True
 
     async def run(self) -> web.StreamResponse:
@@ -250,6 +251,7 @@ class _Exchange:
     async def _begin(self, answer: UpstreamResponse) -> web.StreamResponse:
         """Write the head of the answer: the type and length of the vendor's, and our own headers."""
         kind = answer.headers.get("content-type", "")
+        self._events = kind.startswith("text/event-stream")
         headers = {"Content-Type": kind if _CONTENT_TYPE.fullmatch(kind) else "application/octet-stream"}
         length = answer.headers.get("content-length", "")
         if _LENGTH.fullmatch(length):
@@ -259,7 +261,7 @@ class _Exchange:
     async def _relay(self, answer: _BegunAnswer, response: web.StreamResponse) -> None:
         """Relay the body. Raises UpstreamError where it breaks off, or ends before its last event."""
         deadlines, record, now = self.job.deadlines, self.call.record, self.dispatcher.now
-        watch = watch_events(self.job.request.task) if self._is_events(response) else None
+        watch = watch_events(self.job.request.task) if self._events else None
         piece = answer.first
         while piece:
             if watch is not None:
@@ -274,10 +276,6 @@ class _Exchange:
             piece = await self._read(answer.response)
         if watch is not None and watch.unfinished:
             raise fail(FailureKind.TRUNCATED, "The upstream ended the stream before its last event.")
-
-    @staticmethod
-    def _is_events(response: web.StreamResponse) -> bool:
-        return response.headers["Content-Type"].startswith("text/event-stream")
 
     async def _end_failed(self, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure: as an error where nothing has been written, else by an answer that visibly breaks off.
@@ -299,7 +297,7 @@ class _Exchange:
         self.call.record.code = facts.code
         try:
             # Within an event there is no place for another one.
-            if self._response is not None and self._is_events(self._response) and self._between_events:
+            if self._response is not None and self._events and self._between_events:
                 async with asyncio.timeout(LAST_WRITE):
                     await self._response.write(b"data: %b\n\n" % self.call.surface.error(facts)[1])
         except (ConnectionError, TimeoutError):

@@ -51,6 +51,12 @@ def response_head(version: HttpVersion, status: int, headers: str, length: int, 
     return f"{start}{_BASE}{headers}{_date()}Content-Length: {length}\r\n{ending}".encode()
 
 
+def streamed_head(version: HttpVersion, headers: str, chunked: bool, keep: bool) -> bytes:
+    """Return the head, dated now, of a good answer whose body follows; `headers` are all of its own lines."""
+    framing = "Transfer-Encoding: chunked\r\n" if chunked else ""
+    return f"{start_line(version, 200)}{headers}{_date()}{framing}{_connection(version, keep)}".encode()
+
+
 def header_lines(headers: Mapping[str, str]) -> str:
     """Return headers as lines. Raises ValueError for a value that would end its line."""
     for value in headers.values():

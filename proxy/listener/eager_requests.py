@@ -7,6 +7,7 @@ coming, several requests at once, an offer to upgrade, an expectation, malformed
 """
 
 import asyncio
+from contextvars import Context, copy_context
 from typing import Final
 
 from aiohttp.abc import AbstractStreamWriter
@@ -29,10 +30,11 @@ class EagerRequests(HalfClosable):
     whether one is under way has to ask `answering` too.
     """
 
-    __slots__ = ("_ahead", "_eager")
+    __slots__ = ("_ahead", "_context", "_eager")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._eager: EagerTask | None = None
+        self._context: Context = copy_context()
         self._ahead = bytearray()
         super().connection_made(transport)
 
@@ -121,9 +123,9 @@ class EagerRequests(HalfClosable):
 
     def _go_on(self) -> None:
         """Read the kept bytes, in a turn of the loop of their own: each request of a long row would begin within the
-        answer of the one before."""
-        self._eager = _following = EagerTask(_turn(), self._loop, self._read_kept)
-        _following.begin()
+        answer of the one before, and see its context variables."""
+        self._eager = following = self._context.run(EagerTask, _turn(), self._loop, self._read_kept)
+        following.begin()
 
     def _read_kept(self, error: BaseException | None) -> None:
         self._eager = None

@@ -35,11 +35,11 @@ async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -
     if http.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
         raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
     try:
-        body = await (http.read() if http.content.is_eof() else _read_arriving(http, on_received))
-    except web.HTTPRequestEntityTooLarge:
-        raise too_large(limit) from None
+        body = http.content.read_nowait() if http.content.is_eof() else await _read_arriving(http, on_received)
     except web.RequestPayloadError:
         raise bad_http("The request body could not be read.") from None
+    if len(body) > limit:
+        raise too_large(limit)
     on_received(len(body))
     return body
 

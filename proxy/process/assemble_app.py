@@ -21,6 +21,8 @@ from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
+from proxy.http_client.dialer import tls
+from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.malformed_requests import MalformedRequests
@@ -50,7 +52,6 @@ from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.process_log import set_up
-from proxy.upstream.http_transport import HttpTransport, tls
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
 

@@ -1,13 +1,14 @@
 """Report what became of each request to the metrics and to the access log."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import outcome_of
 from proxy.request_record import RequestRecord
-from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, LINES, MALFORMED_LINES
+from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, request_text
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.plain_lines import PlainLines
 
 
 class RequestObserver:
@@ -16,14 +17,15 @@ class RequestObserver:
     def __init__(self, metrics: Metrics, lines: LineWriter, form: str) -> None:
         self._metrics = metrics
         self._lines = lines
-        self._line = LINES[form]
+        self._line = LINE_WRITERS[form]()
         self._early_refusal_line = EARLY_REFUSAL_LINES[form]
         self._malformed_line = MALFORMED_LINES[form]
 
     def finished(self, record: RequestRecord) -> None:
         """Report a request that has ended."""
-        self._metrics.observe(record)
-        self._lines.write(self._line(record))
+        cost = record.cost
+        self._metrics.observe(record, cost)
+        self._lines.write(self._line(record, cost))
 
     def refused(self, surface: str, reason: OverloadReason, count: int) -> None:
         """Report `count` requests that were refused before they were parsed."""
@@ -35,3 +37,13 @@ class RequestObserver:
         for status, count in counts.items():
             self._metrics.malformed(status, outcome_of(status), count)
         self._lines.write(self._malformed_line(counts))
+
+
+RequestLine = Callable[[RequestRecord, float | None], bytes]
+"""Returns the line of a finished request, which cost so much."""
+
+LINE_WRITERS: Mapping[str, Callable[[], RequestLine]] = {
+    "json": lambda: PlainLines().line,
+    "text": lambda: lambda record, cost: request_text(record),
+}
+"""What makes the writer of a request's line, by the table's `server.log`."""

@@ -1,9 +1,9 @@
 """The load of deployments for selection policies: requests in flight, latency, turns and chance."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from providers.frozen_record import record
 from providers.target import Target
 from proxy.deployment_health.breaker_registry import Breakers
 
@@ -82,7 +82,38 @@ class Idle:
 IDLE = Idle()
 
 
-@dataclass(frozen=True, slots=True)
+class NotingLoad:
+    """A load that notes whether it was asked for anything. An order that was found without asking holds until the table
+    changes."""
+
+    __slots__ = ("_load", "asked")
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self.asked = False
+
+    def draw(self) -> float:
+        """See Load."""
+        self.asked = True
+        return self._load.draw()
+
+    def turn(self, group: str) -> int:
+        """See Load."""
+        self.asked = True
+        return self._load.turn(group)
+
+    def in_flight(self, target: Target) -> int:
+        """See Load."""
+        self.asked = True
+        return self._load.in_flight(target)
+
+    def first_byte(self, target: Target) -> float | None:
+        """See Load."""
+        self.asked = True
+        return self._load.first_byte(target)
+
+
+@record
 class MemberLoad:
     """The load of the members of one model or route, by position; `reach` returns the deployments of a member.
 

@@ -1,14 +1,16 @@
 """Resolves a model string to the ordered targets that may answer it; state and chance come from the load."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from itertools import chain
+from typing import TypeAlias
 
 from providers.failure import FailureKind
+from providers.frozen_record import record
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
-from proxy.routing.deployment_load import IDLE, Load, MemberLoad
+from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.policies import POLICIES
 from proxy.routing.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
 
@@ -23,8 +25,11 @@ NEAREST = 3
 MAX_COMPARED = 250
 """Names with which an unknown one is compared; 1,000 comparisons block the event loop for 40 ms."""
 
+MAX_KEPT = 1024
+"""Names of which is kept what they lead to."""
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Step:
     """A step in resolving a name, for `explain`: the rule that matched and the name it gave."""
 
@@ -32,7 +37,7 @@ class Step:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """The targets of a request, best first, and `fallbacks` after failures of a kind.
 
@@ -61,21 +66,60 @@ class Plan:
         return f"{target.vendor}/{target.model}" if self.by_route else self.asked
 
 
+@record
+class _Match:
+    model: Model
+    label: str
+    rule: str
+    deployment: str | None = None
+
+
+@record(eq=False)
+class _Resolved:
+    """What a name leads to, by which steps, whatever the load."""
+
+    asked: str
+    found: _Match | Route
+    steps: tuple[Step, ...]
+
+
+KeptNames: TypeAlias = dict[tuple[Team, str, str], Plan | _Resolved]
+"""By team, asked name and surface: the plan of a name, or what it leads to where the load decides the order."""
+
+
 def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
     """Resolve `name` as the team may use it.
 
     Order: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor. Raises
     GatewayError: 403 for a name that the team may not use but knows from those that it may, else 404, the same for a
     name that exists and one that does not.
+
+    What a name leads to is kept with the table, and so is the order of its targets where no load was asked for it.
     """
+    asked = (team, name, surface)
+    kept = snapshot.kept.get(asked)
+    if kept is None:
+        kept = _resolve(snapshot, team, name, surface)
+        noting = NotingLoad(load)
+        made = _ordered(snapshot, team, kept, noting)
+        if len(snapshot.kept) >= MAX_KEPT:
+            # Clients choose the names under `vendor/*`.
+            snapshot.kept.clear()
+        snapshot.kept[asked] = kept if noting.asked else made
+        return made
+    return kept if isinstance(kept, Plan) else _ordered(snapshot, team, kept, load)
+
+
+def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _Resolved:
+    """Return what a name leads to. Raises as `plan` does."""
     route = team.routes.get(name)
     if route is not None:
-        return _plan_route(snapshot, team, route, name, "team route", load)
+        return _Resolved(name, route, (Step("team route", route.name),))
     route = snapshot.routes.get(name)
     if route is not None:
         if not covered(team, name):
             raise _unavailable(snapshot, team, name, name, model_hidden)
-        return _plan_route(snapshot, team, route, name, "route", load)
+        return _Resolved(name, route, (Step("route", route.name),))
     found = _find(snapshot, name)
     canonical = name
     steps: tuple[Step, ...] = ()
@@ -87,16 +131,15 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
         raise _unavailable(snapshot, team, name, name, model_not_found)
     if not _granted(snapshot, team, found, canonical):
         raise _unavailable(snapshot, team, name, canonical, model_hidden)
-    targets = tuple(_order_targets(found, load))
-    return Plan(name, found.label, targets, False, (*steps, Step(found.rule, canonical)))
+    return _Resolved(name, found, (*steps, Step(found.rule, canonical)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    model: Model
-    label: str
-    rule: str
-    deployment: str | None = None
+def _ordered(snapshot: Snapshot, team: Team, resolved: _Resolved, load: Load) -> Plan:
+    """Return the plan of a name, its targets in the order that the load gives them."""
+    found = resolved.found
+    if isinstance(found, Route):
+        return _plan_route(snapshot, team, found, resolved, load)
+    return Plan(resolved.asked, found.label, tuple(_order_targets(found, load)), False, resolved.steps)
 
 
 def _find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> _Match | None:
@@ -131,11 +174,11 @@ def _order_targets(found: _Match, load: Load) -> Iterator[Target]:
     return (targets[position] for position in order)
 
 
-def _plan_route(snapshot: Snapshot, team: Team, route: Route, name: str, rule: str, load: Load) -> Plan:
-    steps = [Step(rule, route.name)]
+def _plan_route(snapshot: Snapshot, team: Team, route: Route, resolved: _Resolved, load: Load) -> Plan:
+    steps = [*resolved.steps]
     targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
     fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in route.fallbacks.items()}
-    return Plan(name, route.name, targets, True, tuple(steps), fallbacks, same_space=route.same_space)
+    return Plan(resolved.asked, route.name, targets, True, tuple(steps), fallbacks, same_space=route.same_space)
 
 
 def _targets_of(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from config.load_config import Loaded
 from config.problem import ConfigError, Path, Problem
@@ -20,6 +20,9 @@ from providers.target import Target
 from proxy.request_record import NO_TEAM
 from proxy.routing.build_target import make_target, unknown_profile
 from proxy.surfaces.registry import SURFACES
+
+if TYPE_CHECKING:
+    from proxy.routing.resolve_model import KeptNames
 
 WILDCARD = "*"
 
@@ -103,7 +106,8 @@ class Snapshot:
 
     `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
     `default_vendors` and `default_models` are by surface name, `task_models` by surface name and task. `discover` are
-    the vendors whose own lists say what their `vendor/*` entries stand for.
+    the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what `resolve_model.plan` has
+    found out about names, which holds as long as the table.
     """
 
     digest: str
@@ -116,6 +120,7 @@ class Snapshot:
     default_models: Mapping[str, str]
     task_models: Mapping[tuple[str, str], str]
     discover: frozenset[str] = frozenset()
+    kept: "KeptNames" = field(default_factory=dict, repr=False)
 
     def targets(self) -> Iterator[Target]:
         """Yield every deployment of the table, those of `vendor/*` included."""

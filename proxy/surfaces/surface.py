@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from providers.completion import Chunk, Completion, Usage
+from providers.completion import Chunk, Completion, TextRun, Usage
+from providers.frozen_record import record
 from providers.json_types import JsonObject
 from providers.target import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
@@ -38,7 +39,7 @@ class CountAction(Enum):
 Action = Operation | Task | ReadAction | StoredAction | CountAction
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredResponse:
     """A response that was stored for later turns, as the Responses API has it.
 
@@ -53,7 +54,7 @@ class StoredResponse:
     response: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReferredIds:
     """What a body refers to by id: the response that it continues (None = none), and single items."""
 
@@ -61,7 +62,7 @@ class ReferredIds:
     items: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestContext:
     """What belongs to a request besides its body.
 
@@ -88,7 +89,7 @@ class Endpoint:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerFacts:
     """Members of an answer: the random part of its id, unix seconds, the model's name for the client."""
 
@@ -126,6 +127,9 @@ class Renderer(Protocol):
     def chunk(self, chunk: Chunk) -> bytes:
         """Return the events of one chunk; empty while it is held back."""
 
+    def run(self, run: TextRun) -> bytes:
+        """Return the events of the chunks of a run, as `chunk` does of each."""
+
     def usage(self, usage: Usage) -> bytes:
         """Store the usage, and return the events that it completes."""
 
@@ -134,6 +138,11 @@ class Renderer(Protocol):
 
     def error(self, facts: ErrorFacts) -> bytes:
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
+
+
+def chunk_by_chunk(renderer: Renderer, run: TextRun) -> bytes:
+    """Return the events of the chunks of a run that cannot be written together."""
+    return b"".join([renderer.chunk(chunk) for chunk in run.chunks()])
 
 
 @runtime_checkable

@@ -40,17 +40,22 @@ def presented_key(headers: MultiMapping[str], order: Sequence[str]) -> str | Non
     have judged the other one.
     """
     for name in order:
-        found = {key for value in headers.getall(name, ()) if (key := _bare(name, value))}
-        if len(found) > 1:
+        values = headers.getall(name, None)
+        if values is None:
+            continue
+        found = [key for value in values if (key := _bare(name, value))]
+        if len(found) > 1 and len(set(found)) > 1:
             raise conflicting_keys(name)
         if found:
-            return found.pop()
+            return found[0]
     return None
 
 
 def _bare(name: str, value: str) -> str:
     if name != "authorization":
         return value
+    if value.startswith("Bearer "):
+        return value[7:].strip()
     scheme, _, rest = value.strip().partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else value.strip()
 
@@ -113,6 +118,8 @@ def permit_extras(team: Team, request: ClientExtras) -> None:
     Unknown fields count as `inference_extra_params`, since the upstream gets both unchanged. An empty object passes
     nothing.
     """
+    if team.extra_params and team.extra_headers:
+        return
     problems: list[FieldProblem] = []
     if not team.extra_params:
         if request.extra_params:

@@ -18,6 +18,16 @@ def request_line(record: RequestRecord) -> bytes:
         "level": "info",
         "message": "request",
         "request_id": record.request_id,
+        **names(record),
+        **figures(record, record.cost),
+    }
+    line = json_line(fields)
+    return line if len(line) <= MAX_LINE else _shortened_line(fields, record)
+
+
+def names(record: RequestRecord) -> dict[str, object]:
+    """Return the fields of a line that are the same in many requests."""
+    return {
         "team": record.team,
         "surface": record.surface,
         "path": record.path[:256],
@@ -27,7 +37,13 @@ def request_line(record: RequestRecord) -> bytes:
         "stream": record.stream,
         "status": record.status,
         "outcome": record.outcome,
-        "duration_ms": _milliseconds(record.duration),
+    }
+
+
+def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
+    """Return the fields of a line that follow `names`, for a request that cost so much (None: not known)."""
+    fields: dict[str, object] = {
+        "duration_ms": _milliseconds(record.finished - record.started),
         "upstream_ms": _milliseconds(record.waited),
     }
     if record.key:
@@ -35,18 +51,16 @@ def request_line(record: RequestRecord) -> bytes:
     if record.code is not None:
         fields["code"] = record.code
     if record.outcome == "shed":
-        return json_line(fields)
-    _add_answer(fields, record)
-    failed = [_attempt(attempt) for attempt in record.attempts if attempt.outcome != "ok"]
-    if failed:
-        fields["attempts"] = failed
-    if repeats := record.repeats:
-        fields["repeated"] = Counter(repeats)
-    line = json_line(fields)
-    return line if len(line) <= MAX_LINE else _shortened_line(fields, record)
+        return fields
+    _add_answer(fields, record, cost)
+    for attempt in record.attempts:
+        if attempt.outcome != "ok" or attempt.repeats:
+            _add_failures(fields, record)
+            break
+    return fields
 
 
-def _add_answer(fields: dict[str, object], record: RequestRecord) -> None:
+def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
     if record.client_waited >= SHOWN_WAIT:
         fields["client_ms"] = _milliseconds(record.client_waited)
     if record.first_content is not None:
@@ -56,12 +70,20 @@ def _add_answer(fields: dict[str, object], record: RequestRecord) -> None:
         fields["completion_tokens"] = record.usage.completion_tokens
         if record.usage.estimated:
             fields["usage_estimated"] = True
-    if (cost := record.cost) is not None:
+    if cost is not None:
         fields["cost_usd"] = round(cost, 12)
     if record.emulated:
         fields["emulated"] = record.emulated
     if record.dropped:
         fields["dropped"] = record.dropped
+
+
+def _add_failures(fields: dict[str, object], record: RequestRecord) -> None:
+    failed = [_attempt(attempt) for attempt in record.attempts if attempt.outcome != "ok"]
+    if failed:
+        fields["attempts"] = failed
+    if repeats := record.repeats:
+        fields["repeated"] = Counter(repeats)
 
 
 def _milliseconds(seconds: float) -> float:

@@ -5,26 +5,35 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Final
 
 import orjson
+
+_MILLISECONDS: Final = tuple(f".{number:03d}Z" for number in range(1000))
 
 
 def json_line(fields: Mapping[str, object]) -> bytes:
     """Return fields as JSON that is one line to every reader: U+2028, U+2029 and non-ASCII controls are escaped."""
+    line = ascii_json(fields)
+    if line is None:
+        line = json.dumps(fields, separators=(",", ":")).encode("ascii")
+    return line
+
+
+def ascii_json(fields: Mapping[str, object]) -> bytes | None:
+    """Return fields as JSON, None where a text in them is not ASCII."""
     try:
         line = orjson.dumps(fields)
     except orjson.JSONEncodeError:  # lone surrogates: a client's bytes that were not UTF-8
-        line = b"\xff"
-    if not line.isascii():
-        line = json.dumps(fields, separators=(",", ":")).encode("ascii")
-    return line.replace(b"\x7f", b"\\u007f")
+        return None
+    return line.replace(b"\x7f", b"\\u007f") if line.isascii() else None
 
 
 def timestamp(now: float | None = None) -> str:
     """Format unix seconds, by default now, as RFC 3339 in UTC with milliseconds."""
     if now is None:
         now = time.time()
-    return f"{_second(int(now))}.{int(now % 1 * 1000):03d}Z"
+    return _second(int(now)) + _MILLISECONDS[int(now % 1 * 1000)]
 
 
 @lru_cache(maxsize=2)

@@ -60,7 +60,7 @@ class LineWriter:
     """Hands lines to a thread that writes them; a blocked pipe stalls the thread, not the gateway.
 
     `dropped` counts the lines that could not be written; `complain` is called when that begins and when it is over.
-    The thread calls `pause` between the first line of a batch and the writing.
+    The thread calls `pause` before it collects the lines of a batch.
     """
 
     def __init__(self, sink: ByteSink, complain: Callable[[str], None], pause: Callable[[], None] = collect) -> None:
@@ -88,19 +88,21 @@ class LineWriter:
         self._thread.join(timeout)
 
     def _run(self) -> None:
+        next_line, waiting = self._lines.get, self._lines.qsize
+        batch = [next_line()]
         while True:
-            batch = [self._lines.get()]
-            if batch[0] is not None:
+            if None not in batch:
                 self._pause()
-            while not self._lines.empty():
-                batch.append(self._lines.get())
+            batch += [next_line() for _ in range(waiting())]
             lines = [line for line in batch if line is not None]
             sound = [self._put(piece) for piece in _pieces(lines)]
             # While the queue is full, lines are still dropped.
-            if sound and all(sound) and self._lines.qsize() < MAX_QUEUED:
+            if sound and all(sound) and waiting() < MAX_QUEUED:
                 self._written()
             if len(lines) < len(batch):
                 return
+            # While lines keep coming it pauses only, since to be woken by the first of each batch costs as much again.
+            batch = [] if lines else [next_line()]
 
     def _put(self, piece: bytes) -> bool:
         """Write whole lines and return whether that succeeded."""
@@ -138,14 +140,16 @@ class LineWriter:
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines, joined up to what a pipe takes atomically: other processes may write to it."""
-    piece = b""
+    piece: list[bytes] = []
+    size = 0
     for line in lines:
-        if piece and len(piece) + len(line) >= PIPE_BUF:
-            yield piece
-            piece = b""
-        piece += line + b"\n"
+        size += len(line) + 1
+        if size > PIPE_BUF and piece:
+            yield b"\n".join((*piece, b""))
+            piece, size = [], len(line) + 1
+        piece.append(line)
     if piece:
-        yield piece
+        yield b"\n".join((*piece, b""))
 
 
 class LineStream:

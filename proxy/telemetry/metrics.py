@@ -1,8 +1,7 @@
-"""The instruments that Prometheus scrapes, fed from finished request records.
+"""The metrics that Prometheus scrapes, by what happens in the gateway.
 
-Label values come from the table: whatever a client chose is `other`. Buckets of durations double from 10 ms as in the
-OpenTelemetry GenAI conventions; those of the first token follow its server metric, extended to 60 s because reasoning
-models are slow.
+What requests add to is counted in plain rows, which a scrape turns into prometheus_client's values: its own instruments
+take a lock and several calls for each number.
 """
 
 import asyncio
@@ -11,44 +10,37 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
-    Counter,
     Gauge,
-    Histogram,
     Metric,
     ProcessCollector,
-    disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.utils import floatToGoString
 
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
-from proxy.telemetry.merged_metrics import Key, MetricFamily
+from proxy.telemetry.instruments import (
+    CounterInstrument,
+    GaugeInstrument,
+    HistogramInstrument,
+    Instrument,
+    Series,
+)
+from proxy.telemetry.merged_metrics import MetricFamily
+from proxy.telemetry.request_counts import RequestCounts
 from proxy.version import VERSION
 
-# The `_created` series would double the cost of a scrape, and no dashboard or alert here reads them.
-disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own gap
-
-DURATION_BUCKETS = tuple(0.01 * 2**power for power in range(16))
-FIRST_TOKEN_BUCKETS = (
-    *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75),
-    *(1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
-)
-OVERHEAD_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
+InstrumentT = TypeVar("InstrumentT", bound=Instrument)
 
 MAX_LABEL_SETS = 5_000
-"""Sets of label values that are kept apart; as many labelled histograms take 22 MB and over half a second to render."""
-
-NOBODY = "none"
-"""The deployment label of requests for which no deployment was called; a deployment's name has slashes."""
-
-Labels = tuple[str, ...]
-"""An instrument's name and the values of its labels."""
+"""Sets of label values that are kept apart; as many labelled histograms take over half a second to render."""
 
 CACHE_SECONDS = 1.0
 """Seconds for which one exposition serves every scrape."""
@@ -62,53 +54,74 @@ class KeptSize(Protocol):
     def __len__(self) -> int: ...
 
 
+class Instruments:
+    """Makes instruments and adds them to a registry. Their label values together are bounded by MAX_LABEL_SETS; what
+    has no room is counted as `other`, and in `overflows`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.overflows = 0
+        self._registry = registry
+        self._label_sets = 0
+        self._overflowed = CounterInstrument(
+            "dragoman_label_overflows", "Counted as `other`: too many label values.", ("metric",), lambda: False
+        )
+
+    def counter(self, name: str, text: str, labels: tuple[str, ...]) -> CounterInstrument:
+        """See InstrumentMaker."""
+        return self._shown(CounterInstrument(f"dragoman_{name}", text, labels, self._full(f"dragoman_{name}")))
+
+    def histogram(
+        self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]
+    ) -> HistogramInstrument:
+        """See InstrumentMaker."""
+        name = f"dragoman_{name}"
+        # The function has no types.
+        bounds: list[str] = [floatToGoString(each) for each in (*buckets, math.inf)]  # type: ignore[no-untyped-call]
+        return self._shown(HistogramInstrument(name, text, labels, self._full(name), bounds))
+
+    def inflight(self) -> GaugeInstrument:
+        """Make the gauge of calls under way, whose overflows are counted under a shorter name."""
+        name, text = "dragoman_inflight_requests", "Requests being answered by a deployment."
+        return self._shown(GaugeInstrument(name, text, ("deployment",), self._full("inflight")))
+
+    def show_overflows(self) -> None:
+        """Add the counter of overflows."""
+        self._shown(self._overflowed)
+
+    def _full(self, name: str) -> Callable[[], bool]:
+        return partial(self._is_full, name)
+
+    def _is_full(self, name: str) -> bool:
+        if self._label_sets < MAX_LABEL_SETS:
+            self._label_sets += 1
+            return False
+        self.overflows += 1
+        self._overflowed.series(name).row[0] += 1
+        return True
+
+    def _shown(self, instrument: InstrumentT) -> InstrumentT:
+        self._registry.register(_FamilyCollector(lambda: [instrument.family()]))
+        return instrument
+
+
 class Metrics:
-    """One registry with its instruments and a cache of their children by label values: `labels()` takes about 1.5 us, a
-    lookup in the cache 0.35 us."""
+    """The metrics of one gateway. Methods that count are called on the event loop's thread alone."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
-        self._children: dict[Labels, Callable[[float], None]] = {}
-        self._counting: dict[str, tuple[Counter | Histogram, Labels]] = {}
-        self._touched: set[Labels] = set()
+        self._touched: set[Series] = set()
         ProcessCollector(registry=self.registry)
-        self._requests = self._counter(
-            "requests", "Requests answered.", ("team", "surface", "model", "code", "stream", "outcome")
-        )
-        self._duration = self._histogram(
-            "request_duration_seconds",
-            "Time from request to the end of the answer.",
-            ("surface", "model", "deployment"),
-            DURATION_BUCKETS,
-        )
-        self._first_token = self._histogram(
-            "time_to_first_token_seconds",
-            "Time from request to the first content of a stream.",
-            ("model", "deployment"),
-            FIRST_TOKEN_BUCKETS,
-        )
-        self._overhead = self._histogram(
-            "overhead_seconds",
-            "Time in the gateway, waiting for the upstream and for the client excluded.",
-            ("surface",),
-            OVERHEAD_BUCKETS,
-        )
-        self._attempts = self._counter("attempts", "Calls of a deployment by outcome.", ("deployment", "outcome"))
-        self._tokens = self._counter(
-            "tokens",
-            "Tokens as the upstream counted them; a guess where it counted none.",
-            ("team", "model", "direction"),
-        )
-        self._cost = self._counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
-        self._fallbacks = self._counter("fallbacks", "Attempts elsewhere after a failure.", ("model", "reason"))
-        self._denied = self._counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
-        self._aborts = self._counter("stream_aborts", "Streams that ended early.", ("side", "reason", "model"))
-        self._sheds = self._counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
+        make = self._make = Instruments(self.registry)
+        self._counts = RequestCounts(make)
+        self._fallbacks = make.counter("fallbacks", "Attempts elsewhere after a failure.", ("model", "reason"))
+        self._denied = make.counter("retry_budget_denied", "Retries that no budget was left for.", ("model",))
+        self._aborts = make.counter("stream_aborts", "Streams that ended early.", ("side", "reason", "model"))
+        self._sheds = make.counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
         for reason in OverloadReason:
-            self._sheds.labels(reason.value)
+            self._sheds.start(reason.value)
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
-        self._reloads = self._counter("config_reloads", "Reloads of the table by result.", ("result",))
-        self._inflight = self._gauge("inflight_requests", "Requests being answered by a deployment.", ("deployment",))
+        self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
+        self._inflight = make.inflight()
         self._states: Callable[[], Iterable[tuple[str, int]]] = tuple
         self._state = self._gauge(
             "deployment_state", "0 asked as usual, 1 on trial, 2 left alone, once it has been asked.", ("deployment",)
@@ -120,37 +133,17 @@ class Metrics:
         self._reload_ok = self._gauge("config_last_reload_successful", "1 when the last reload took effect.", ())
         self._config = self._gauge("config_info", "1; the digest of the table in force.", ("digest",))
         self._gauge("build_info", "1; the gateway's version.", ("version",)).labels(VERSION).set(1)
-        self._overflows = self._counter("label_overflows", "Counted as `other`: too many label values.", ("metric",))
+        make.show_overflows()
         self._reload_ok.set(1)
         self._rendering = threading.Lock()
 
+    def observe(self, record: RequestRecord, cost: float | None) -> None:
+        """Count a finished request, and what it cost (None: not known)."""
+        self._counts.add(record, cost)
+
     def inflight(self, deployment: str, change: int) -> None:
         """Count a call of a deployment as begun (1) or ended (-1)."""
-        key = ("inflight", deployment)
-        child = self._children.get(key)
-        if child is None:
-            _, child = self._new(key, self._inflight)
-        child(change)
-
-    def observe(self, record: RequestRecord) -> None:
-        """Count a finished request. One that was shed is counted and no more, since shedding has to be cheap."""
-        surface, model, team = record.surface, record.model, record.team
-        stream = "true" if record.stream else "false"
-        self._add(self._requests, team, surface, model, str(record.status), stream, record.outcome)
-        if record.outcome == "shed":
-            return
-        self._record(self._duration, record.duration, surface, model, record.deployment or NOBODY)
-        self._record(self._overhead, max(0.0, record.duration - record.waited - record.client_waited), surface)
-        for attempt in record.attempts:
-            self._add(self._attempts, attempt.deployment, attempt.outcome)
-        if record.first_content is not None and record.deployment is not None:
-            self._record(self._first_token, record.first_content - record.started, model, record.deployment)
-        usage = record.billed or record.usage
-        if usage is not None:
-            self._record(self._tokens, usage.prompt_tokens, team, model, "input")
-            self._record(self._tokens, usage.completion_tokens, team, model, "output")
-        if (cost := record.cost) is not None:
-            self._record(self._cost, cost, team, model)
+        self._inflight.series(deployment).row[0] += change
 
     def fallback(self, model: str, reason: str) -> None:
         """Count a request that goes to another deployment; `reason` is the kind of the failure."""
@@ -194,12 +187,12 @@ class Metrics:
 
     def shed_before_parsing(self, surface: str, reason: OverloadReason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""
-        self._record(self._sheds, count, reason.value)
-        self._record(self._requests, count, UNKNOWN_TEAM, surface, OTHER, "503", "false", "shed")
+        self._add(self._sheds, reason.value, count=count)
+        self._add(self._counts.requests, UNKNOWN_TEAM, surface, OTHER, "503", "false", "shed", count=count)
 
     def malformed(self, status: int, outcome: Outcome, count: int) -> None:
         """Count input that was not HTTP, by the status and outcome of its answer."""
-        self._record(self._requests, count, UNKNOWN_TEAM, OTHER, OTHER, str(status), "false", outcome)
+        self._add(self._counts.requests, UNKNOWN_TEAM, OTHER, OTHER, str(status), "false", outcome, count=count)
 
     def lag(self, seconds: float) -> None:
         """Set the event loop's worst lag of the last second."""
@@ -243,33 +236,25 @@ class Metrics:
                 for found in self.registry.collect()
             ]
 
-    def touched(self) -> Set[Labels]:
+    def touched(self) -> Set[Series]:
         """Return the series counted since the last call, for `changes`. Call it on the event loop's thread."""
         touched, self._touched = self._touched, set()
-        return touched
+        return touched | self._counts.touched()
 
-    def changes(self, touched: Set[Labels]) -> list[MetricFamily]:
+    def changes(self, touched: Set[Series]) -> list[MetricFamily]:
         """Return the touched series as they are now; may be called off the event loop."""
-        found: dict[str, list[tuple[Key, float]]] = {}
-        for name, *values in touched:
-            parent, labels = self._counting[name]
-            own = tuple(zip(labels, values, strict=True))
-            samples = found.setdefault(name, [])
-            # `collect` would make a Metric around the one series, which takes ten times as long.
-            for each in parent.labels(*values)._child_samples():
-                samples.append(((name + each.name, (*own, *each.labels.items())), each.value))
-        parents = {name: self._counting[name][0] for name in found}
-        return [
-            MetricFamily(name, parent._type, parent._documentation, tuple(found[name]))
-            for name, parent in parents.items()
-        ]
+        found: dict[Instrument, list[Series]] = {}
+        for series in touched:
+            found.setdefault(series.instrument, []).append(series)
+        return [instrument.family_of(several) for instrument, several in found.items()]
 
     def worker_metrics(self) -> "WorkerMetrics":
-        """Add and return the instruments of a process that has workers."""
-        return WorkerMetrics(
-            self._gauge("workers", "Processes that take requests.", ()).set,
-            self._counter("worker_restarts", "Workers that ended unasked and were followed by another.", ()).inc,
-        )
+        """Add and return the metrics of a process that has workers."""
+        workers = self._gauge("workers", "Processes that take requests.", ())
+        text = "Workers that ended unasked and were followed by another."
+        restarts = self._make.counter("worker_restarts", text, ())
+        restarts.start()
+        return WorkerMetrics(workers.set, partial(self._add, restarts))
 
     def _refresh_deployments(self) -> None:
         self._state.clear()
@@ -279,42 +264,12 @@ class Metrics:
         for deployment, limited in self._limits():
             self._limit.labels(deployment).set(limited.limit)
 
-    def _add(self, counter: Counter, *labels: str) -> None:
-        self._record(counter, 1, *labels)
-
-    def _record(self, parent: Counter | Histogram, value: float, *labels: str) -> None:
-        key = (parent._name, *labels)
-        child = self._children.get(key)
-        if child is None:
-            key, child = self._new(key, parent)
-        self._touched.add(key)
-        child(value)
-
-    def _new(self, key: Labels, parent: Counter | Gauge | Histogram) -> tuple[Labels, Callable[[float], None]]:
-        """Return the child for new label values, and its key. Past MAX_LABEL_SETS all share one child whose labels are
-        `other`: a table reloaded again and again under other names must not fill the memory."""
-        if len(self._children) >= MAX_LABEL_SETS:
-            self._overflows.labels(key[0]).inc()
-            key = (key[0], *(OTHER for _ in key[1:]))
-            if key in self._children:
-                return key, self._children[key]
-        labelled = parent.labels(*key[1:])
-        child = labelled.observe if isinstance(labelled, Histogram) else labelled.inc
-        self._children[key] = child
-        return key, child
-
-    def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
-        made = Counter(f"dragoman_{name}", text, labels, registry=self.registry)
-        self._counting[made._name] = made, labels
-        return made
+    def _add(self, instrument: CounterInstrument, *values: str, count: int = 1) -> None:
+        self._touched.add(series := instrument.series(*values))
+        series.row[0] += count
 
     def _gauge(self, name: str, text: str, labels: tuple[str, ...]) -> Gauge:
         return Gauge(f"dragoman_{name}", text, labels, registry=self.registry)
-
-    def _histogram(self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
-        made = Histogram(f"dragoman_{name}", text, labels, registry=self.registry, buckets=buckets)
-        self._counting[made._name] = made, labels
-        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,14 +281,14 @@ class WorkerMetrics:
 
 
 class _FamilyCollector:
-    """Makes a registry render the families of several processes."""
+    """Makes a registry show families as they are when it is asked."""
 
-    def __init__(self, families: Iterable[MetricFamily]) -> None:
+    def __init__(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
         self._families = families
 
     def collect(self) -> Iterator[Metric]:
         """See CollectorRegistry.register."""
-        for family in self._families:
+        for family in self._families():
             metric = Metric(family.name, family.text, family.kind)
             for (name, labels), value in family.samples:
                 metric.add_sample(name, dict(labels), value)
@@ -368,5 +323,5 @@ class CachedExposition:
 def exposition(families: Iterable[MetricFamily]) -> bytes:
     """Return the text exposition of merged families. Call it off the event loop."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_FamilyCollector(families))
+    registry.register(_FamilyCollector(lambda: families))
     return generate_latest(registry)

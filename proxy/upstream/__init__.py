@@ -1,1 +1,1 @@
-"""Calls to vendors and their streams; the only outbound sockets."""
+"""Calls to vendors and their streams."""

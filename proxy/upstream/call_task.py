@@ -1,6 +1,5 @@
 """Makes the calls of a task on one target, side by side, and joins their answers into one."""
 
-import asyncio
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -8,6 +7,7 @@ from providers.dialect import TaskCalls, UpstreamRequest
 from providers.failure import UpstreamError
 from providers.target import Target
 from proxy.deadlines import Deadlines, Phase
+from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.call_vendor import LONG, SPARE, map_calls, note_piece, refuse_page, with_status
@@ -42,7 +42,7 @@ class TaskCaller:
     def __init__(self, calls: CallSender, off_loop: OffLoop) -> None:
         self._calls = calls
         self._off_loop = off_loop
-        self._now = asyncio.get_running_loop().time
+        self._now = loop_clock()
 
     async def answer(
         self,

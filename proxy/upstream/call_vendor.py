@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
+from types import TracebackType
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, has_content
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import with_usage
@@ -20,6 +21,7 @@ from providers.failure import Failure, FailureKind, UpstreamError, vet
 from providers.target import Timeouts
 from proxy.background_tasks import Tasks
 from proxy.deadlines import Deadlines, Phase
+from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
@@ -34,7 +36,7 @@ from proxy.upstream.transport import (
     fail,
     read_whole,
 )
-from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through
+from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through, reader_of
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -58,7 +60,7 @@ class UpstreamCaller:
     def __init__(self, calls: CallSender, off_loop: OffLoop) -> None:
         self._off_loop = off_loop
         self._calls = calls
-        self._now = asyncio.get_running_loop().time
+        self._now = loop_clock()
 
     async def whole(
         self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines, answer: float | None
@@ -196,36 +198,41 @@ class UpstreamCaller:
         except ValueError as problem:
             raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
 
-    @asynccontextmanager
-    async def streamed(self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines) -> AsyncIterator[Stream]:
+    def streamed(
+        self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines
+    ) -> AbstractAsyncContextManager[Stream]:
         """Yield the stream of a request, read up to its first content; closed on leaving. Raises UpstreamError before
         that.
 
         The first-event limit covers everything before the first content, comments and chunks without content included.
         """
         deadlines.enter(Phase.FIRST_EVENT, prepared.target.timeouts.first_event)
+        if len(prepared.calls) == 1:
+            return _SingleStream(self, prepared, record)
+        return self._merged_or_local(prepared, record)
+
+    async def open_single(self, prepared: CallPlan, record: RequestRecord) -> OpenStream:
+        """Return the stream of a request's only call, read up to its first content. Raises UpstreamError."""
         if prepared.counted:
             prepared = await self._waited(record, self._counted(prepared, record))
-        finishing = prepared.finishing
-        if len(prepared.calls) > 1:
+        first = self._calls.make(prepared.calls[0], record, partial(self._first, record, prepared.finishing))
+        return await self._waited(record, first)
+
+    @asynccontextmanager
+    async def _merged_or_local(self, prepared: CallPlan, record: RequestRecord) -> AsyncIterator[Stream]:
+        if prepared.counted:
+            prepared = await self._waited(record, self._counted(prepared, record))
+        if prepared.calls:
             async with Tasks() as tasks:
                 merged = self._merged(prepared, record, tasks)
                 await self._waited(record, merged.until_content())
-                yield await self._finished(merged, prepared, record)
+                yield await self.finished(merged, prepared, record)
                 record.billed = merged.billed
-        elif prepared.calls:
-            first = self._calls.make(prepared.calls[0], record, partial(self._first, record, finishing))
-            stream = await self._waited(record, first)
-            try:
-                yield await self._finished(stream, prepared, record)
-            finally:
-                stream.close()
         else:
-            yield LocalStream(
-                list(to_chunks(PostProcessor(finishing or PostProcessing()).whole(echo_only(prepared.request))))
-            )
+            finisher = PostProcessor(prepared.finishing or PostProcessing())
+            yield LocalStream(list(to_chunks(finisher.whole(echo_only(prepared.request)))))
 
-    async def _finished(
+    async def finished(
         self, stream: OpenStream | MergedStream, prepared: CallPlan, record: RequestRecord
     ) -> OpenStream | MergedStream | HeldStream:
         """Return the stream with the gateway's own processing of its choices."""
@@ -269,7 +276,7 @@ class UpstreamCaller:
             decoder = sent.target.dialect.stream(sent)
             if finishing is not None and finishing.stops:
                 decoder = StopScanningDecoder(decoder, finishing, call.part.count)
-            events, ended = await _until_content(response, decoder)
+            events, ended = await until_content(response, decoder)
         except BaseException:
             response.close()
             raise
@@ -279,6 +286,32 @@ class UpstreamCaller:
         """Return the request with calls that fit the context window, as far as that is known beforehand."""
         calls = await map_calls(prepared.calls, lambda call: self._calls.fitting.beforehand(call, record))
         return replace(prepared, calls=tuple(calls))
+
+
+@dataclass(slots=True, eq=False)
+class _SingleStream:
+    """Context manager around the stream of one call. See UpstreamCaller.streamed."""
+
+    _caller: UpstreamCaller
+    _prepared: CallPlan
+    _record: RequestRecord
+    _stream: OpenStream | None = None
+
+    async def __aenter__(self) -> Stream:
+        stream = await self._caller.open_single(self._prepared, self._record)
+        try:
+            finished = await self._caller.finished(stream, self._prepared, self._record)
+        except BaseException:
+            stream.close()
+            raise
+        self._stream = stream
+        return finished
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            self._stream.close()
 
 
 def note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:
@@ -324,13 +357,16 @@ def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamErr
     return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
 
 
-async def _until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamEvent], bool]:
-    events: list[StreamEvent] = []
+async def until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamPart], bool]:
+    """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
+    UpstreamError."""
+    events: list[StreamPart] = []
+    read = reader_of(decoder)
     piece = await response.read()
     refuse_page(piece)
     while True:
         try:
-            latest = [*(decoder.feed(piece) if piece else decoder.finish())]
+            latest = [*(read(piece) if piece else decoder.finish())]
         except UpstreamError as error:
             raise with_status(error, response) from None
         events += latest

@@ -1,13 +1,14 @@
 """One vendor's streamed answer, as the relay reads it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
-from providers.completion import Chunk, StreamEvent
-from providers.dialect import StreamDecoder
+from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
+from providers.dialect import RunDecoder, StreamDecoder
 from providers.emulation.post_processing import PostProcessor, StopScanningDecoder
 from providers.failure import FailureKind, UpstreamError
 from proxy.upstream.transport import UpstreamResponse, fail
@@ -54,10 +55,14 @@ class OpenStream:
 
     response: UpstreamResponse
     decoder: StreamDecoder
-    events: list[StreamEvent]
+    events: Sequence[StreamPart]
     ended: bool
     finisher: PostProcessor | None = None
     _piece: bytes = b""
+    _read: "Read" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._read = reader_of(self.decoder)
 
     @property
     def over(self) -> bool:
@@ -66,9 +71,13 @@ class OpenStream:
 
     def first(self) -> Iterator[StreamEvent]:
         """See Stream."""
+        return self._finished(without_runs(self.first_parts()))
+
+    def first_parts(self) -> Sequence[StreamPart]:
+        """Return what `first` does, runs as such, and before any post-processing."""
         # Not kept: the stream may last for minutes, and the first piece may be large.
-        events, self.events = self.events, []
-        return self._finished(iter(events))
+        events, self.events = self.events, ()
+        return events
 
     async def wait(self) -> None:
         """See Stream."""
@@ -79,6 +88,11 @@ class OpenStream:
         """See Stream."""
         piece, self._piece = self._piece, b""
         return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
+
+    def take_parts(self) -> Iterable[StreamPart]:
+        """Return what `take` does, runs as such, and before any post-processing."""
+        piece, self._piece = self._piece, b""
+        return self._read(piece) if piece else self.decoder.finish()
 
     def conclude(self) -> Iterator[StreamEvent]:
         """See Stream."""
@@ -97,6 +111,55 @@ class OpenStream:
     def close(self) -> None:
         """See Stream."""
         self.response.close()
+
+
+MOST_SINGLE = 6
+"""Events of a piece that are decoded one by one in search of a run: those of a stream's begin, up to one whose form can
+be learned, are fewer. Each costs a copy of the rest."""
+
+Read = Callable[[bytes], Iterable[StreamPart]]
+"""Decodes a piece of a stream. Raises UpstreamError."""
+
+
+def reader_of(decoder: StreamDecoder) -> Read:
+    """Return what decodes the pieces of a stream, with runs of text as such where the decoder can read them."""
+    return partial(_parts_of, decoder) if isinstance(decoder, RunDecoder) else decoder.feed
+
+
+def _parts_of(decoder: RunDecoder, piece: bytes) -> Iterable[StreamPart]:
+    found = decoder.lead(piece)
+    if found is not None and not found[1]:
+        return (found[0],)  # nearly every piece is a run
+    if found is None and piece.find(b"\n\n") + 2 in (1, len(piece)):
+        return decoder.feed(piece)  # most others are one event, or a part of one
+    return _with_runs(decoder, found, piece)
+
+
+def _with_runs(decoder: RunDecoder, found: tuple[TextRun, bytes] | None, piece: bytes) -> Iterator[StreamPart]:
+    """Yield the parts of a piece that begins with what `found` says: runs, and the events between and after them."""
+    left = MOST_SINGLE
+    while True:
+        if found is not None:
+            run, piece = found
+            yield run
+        end = piece.find(b"\n\n") + 2
+        if not left or end in (1, len(piece)):
+            break
+        left -= 1
+        yield from decoder.feed(piece[:end])
+        piece = piece[end:]
+        found = decoder.lead(piece)
+    if piece:
+        yield from decoder.feed(piece)
+
+
+def without_runs(parts: Iterable[StreamPart]) -> Iterator[StreamEvent]:
+    """Yield parts of a stream as single events."""
+    for part in parts:
+        if isinstance(part, TextRun):
+            yield from part.chunks()
+        else:
+            yield part
 
 
 def finished(events: Iterator[StreamEvent], finisher: PostProcessor) -> Iterator[StreamEvent]:

@@ -1,7 +1,13 @@
-"""The CPU time of a process and its children, read from Linux's /proc: two readings and a difference."""
+"""The CPU time and the memory of a process and its children, read from Linux: two readings and a difference.
+
+CPU time is that of the process's own clock (clock_getcpuclockid(3)): exact to the nanosecond, with threads that ended.
+Which part of it was user time the kernel only samples, at its clock tick, so the parts are good where many of them are
+added up, and are never used for the whole.
+"""
 
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,18 +16,19 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One process; CPU of all its threads, user and system, in clock ticks, children not included."""
+    """One process; CPU of all its threads in clock ticks, user and system, children not included."""
 
     pid: int
     parent: int
-    ticks: int
+    user: int
+    system: int
 
 
 def parse_stat(text: str) -> Stat:
     """The line of /proc/PID/stat (proc(5)): field 2, the name, stands in brackets and may hold spaces and brackets."""
     pid, _, rest = text.partition(" (")
     fields = rest.rpartition(") ")[2].split()
-    return Stat(int(pid), int(fields[1]), int(fields[11]) + int(fields[12]))
+    return Stat(int(pid), int(fields[1]), int(fields[11]), int(fields[12]))
 
 
 def family(stats: Iterable[Stat], root: int) -> list[Stat]:
@@ -49,33 +56,83 @@ def processes() -> Mapping[int, Stat]:
     return stats
 
 
+def family_pids(root: int) -> list[int]:
+    """The process ids of a process and everything below it."""
+    return [stat.pid for stat in family(processes().values(), root)]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU in seconds: all of it, and the ticks in which a sample found the process in its own code or in the kernel."""
+
+    total: float = 0.0
+    user: float = 0.0
+    system: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.total + other.total, self.user + other.user, self.system + other.system)
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(self.total - other.total, self.user - other.user, self.system - other.system)
+
+    @property
+    def user_share(self) -> float:
+        """The sampled share of user time; all of it where no sample was taken."""
+        sampled = self.user + self.system
+        return self.user / sampled if sampled else 1.0
+
+
+_USER_AND_SYSTEM, _USER, _EXACT = 0, 1, 2
+"""The kernel's kinds of a process's clock (CPUCLOCK_PROF, CPUCLOCK_VIRT, CPUCLOCK_SCHED)."""
+
+
+def _clock(pid: int, kind: int) -> float:
+    """A clock of a process by the id that clock_getcpuclockid(3) makes. Raises OSError when it is gone."""
+    return time.clock_gettime(~pid << 3 | kind)
+
+
+def usage(pids: Iterable[int]) -> Usage:
+    """CPU that these processes have used since they started; one that ended counts nothing."""
+    total = Usage()
+    for pid in pids:
+        try:
+            exact, sampled, user = _clock(pid, _EXACT), _clock(pid, _USER_AND_SYSTEM), _clock(pid, _USER)
+        except OSError:
+            continue  # it ended
+        total += Usage(exact, user, sampled - user)
+    return total
+
+
 def cpu_seconds(pid: int) -> float:
     """CPU that a process and its living children used since they started."""
-    return sum(stat.ticks for stat in family(processes().values(), pid)) / os.sysconf("SC_CLK_TCK")
+    return usage(family_pids(pid)).total
 
 
 def resident_bytes(pid: int) -> int:
     """Memory that a process and its children hold; pages they share count for each."""
-    pages = (
-        int((PROC / str(stat.pid) / "statm").read_text(encoding="utf-8").split()[1])
-        for stat in family(processes().values(), pid)
-    )
+    pages = (int((PROC / str(each) / "statm").read_text(encoding="utf-8").split()[1]) for each in family_pids(pid))
     return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
+def parse_rollup(text: str) -> Mapping[str, int]:
+    """The lines of /proc/PID/smaps_rollup (proc(5)), in bytes; the first line is an address range."""
+    pairs = (line.split() for line in text.splitlines()[1:])
+    return {fields[0].rstrip(":"): int(fields[1]) * 1024 for fields in pairs}
+
+
 def proportional_bytes(pid: int) -> int:
-    """Memory that a process and its children take together: a page that several share counts once (PSS)."""
-    return sum(_proportional(stat.pid) for stat in family(processes().values(), pid)) * 1024
+    """Memory that a process and its children hold; a page that several share counts in parts (PSS)."""
+    rollups = ((PROC / str(each) / "smaps_rollup").read_text(encoding="utf-8") for each in family_pids(pid))
+    return sum(parse_rollup(text)["Pss"] for text in rollups)
 
 
-def _proportional(pid: int) -> int:
-    """Return the KiB in the line `Pss:` of /proc/PID/smaps_rollup."""
-    lines = (PROC / str(pid) / "smaps_rollup").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+def pin_pids(pids: Iterable[int], cores: Sequence[int]) -> None:
+    """Keep every thread of these processes on these cores."""
+    for pid in pids:
+        for thread in (PROC / str(pid) / "task").iterdir():
+            os.sched_setaffinity(int(thread.name), cores)
 
 
 def pin(pid: int, core: int) -> None:
     """Keep every thread of a process and of its children on one core."""
-    for stat in family(processes().values(), pid):
-        for thread in (PROC / str(stat.pid) / "task").iterdir():
-            os.sched_setaffinity(int(thread.name), {core})
+    pin_pids(family_pids(pid), [core])

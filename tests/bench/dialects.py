@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from providers.dialect import UpstreamRequest
-from tests.bench.report import Reading, cheapest
+from tests.bench.readings import Reading, cheapest
 from tests.bench.streams import Stream, words
 from tests.support.dialects import declared
 

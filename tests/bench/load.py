@@ -24,12 +24,11 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load: the whole request, how often, on how many connections at once, started `spread` seconds apart."""
+    """The load: the whole request, how often, on how many connections at once."""
 
     request: bytes
     count: int
     connections: int
-    spread: float = 0.0
 
 
 def whole_answer(data: bytes) -> bool:
@@ -42,15 +41,6 @@ def whole_answer(data: bytes) -> bool:
     if not data.startswith(OK) or length is None:
         raise WrongAnswer(shown(data))
     return len(data) >= head + 4 + int(length[1])
-
-
-def check_stream(data: bytes, chunks: int) -> None:
-    """Raises WrongAnswer unless a streamed answer is a 200 with that many texts, a finish frame and the terminator.
-
-    Looks at the raw bytes, so a frame that is split over two chunks counts as missing: one write a frame is a promise.
-    """
-    if not data.startswith(OK) or data.count(b'"text":') != chunks + 1 or b"data: [DONE]" not in data:
-        raise WrongAnswer(shown(data))
 
 
 def shown(data: bytes) -> str:
@@ -108,31 +98,6 @@ class WholeCaller(Caller):
             self.ask()
 
 
-class StreamCaller(Caller):
-    """Asks for streams; looks at each only when it is over, so as to cost little while it runs."""
-
-    def __init__(self, request: bytes, tickets: Iterator[int], chunks: int) -> None:
-        super().__init__(request, tickets)
-        self._chunks = chunks
-        self._pieces: list[bytes] = []
-        self._tail = b""
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self._pieces.append(data)
-        self._tail = (self._tail + data)[-len(LAST_CHUNK) :]
-        if self._tail != LAST_CHUNK and self._pieces[0].startswith(OK):
-            return
-        try:
-            check_stream(b"".join(self._pieces), self._chunks)
-        except WrongAnswer as error:
-            self.fail(error)
-        else:
-            self._pieces.clear()
-            self._tail = b""
-            self.ask()
-
-
 async def run_load(port: int, load: Load, caller: Callable[[bytes, Iterator[int]], Caller]) -> float:
     """Send the load to a loopback port; the seconds it took. Raises WrongAnswer, or TimeoutError after `PATIENCE`."""
     loop = asyncio.get_running_loop()
@@ -143,7 +108,5 @@ async def run_load(port: int, load: Load, caller: Callable[[bytes, Iterator[int]
         for _ in range(load.connections):
             _, protocol = await loop.create_connection(lambda: caller(load.request, tickets), "127.0.0.1", port)
             callers.append(protocol)
-            if load.spread:
-                await asyncio.sleep(load.spread / load.connections)
         await asyncio.gather(*(protocol.done for protocol in callers))
     return loop.time() - started

@@ -5,31 +5,31 @@ that never ends, so it refuses all others; the other serves from the bench's fak
 counts.
 """
 
+import argparse
 import asyncio
+import os
 import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvloop
 from typing_extensions import override
 
-from tests.bench import traffic
+from tests.bench.cpu import cpu_seconds
 from tests.bench.load import OK, Caller, Load, WholeCaller, WrongAnswer, run_load, shown
-from tests.bench.report import Reading, cheapest
-from tests.bench.run import KEY, Measured, Plan, gateway_table, measure, measured, plan_from, running_upstream, separate
-from tests.support.gateway import running_gateway
+from tests.bench.measure import separate
+from tests.bench.programs.gateway import Build
+from tests.bench.programs.program import Target
+from tests.bench.readings import Reading, cheapest
+from tests.bench.traffic import Ask, chat_request
+from tests.bench.upstream import RunningUpstream, running_upstream
 
 REFUSED = b"HTTP/1.1 503 "
-ONE_AT_A_TIME = """\
-server:
-  port: ${PORT}
-  admin:
-    port: ${ADMIN_PORT}
-  limits: {requests: 1}
-"""
+REQUEST = chat_request(Ask())
 
 
 class RefusedCaller(WholeCaller):
@@ -46,12 +46,11 @@ class RefusedCaller(WholeCaller):
 
 
 @asynccontextmanager
-async def refusing_gateway(folder: Path) -> AsyncIterator[Measured]:
+async def refusing_gateway(folder: Path, upstream: RunningUpstream) -> AsyncIterator[Target]:
     """A gateway that refuses everything but health, because the one request it takes on waits for ever."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        table = gateway_table(silent.getsockname()[1]) + ONE_AT_A_TIME
-        async with running_gateway(table, folder) as gateway:
-            target = measured(gateway)
+        mute = replace(upstream, port=silent.getsockname()[1])
+        with Build("refusing", limits="{requests: 1}").start(folder, mute) as target:
             _, writer = await asyncio.open_connection("127.0.0.1", target.port)
             writer.write(REQUEST)
             held, _ = await asyncio.to_thread(silent.accept)
@@ -62,20 +61,33 @@ async def refusing_gateway(folder: Path) -> AsyncIterator[Measured]:
                 held.close()
 
 
-REQUEST = traffic.request_bytes(traffic.request_body(stream=False), KEY)
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much to measure: requests a round, on how many connections, and rounds."""
+
+    requests: int
+    connections: int
+    rounds: int
+
+
+async def measure(target: Target, load: Load, caller: Callable[[bytes, Iterator[int]], Caller]) -> Reading:
+    """The cost of one load."""
+    before = cpu_seconds(target.pid)
+    wall = await run_load(target.port, load, caller)
+    return Reading(cpu_seconds(target.pid) - before, wall, load.count)
 
 
 async def readings(
-    targets: Sequence[tuple[Measured, Callable[[bytes, Iterator[int]], Caller]]], plan: Plan
+    targets: Sequence[tuple[Target, Callable[[bytes, Iterator[int]], Caller]]], amount: Amount
 ) -> list[list[Reading]]:
-    """The readings of each target under the plan's load, taken in turns."""
-    load = Load(REQUEST, plan.requests, plan.connections)
+    """The readings of each target, taken in turns."""
+    load = Load(REQUEST, amount.requests, amount.connections)
     taken: list[list[Reading]] = [[] for _ in targets]
     for target, caller in targets:
-        await run_load(target.port, Load(REQUEST, plan.requests // 10, plan.connections), caller)
-    for _ in range(plan.rounds):
+        await run_load(target.port, Load(REQUEST, amount.requests // 10, amount.connections), caller)
+    for _ in range(amount.rounds):
         for (target, caller), of_target in zip(targets, taken, strict=True):
-            of_target.append(await measure(target, load, caller, 1))
+            of_target.append(await measure(target, load, caller))
     return taken
 
 
@@ -89,24 +101,31 @@ def line(refused: Sequence[Reading], served: Sequence[Reading]) -> str:
     )
 
 
-async def bench(plan: Plan, folder: Path, refusing_folder: Path) -> None:
+async def bench(amount: Amount, folder: Path) -> None:
     """Run both and print the figure."""
-    with running_upstream(plan) as upstream:
-        async with (
-            running_gateway(gateway_table(upstream.port), folder) as serving,
-            refusing_gateway(refusing_folder) as refusing,
-        ):
-            targets = [(refusing, RefusedCaller), (measured(serving), WholeCaller)]
-            separate([target for target, _ in targets])
-            refused, served = await readings(targets, plan)
+    places = [folder / name for name in ("serving", "refusing")]
+    for place in places:
+        place.mkdir()
+    with running_upstream(folder) as upstream, Build("serving").start(places[0], upstream) as serving:
+        async with refusing_gateway(places[1], upstream) as refusing:
+            separate([refusing.pid, serving.pid], [os.getpid(), upstream.pid])
+            refused, served = await readings([(refusing, RefusedCaller), (serving, WholeCaller)], amount)
     print(line(refused, served))
 
 
+def amount_of(arguments: Sequence[str]) -> Amount:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.overload", description=__doc__)
+    parser.add_argument("--requests", type=int, default=20_000, help="requests a round (%(default)s)")
+    parser.add_argument("--connections", type=int, default=32, help="connections they are sent on (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the cheapest counts (%(default)s)")
+    return Amount(**vars(parser.parse_args(arguments)))
+
+
 def main() -> None:
-    """Measure as the command line says; what it says of streams is for the other figures."""
-    plan = plan_from(sys.argv[1:])
-    with tempfile.TemporaryDirectory() as serving, tempfile.TemporaryDirectory() as refusing:
-        uvloop.run(bench(plan, Path(serving), Path(refusing)))
+    """Measure as the command line says."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        uvloop.run(bench(amount_of(sys.argv[1:]), Path(folder)))
 
 
 if __name__ == "__main__":

@@ -1,55 +1,206 @@
-"""The printed table of readings: pure arithmetic."""
+"""The tables of a run as text, in Markdown: printed, and written to RESULTS.md."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from tests.bench.cases import CASES
+from tests.bench.measure import BUSY, Outcome
+from tests.bench.results import AIMS, KB, MB, Results
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One load on one program: CPU and wall time in seconds, and how many requests or chunks they bought."""
+TITLE = "# What the gateway costs, measured"
+FIELDS = ("Date", "Machine", "Kernel", "Other load", "Python", "Libraries", "Programs", "Command")
+"""What the head of RESULTS.md says, a line each."""
 
-    cpu: float
-    wall: float
-    count: int
-
-    @property
-    def microseconds(self) -> float:
-        """CPU per request or chunk."""
-        return self.cpu / self.count * 1e6
-
-    @property
-    def rate(self) -> float:
-        return self.count / self.wall
+LATE_LIMIT = 0.7
+"""The share of its core that load and upstream may use where times of answers are a result."""
 
 
-def cheapest(readings: Sequence[Reading]) -> Reading:
-    """The reading with the least CPU each: whatever else ran on the machine can only add to it."""
-    return min(readings, key=lambda reading: reading.microseconds)
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table with its columns in line; all but the first are flush right."""
+    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        put = [
+            cells[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)),
+        ]
+        return f"| {' | '.join(put)} |"
+
+    rule = [":" + "-" * (widths[0] - 1), *("-" * (width - 1) + ":" for width in widths[1:])]
+    return [line(head), line(rule), *map(line, rows)]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A measured thing: the gateway's readings, and nginx's of the same loads in the same run, if there were any."""
-
-    name: str
-    gateway: Sequence[Reading]
-    nginx: Sequence[Reading]
-
-    def line(self) -> str:
-        ours = cheapest(self.gateway)
-        if not self.nginx:
-            return f"{self.name:<18}{ours.microseconds:>12.1f}{'-':>12}{'-':>9}{ours.rate:>12.0f}{'-':>12}"
-        theirs = cheapest(self.nginx)
-        ratio = ours.microseconds / theirs.microseconds
-        return (
-            f"{self.name:<18}{ours.microseconds:>12.1f}{theirs.microseconds:>12.1f}{ratio:>9.2f}"
-            f"{ours.rate:>12.0f}{theirs.rate:>12.0f}"
-        )
+def heading(results: Results) -> list[str]:
+    """What the figures come from."""
+    machine, python = results.machine, results.interpreter
+    values = (
+        machine.date,
+        f"{machine.processor}, {machine.cores} cores; each program on one, load and upstream on the other",
+        machine.kernel,
+        f"load average {machine.load_average:.1f} when the run began; a quiet machine has 0.0",
+        f"{python.version}, {python.build}; {python.openssl}",
+        ", ".join(f"{name} {version}" for name, version in python.libraries.items()),
+        ", ".join(f"{name} {version}" for name, version in results.versions.items()),
+        f"`{results.command}`",
+    )
+    return [f"- {name}: {value}" for name, value in zip(FIELDS, values, strict=True)]
 
 
-HEADER = f"{'CPU µs per':<18}{'gateway':>12}{'nginx':>12}{'ratio':>9}{'gateway/s':>12}{'nginx/s':>12}"
+def targets(results: Results) -> list[str]:
+    """The targets with what was found."""
+    rows = []
+    for aim in AIMS:
+        value = aim.value(results)
+        shown = "–" if value is None else f"{value:.2f}"
+        limits = (aim.before, f"{aim.must:g}", f"{aim.aim:g}")
+        rows.append([f"{aim.name} ({aim.unit})", *limits, shown, aim.verdict(results)])
+    return table(["target", "before", "must", "aim", "found", "verdict"], rows)
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Return the printed table."""
-    return "\n".join([HEADER, *(row.line() for row in rows)])
+def notes(outcome: Outcome) -> str:
+    """What must be known to read an outcome."""
+    if not outcome.turns:
+        return f"no result: {outcome.failure.splitlines()[0][:60]}"
+    said = []
+    if outcome.failed:
+        said.append(f"{outcome.failed} more turns with a wrong answer")
+    if outcome.behind:
+        said.append("fell behind the pace")
+    if outcome.load_bound:
+        said.append("rate is the load's")
+    return ", ".join(said)
+
+
+def outcome_row(results: Results, name: str, outcome: Outcome) -> list[str]:
+    """One program under one case."""
+    if not outcome.turns:
+        return [name, *["–"] * 6, notes(outcome)]
+    ratio = results.times_nginx(outcome.case.name, name)
+    best, fastest = outcome.best, outcome.fastest
+    saturated = not outcome.case.ask.pace and not outcome.load_bound and fastest.busy >= BUSY
+    rate = f"{fastest.rate:,.0f}" if saturated or outcome.case.ask.pace else f"≥ {fastest.rate:,.0f}"
+    return [
+        name,
+        f"{outcome.total:.1f}",
+        f"{outcome.user:.1f}",
+        f"{outcome.system:.1f}",
+        "–" if ratio is None else f"{ratio:.2f}",
+        rate,
+        f"{best.busy:.0%} / {best.load_busy:.0%}",
+        notes(outcome),
+    ]
+
+
+CPU_HEAD = ("CPU µs each", "total", "user", "system", "× nginx", "a second", "busy / load's", "")
+
+
+def cases(results: Results) -> Iterator[str]:
+    """A table for each case."""
+    for case in CASES:
+        found = results.outcomes.get(case.name)
+        if found:
+            rows = [outcome_row(results, name, outcome) for name, outcome in found.items()]
+            yield from ("", f"### {case.name}", "", detail(case.name), "", *table(CPU_HEAD, rows))
+
+
+def detail(name: str) -> str:
+    """What a case is, in words."""
+    case = next(each for each in CASES if each.name == name)
+    ask = case.ask
+    where = f"{case.connections} connections, {case.dialect}{' over TLS' if case.tls else ''}"
+    if not ask.chunks:
+        return f"{where}: {ask.prompt:,} bytes asked, {ask.answer:,} bytes answered."
+    pace = f"a chunk every {ask.pace} ms" if ask.pace else "all chunks at once"
+    return (
+        f"{where}: streams of {ask.chunks:,} chunks, {pace}, {ask.flavour} text; the requests' cost is in the chunks'."
+    )
+
+
+def latency(results: Results) -> list[str]:
+    """What is added to the direct path."""
+    rows = []
+    for name, added in results.added.items():
+        values = [f"{added.median:.2f}", f"{added.slow:.2f}"]
+        if added.load_busy > LATE_LIMIT:
+            values = ["–", "–"]
+        direct = min(added.direct, key=lambda each: each.slow)
+        reference = [f"{direct.median * 1e3:.2f}", f"{direct.slow * 1e3:.2f}"]
+        rows.append([name, f"{added.rate:,.0f}", *values, *reference, f"{added.load_busy:.0%}"])
+    head = ["ms added to the direct path", "a second", "p50", "p99", "direct p50", "direct p99", "load's core"]
+    return table(head, rows)
+
+
+def memory(results: Results) -> list[str]:
+    """What each program holds."""
+    rows = []
+    for name, kept in results.memory.items():
+        stream = "–" if kept.stream is None else f"{kept.stream / KB:.1f}"
+        values = (kept.rest.resident, kept.rest.proportional, kept.loaded.resident, kept.loaded.proportional)
+        rest = [f"{value / MB:.1f}" for value in values]
+        rows.append([name, *rest[:2], stream, *rest[2:]])
+    head = [
+        "memory",
+        "RSS at rest, MB",
+        "PSS at rest, MB",
+        "KB an idle stream",
+        "RSS after load, MB",
+        "PSS after load, MB",
+    ]
+    return table(head, rows)
+
+
+def workers(results: Results) -> list[str]:
+    """What a supervisor with two workers holds and costs."""
+    found = results.workers
+    if found is None:
+        return []
+    rows = []
+    for name, outcome in (("one process", found.one), ("two workers", found.two)):
+        if outcome.turns:
+            rows.append([name, f"{outcome.total:.1f}", f"{outcome.fastest.rate:,.0f}"])
+    held = found.held
+    words = (
+        f"The supervisor with two workers holds {held.proportional / MB:.0f} MB (PSS; RSS {held.resident / MB:.0f} MB)."
+    )
+    return [
+        "",
+        "### Two workers, on any core, beside the load",
+        "",
+        words,
+        "",
+        *table(["request", "CPU µs", "a second"], rows),
+    ]
+
+
+METHOD = """\
+CPU is that of the process's own clock, in the turn in which it was least; the split into user and system time is the
+kernel's sample of all turns together. On loopback the sender pays for the receiver: half of the network's work is in
+the system time of whoever sends. Every answer was checked, and each stream read to its end. "≥" is a rate at which the
+program was not yet busy: it may do more. Before nginx, HAProxy and Envoy the client speaks the vendor's own dialect;
+they read no JSON, check no key and log nothing."""
+
+
+def report(results: Results) -> str:
+    """The whole report."""
+    lines = [TITLE, "", *heading(results), "", "## Targets", "", *targets(results)]
+    if results.start is not None:
+        lines += ["", f"Ready {results.start:.2f} s after the process was started."]
+    if results.added:
+        lines += ["", "## Times", "", *latency(results)]
+    if results.memory:
+        lines += ["", "## Memory", "", *memory(results), *workers(results)]
+    lines += ["", "## CPU", "", METHOD, *cases(results)]
+    return "\n".join(lines) + "\n"
+
+
+def summary(results: Results) -> str:
+    """What is printed at the end of a run."""
+    return "\n".join([*heading(results), "", *targets(results)])
+
+
+def live_line(case: str, outcome: Outcome, name: str) -> str:
+    """What is printed as soon as a case was measured."""
+    if not outcome.turns:
+        return f"{case:<36} {name:<10} {notes(outcome)}"
+    best = outcome.best
+    figures = f"{outcome.total:>9.1f} µs ({outcome.user:.1f} user) {outcome.fastest.rate:>9,.0f}/s"
+    return f"{case:<36} {name:<10} {figures} busy {best.busy:.0%}, load {best.load_busy:.0%} {notes(outcome)}".rstrip()

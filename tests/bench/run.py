@@ -1,182 +1,270 @@
-"""Measuring the gateway beside nginx in one run: `python -m tests.bench` prints figures.
+"""Measuring the gateway beside nginx and others in one run: `python -m tests.bench`.
 
-The gateway checks a key, resolves a model, reads and writes JSON both ways, counts and logs; nginx forwards the same
-bytes and logs nothing. Each round loads one and then the other; the cheapest round of each counts. At the end, without
-a socket, come the costs of a chunk in each dialect, and of requests and chunks on each surface.
+The gateway checks a key, resolves a model, reads and writes JSON both ways, counts and logs; nginx, HAProxy and Envoy
+forward the same bytes and log nothing. Programs take turns under each load. Without arguments the core cases beside
+nginx, and at the end, without a socket, the costs of a chunk in each dialect and of requests and chunks on each
+surface.
 """
 
 import argparse
-import hashlib
+import asyncio
 import os
-import subprocess
+import shlex
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvloop
 
-from tests.bench import dialects, surfaces, traffic
-from tests.bench.cpu import cpu_seconds, pin, resident_bytes
-from tests.bench.load import Caller, Load, StreamCaller, WholeCaller, run_load
-from tests.bench.nginx import HINT, nginx_path, running_nginx
-from tests.bench.report import Reading, Row, table
-from tests.support.gateway import ROOT, RunningGateway, running_gateway, start_gateway, until_ready
+from tests.bench import dialects, surfaces
+from tests.bench.cases import CASES, REQUEST, Case, chosen
+from tests.bench.cpu import family_pids, pin_pids
+from tests.bench.latency import Added, due_times, timed_run
+from tests.bench.load import WrongAnswer
+from tests.bench.machine import interpreter, machine
+from tests.bench.measure import Outcome, Times, measure_case, separate
+from tests.bench.memory import Held, held, idle_stream_bytes
+from tests.bench.probe import probe
+from tests.bench.profiling import profile_text, profiled, profiled_case
+from tests.bench.programs.envoy import envoy
+from tests.bench.programs.gateway import Build
+from tests.bench.programs.haproxy import haproxy
+from tests.bench.programs.litellm import litellm
+from tests.bench.programs.nginx import HINT, nginx
+from tests.bench.programs.program import Program, Target
+from tests.bench.programs.scripted import scripted
+from tests.bench.report import live_line, report, summary
+from tests.bench.results import GATEWAY, NGINX, Kept, Results, Workers
+from tests.bench.upstream import RunningUpstream, running_upstream
 
-KEY = "sk-bench"
+RESULTS = Path(__file__).with_name("RESULTS.md")
+KNOWN: Mapping[str, Callable[[], Program | None]] = {
+    "nginx": nginx,
+    "haproxy": haproxy,
+    "envoy": envoy,
+    "litellm": litellm,
+}
+"""The programs beside the gateway that the bench can start by itself, where they are installed."""
+
+STEPS = frozenset({"cpu", "latency", "memory", "workers", "parts"})
 STARTS = 5
+LATENCY_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The amount to measure. `pace` is the time between two chunks of a stream in seconds."""
+class Order:
+    """What a run is asked for."""
 
-    requests: int
-    connections: int
-    streams: int
-    chunks: int
-    pace: float
-    rounds: int
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A program under load: where it listens, and the process to account for, its children included."""
-
-    port: int
-    pid: int
+    full: bool = False
+    words: Sequence[str] = ()
+    beside: Sequence[str] = ("nginx",)
+    peers: Sequence[str] = ()
+    against: Mapping[str, Path] = field(default_factory=dict)
+    python: str = sys.executable
+    times: Times = field(default_factory=Times)
+    write: bool = False
+    profile: str = ""
+    steps: frozenset[str] = STEPS
 
 
-def gateway_table(upstream: int) -> str:
-    """One team with a key, one vendor at the fake upstream."""
-    return f"""\
-version: 1
-vendors:
-  bench: {{profile: openai_compatible, base_url: "http://127.0.0.1:{upstream}/v1", allow_private: true, api_key: sk-up}}
-models:
-  {traffic.MODEL}: {{}}
-teams:
-  load: {{keys: ["sha256:{hashlib.sha256(KEY.encode()).hexdigest()}"], models: ["*"]}}
-"""
-
-
-@contextmanager
-def running_upstream(plan: Plan) -> Iterator[Measured]:
-    """The fake upstream in a process of its own."""
-    command = [sys.executable, "-m", "tests.bench.upstream", str(plan.chunks), str(plan.pace)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield Measured(int(process.stdout.readline()), process.pid)
-
-
-async def measure(target: Measured, load: Load, caller: Callable[[bytes, Iterator[int]], Caller], each: int) -> Reading:
-    """The cost of one load; `each` is how many chunks a request stands for."""
-    before = cpu_seconds(target.pid)
-    wall = await run_load(target.port, load, caller)
-    return Reading(cpu_seconds(target.pid) - before, wall, load.count * each)
-
-
-async def rounds(
-    targets: Sequence[Measured], plan: Plan, load: Load, caller: Callable[[bytes, Iterator[int]], Caller], each: int
-) -> list[list[Reading]]:
-    """The readings of each target, taken in turns."""
-    readings: list[list[Reading]] = [[] for _ in targets]
-    for _ in range(plan.rounds):
-        for target, taken in zip(targets, readings, strict=True):
-            taken.append(await measure(target, load, caller, each))
-    return readings
-
-
-async def compare(targets: Sequence[Measured], plan: Plan) -> list[Row]:
-    """Return both rows of the table; the gateway is the first target, nginx the second if it is there."""
-    request = traffic.request_bytes(traffic.request_body(stream=False), KEY)
-    stream = traffic.request_bytes(traffic.request_body(stream=True), KEY)
-    warm_up = Load(request, plan.requests // 10, plan.connections)
-    for target in targets:
-        await run_load(target.port, warm_up, WholeCaller)
-    whole = await rounds(targets, plan, Load(request, plan.requests, plan.connections), WholeCaller, 1)
-    streamed = await rounds(
-        targets,
-        plan,
-        Load(stream, plan.streams, plan.streams, spread=plan.pace),
-        partial(StreamCaller, chunks=plan.chunks),
-        plan.chunks,
+def ordered(arguments: Sequence[str]) -> Order:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    add = parser.add_argument
+    add("--full", action="store_true", help="every case, beside every program that is installed")
+    add("--report", action="store_true", help=f"write {RESULTS.name} too")
+    add("--case", action="append", default=[], metavar="WORD", help="only cases with this in their name; repeatable")
+    add("--beside", help=f"programs to measure beside, of {', '.join(KNOWN)} (nginx; with --full all)")
+    add("--peer", action="append", default=[], metavar="NAME=SCRIPT", help="another gateway; see README.md; repeatable")
+    add("--against", action="append", default=[], metavar="NAME=FOLDER", help="another checkout; repeatable")
+    add("--python", default=sys.executable, help="the interpreter that runs the gateway (%(default)s)")
+    add("--turns", type=int, default=3, help="turns, of which the cheapest counts (%(default)s)")
+    add("--window", type=float, default=2.0, help="seconds that are measured in each (%(default)s)")
+    add("--ramp", type=float, default=0.5, help="seconds before them (%(default)s)")
+    add("--profile", default="", metavar="CASE", help="instead: where the CPU of request, chunk or a case's name goes")
+    add("--only", help="of cpu, latency, memory, workers, parts, those to measure")
+    asked = parser.parse_args(arguments)
+    beside = asked.beside.split(",") if asked.beside is not None else list(KNOWN) if asked.full else ["nginx"]
+    if unknown := {name for name in beside if name} - KNOWN.keys():
+        parser.error(f"--beside knows no {', '.join(sorted(unknown))}")
+    return Order(
+        full=asked.full,
+        words=asked.case,
+        beside=[name for name in beside if name],
+        peers=asked.peer,
+        against={name: Path(folder) for name, _, folder in (each.partition("=") for each in asked.against)},
+        python=os.path.abspath(shutil.which(asked.python) or asked.python),
+        times=Times(asked.turns, asked.ramp, asked.window),
+        write=asked.report,
+        profile=asked.profile,
+        steps=frozenset(asked.only.split(",")) if asked.only else STEPS,
     )
-    return [
-        Row(name, readings[0], readings[1] if len(targets) > 1 else ())
-        for name, readings in (("request", whole), ("streamed chunk", streamed))
-    ]
 
 
-async def start_seconds(upstream: int, folder: Path) -> float:
+def programs(order: Order) -> list[Program]:
+    """What is measured: the gateway first, then nginx, then the rest."""
+    builds = [Build(python=order.python)]
+    builds += [Build(name, folder.resolve(), order.python) for name, folder in order.against.items()]
+    known = [(name, KNOWN[name]()) for name in order.beside]
+    for name, program in known:
+        if program is None:
+            print(HINT if name == NGINX else f"{name} is not installed (README.md says how)")
+    found = [program for _, program in known if program is not None]
+    return [*(build.program() for build in builds), *found, *map(scripted, order.peers)]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A run under way: what runs, the processes of load and upstream, and a folder."""
+
+    order: Order
+    upstream: RunningUpstream
+    targets: Sequence[Target]
+    load: Sequence[int]
+    folder: Path
+    cores: Sequence[int]
+
+
+def start_all(stack: ExitStack, found: Iterable[Program], folder: Path, upstream: RunningUpstream) -> list[Target]:
+    """Start every program, each in a folder of its own; they run until the stack unwinds."""
+    targets = []
+    for program in found:
+        place = folder / program.name
+        place.mkdir()
+        targets.append(stack.enter_context(program.start(place, upstream)))
+        print(f"{program.name} {program.version} runs")
+    return targets
+
+
+async def measured_cases(stage: Stage) -> dict[str, Mapping[str, Outcome]]:
+    """Every case of the order, told as it is measured."""
+    outcomes: dict[str, Mapping[str, Outcome]] = {}
+    for case in chosen(stage.order.full, stage.order.words):
+        outcomes[case.name] = await measure_case(stage.targets, case, stage.load, stage.order.times)
+        for name, outcome in outcomes[case.name].items():
+            print(live_line(case.name, outcome, name), flush=True)
+    return outcomes
+
+
+def request_case() -> Case:
+    return next(case for case in CASES if case.name == REQUEST)
+
+
+async def measured_latency(stage: Stage) -> dict[str, Added]:
+    """What each program adds, at half of what the gateway can do, in turns with the direct path."""
+    case = request_case()
+    capacity = await measure_case(stage.targets[:1], case, stage.load, replace(stage.order.times, turns=1))
+    if not capacity[stage.targets[0].name].turns:
+        return {}
+    rate = 0.5e6 / capacity[stage.targets[0].name].total
+    due = due_times(rate, LATENCY_SECONDS)
+    added: dict[str, Added] = {}
+    for target in stage.targets:
+        request = target.request(case)
+        if request is None or (target.name not in (GATEWAY, NGINX) and not stage.order.full):
+            continue
+        expected = await probe(target.port_of(case), request, target.wire(case), case.ask)
+        straight = await probe(stage.upstream.port, request, target.wire(case), case.ask)
+        direct, through = [], []
+        try:
+            for _ in range(stage.order.times.turns):
+                direct.append(await timed_run(stage.upstream.port, request, straight, due, stage.load))
+                through.append(await timed_run(target.port_of(case), request, expected, due, stage.load))
+        except (WrongAnswer, OSError, TimeoutError) as error:
+            print(f"{target.name} at {rate:.0f} a second: no result, {str(error)[:200] or type(error).__name__}")
+        else:
+            added[target.name] = Added(rate, direct, through)
+    return added
+
+
+async def idle_streams(stage: Stage) -> dict[str, float]:
+    """What a stream that waits takes in each gateway, and in nginx."""
+    found = {}
+    for target in stage.targets:
+        try:
+            found[target.name] = await idle_stream_bytes(target)
+        except (WrongAnswer, OSError, TimeoutError) as error:
+            print(f"{target.name} with idle streams: no result, {str(error)[:200] or type(error).__name__}")
+    return found
+
+
+async def measured_workers(stage: Stage) -> Workers | None:
+    """A supervisor with two workers, and one process, each on any core: the memory of the first, and what a request
+    costs with both."""
+    case = request_case()
+    taken: list[Outcome] = []
+    memory = Held(0, 0)
+    for count in (1, 2):
+        build = Build(f"workers{count}", python=stage.order.python, workers=count)
+        place = stage.folder / build.name
+        place.mkdir()
+        with build.start(place, stage.upstream) as target:
+            await asyncio.sleep(1)
+            memory = held(target.pid)
+            pin_pids([*family_pids(target.pid), *stage.load], stage.cores)
+            taken.append((await measure_case([target], case, stage.load, stage.order.times))[target.name])
+    return Workers(memory, taken[1], taken[0])
+
+
+def start_seconds(stage: Stage) -> float:
     """The quickest of several starts, from the start of the process to being ready."""
     taken = []
     for number in range(STARTS):
-        (folder / str(number)).mkdir()
+        build = Build(f"start{number}", python=stage.order.python)
+        (stage.folder / build.name).mkdir()
         started = time.perf_counter()
-        gateway = start_gateway(gateway_table(upstream), folder / str(number), {})
-        try:
-            await until_ready(gateway)
+        with build.start(stage.folder / build.name, stage.upstream):
             taken.append(time.perf_counter() - started)
-        finally:
-            gateway.process.kill()
-            gateway.process.wait()
     return min(taken)
 
 
-async def bench(plan: Plan, folder: Path) -> None:
+async def bench(order: Order, folder: Path, command: str) -> Results:
+    """Measure what is ordered."""
+    found, cores = programs(order), sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
-        upstream = stack.enter_context(running_upstream(plan))
-        start = await start_seconds(upstream.port, folder)
-        async with running_gateway(gateway_table(upstream.port), folder) as gateway:
-            targets = [measured(gateway)]
-            if program := nginx_path():
-                targets.append(Measured(*stack.enter_context(running_nginx(program, folder, upstream.port))))
-            else:
-                print(HINT)
-            separate(targets)
-            at_rest = resident_bytes(gateway.process.pid)
-            rows = await compare(targets, plan)
-            loaded = resident_bytes(gateway.process.pid)
-    print(table(rows))
-    print(
-        f"\nmemory at rest {at_rest / 2**20:.0f} MB, after the load {loaded / 2**20:.0f} MB; ready after {start:.2f} s"
-    )
-
-
-def separate(targets: Sequence[Measured]) -> None:
-    """Give what is measured one core and all the rest another, so that neither is in the other's way."""
-    cores = sorted(os.sched_getaffinity(0))
-    pin(os.getpid(), cores[-1])
-    for target in targets:
-        pin(target.pid, cores[0])
-
-
-def measured(gateway: RunningGateway) -> Measured:
-    """A gateway as something to measure."""
-    return Measured(int(gateway.url.rpartition(":")[2]), gateway.process.pid)
-
-
-def plan_from(arguments: Sequence[str]) -> Plan:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--requests", type=int, default=20_000, help="requests a round (%(default)s)")
-    parser.add_argument("--connections", type=int, default=32, help="connections they are sent on (%(default)s)")
-    parser.add_argument("--streams", type=int, default=100, help="streams a round, all at once (%(default)s)")
-    parser.add_argument("--chunks", type=int, default=200, help="chunks a stream (%(default)s)")
-    parser.add_argument("--pace", type=float, default=0.02, help="seconds between two chunks (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the cheapest counts (%(default)s)")
-    return Plan(**vars(parser.parse_args(arguments)))
+        upstream = stack.enter_context(running_upstream(folder))
+        results = Results(machine(), interpreter(order.python), {each.name: each.version for each in found}, command)
+        targets = start_all(stack, found, folder, upstream)
+        stage = Stage(order, upstream, targets, [os.getpid(), upstream.pid], folder, cores)
+        separate([target.pid for target in targets], stage.load)
+        rest = {target.name: held(target.pid) for target in targets}
+        streams = await idle_streams(stage) if "memory" in order.steps else {}
+        if "cpu" in order.steps:
+            results = replace(results, outcomes=await measured_cases(stage))
+        if "latency" in order.steps:
+            results = replace(results, added=await measured_latency(stage))
+        if "memory" in order.steps:
+            kept = {each.name: Kept(rest[each.name], streams.get(each.name), held(each.pid)) for each in targets}
+            results = replace(results, memory=kept, start=start_seconds(stage))
+    if "workers" in order.steps:
+        with running_upstream(folder) as upstream:
+            stage = Stage(order, upstream, targets, [os.getpid(), upstream.pid], folder, cores)
+            results = replace(results, workers=await measured_workers(stage))
+    return results
 
 
 def main() -> None:
+    """Measure, print, and write the report where that is asked."""
+    order = ordered(sys.argv[1:])
+    if order.profile:
+        case = profiled_case(order.profile)
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            print(profile_text(uvloop.run(profiled(case, Build(python=order.python), Path(folder))), case))
+        return
+    command = shlex.join(["python", "-m", "tests.bench", *sys.argv[1:]])
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         # On asyncio's own loop the load would be slower than nginx, and a program that waits costs more a request.
-        uvloop.run(bench(plan_from(sys.argv[1:]), Path(folder)))
+        results = uvloop.run(bench(order, Path(folder), command))
     print()
-    dialects.main()
-    print()
-    surfaces.main()
+    print(report(results) if order.full or not order.write else summary(results))
+    if order.write:
+        RESULTS.write_text(report(results), encoding="utf-8")
+    if "parts" in order.steps:
+        dialects.main()
+        print()
+        surfaces.main()

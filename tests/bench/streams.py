@@ -9,13 +9,17 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from providers.dialect import UpstreamRequest
+from providers.dialect import UpstreamRequest, encode_native
 from providers.unified_request import UnifiedRequest
 from tests.providers.dialects.kit import chat_request, fixture, sent_for, target_of, text_request
 
-FAMILY_TIMES = 1.5
-FRAMED_TIMES = 2.0
-"""The limit of a chunk's cost, in chunks of the family: of a native dialect, and of one in Amazon's frames."""
+FAMILY_TIMES = 1.2
+WRAPPED_TIMES = 1.5
+"""The limit of a chunk's cost, in chunks of the family that are read one by one: of a native dialect, and of one whose
+text is in Amazon's frames, in JSON in base64, or in the family's own form behind something else."""
+
+REPEATED_TIMES = 2.0
+"""The same of a chunk that repeats all that came before it."""
 
 Writer = Callable[[Sequence[str]], list[bytes]]
 
@@ -67,7 +71,7 @@ class Framed:
 @dataclass(frozen=True, slots=True)
 class Stream:
     """One kind of stream: the call that it answers, its writer, the limit of a chunk's cost in chunks of the family,
-    and the numbers of pieces to measure."""
+    and the numbers of pieces to measure. A request with a body in the vendor's own API is sent as it came."""
 
     profile: str
     asked: UnifiedRequest
@@ -77,7 +81,9 @@ class Stream:
     model: str = "tiny"
 
     def sent(self) -> UpstreamRequest:
-        return sent_for(replace(self.asked, stream=True), target_of(self.profile, self.model))
+        asked, target = replace(self.asked, stream=True), target_of(self.profile, self.model)
+        native = None if asked.native is None else encode_native(asked, target)
+        return native or sent_for(asked, target)
 
 
 LONG_CHAT = chat_request(max_tokens=1000)

@@ -23,7 +23,7 @@ from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.surface import AnswerFacts, Surface
 from proxy.surfaces.tasks.embeddings import parse_embeddings, render_embeddings
-from tests.bench.report import Reading, cheapest
+from tests.bench.readings import Reading, cheapest
 from tests.providers.dialects.openai.kit import target
 from tests.support.openai_wire import chat_frames
 

@@ -4,7 +4,7 @@ import pytest
 
 from providers.failure import UpstreamError
 from tests.bench.dialects import FAMILY, HEADER, IN_A_ROW, STREAMS, Recording, Row, decode, measured, recordings, table
-from tests.bench.report import Reading
+from tests.bench.readings import Reading
 
 FAMILY_READINGS = [Reading(0.0008, 1, 200), Reading(0.0010, 1, 200)]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.bench.load import Load, WrongAnswer, run_load
 from tests.bench.overload import RefusedCaller, line
-from tests.bench.report import Reading
+from tests.bench.readings import Reading
 
 
 async def sends(answer: bytes) -> "asyncio.Server":

@@ -1,31 +1,82 @@
-"""From readings to figures."""
+"""The report: its head says what the figures come from, its tables hold them, and what is no result is not one."""
+
+from dataclasses import replace
 
 import pytest
 
-from tests.bench.report import HEADER, Reading, Row, cheapest, table
-
-
-def test_a_reading_is_divided_by_what_it_bought() -> None:
-    reading = Reading(cpu=0.9, wall=2.0, count=10_000)
-    assert reading.microseconds == pytest.approx(90)
-    assert reading.rate == pytest.approx(5000)
-
-
-def test_the_cheapest_round_counts_whatever_its_size() -> None:
-    dear, cheap = Reading(0.1, 1, 1000), Reading(0.5, 1, 10_000)
-    assert cheapest([dear, cheap]) is cheap
-
-
-def test_a_row_shows_both_and_their_ratio() -> None:
-    row = Row("request", [Reading(0.9, 2, 10_000), Reading(1.8, 2, 10_000)], [Reading(0.2, 1, 10_000)])
-    assert row.line().split() == ["request", "90.0", "20.0", "4.50", "5000", "10000"]
-
-
-def test_a_row_without_nginx_shows_no_ratio() -> None:
-    assert Row("request", [Reading(0.9, 2, 10_000)], []).line().split() == ["request", "90.0", "-", "-", "5000", "-"]
+from tests.bench.cases import REQUEST, STREAMS_300
+from tests.bench.kit import PYTHON, outcome, results
+from tests.bench.latency import Spent
+from tests.bench.measure import Outcome
+from tests.bench.report import FIELDS, TITLE, live_line, notes, report, summary, table
+from tests.bench.run import RESULTS
 
 
 def test_the_columns_stand_under_their_heads() -> None:
-    head, line = table([Row("streamed chunk", [Reading(1, 1, 1)], [Reading(1, 1, 1)])]).splitlines()
-    assert head == HEADER
-    assert len(line) == len(head)
+    lines = table(["name", "value"], [["a", "1"], ["longer", "1,000"]])
+    assert lines == ["| name   | value |", "| :----- | ----: |", "| a      |     1 |", "| longer | 1,000 |"]
+
+
+def test_the_head_says_machine_versions_and_date() -> None:
+    head = report(results()).partition("## Targets")[0]
+    assert head.startswith(TITLE)
+    values = ("2026-11-23", "a processor, 2 cores", "6.1", "0.1", "optimised", "aiohttp", "nginx 1.22.1", "--full")
+    for field, value in zip(FIELDS, values, strict=True):
+        (line,) = [each for each in head.splitlines() if each.startswith(f"- {field}: ")]
+        assert value in line
+
+
+def test_a_python_that_was_not_optimised_is_told_plainly() -> None:
+    plain = replace(results(), interpreter=replace(PYTHON, arguments="'--enable-shared'"))
+    assert "NOT OPTIMISED" in summary(plain)
+    assert "NOT OPTIMISED" not in summary(results())
+
+
+def test_every_part_is_in_the_report() -> None:
+    text = report(results())
+    for part in ("## Targets", "## Times", "## Memory", "### Two workers", "## CPU", f"### {REQUEST}", "Ready 0.40 s"):
+        assert part in text
+    assert "| gateway     | 120.0 | 90.0 |   30.0 |    6.00 |" in text
+    assert "| streamed chunk, 20 ms, 300 streams (× nginx)" in summary(results())
+
+
+def test_a_rate_below_what_a_program_can_do_is_a_least() -> None:
+    text = report(results())
+    assert "≥ 1,000" in text
+    busy = {REQUEST: {"gateway": outcome(REQUEST, 990.0)}}
+    assert "≥" not in report(replace(results(), outcomes=busy)).partition(f"### {REQUEST}")[2]
+
+
+def cells(text: str, first: str) -> list[list[str]]:
+    """The rows of all tables that begin with this cell."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
+    return [row for row in rows if row[0] == first]
+
+
+def test_times_of_a_busy_load_are_no_result() -> None:
+    late = replace(results().added["gateway"], through=[Spent([0.5], 0.95)])
+    times = report(results()).partition("## Times")[2].partition("##")[0]
+    assert cells(times, "gateway")[0][1:4] == ["1,000", "1.00", "1.50"]
+    times = report(replace(results(), added={"gateway": late})).partition("## Times")[2].partition("##")[0]
+    assert cells(times, "gateway")[0][1:4] == ["1,000", "–", "–"]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Outcome(outcome(REQUEST, 1).case, [], 2, "HTTP/1.1 503 x\nmore"), "no result: HTTP/1.1 503 x"),
+        (outcome(STREAMS_300, 1), "fell behind the pace"),
+        (replace(outcome(REQUEST, 1), failed=1), "1 more turns with a wrong answer"),
+        (outcome(REQUEST, 1), ""),
+    ],
+)
+def test_what_must_be_known_of_an_outcome_is_noted(found: Outcome, words: str) -> None:
+    assert notes(found) == words
+    assert words in live_line("case", found, "gateway")
+
+
+def test_the_committed_report_says_what_its_figures_come_from() -> None:
+    if RESULTS.exists():
+        head = RESULTS.read_text(encoding="utf-8").partition("## Targets")[0]
+        assert head.startswith(TITLE)
+        assert [field for field in FIELDS if f"\n- {field}: " not in head] == []

@@ -6,7 +6,7 @@ from types import FrameType
 
 import pytest
 
-from tests.bench.report import Reading
+from tests.bench.readings import Reading
 from tests.bench.surfaces import BODIES, CHUNK_LIMIT, CHUNKS, line, measure, stream, works
 
 

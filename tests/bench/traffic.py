@@ -1,27 +1,116 @@
-"""The bytes of the measured traffic: 2 KB in, 1.2 KB out, and stream frames of OpenAI's shape."""
+"""The bytes of the measured traffic: what a client asks, and how it tells the fake upstream what to answer.
+
+What the upstream is to send stands at the start of the first message, where every gateway leaves it alone. So one
+upstream serves every case, and any gateway can stand between.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import orjson
 
-from tests.support.http_scripts import chunk, head
-from tests.support.openai_wire import completion, completion_frames
+from providers.json_types import JsonObject, JsonValue
 
-REQUEST_BYTES = 2048
-ANSWER_BYTES = 1200
 MODEL = "bench/model"
-STREAM_FLAG = b'"stream":true'
+KEY = "sk-bench"
+
+FLAVOURS = ("english", "japanese", "obfuscated")
+"""Texts of answers: English, with a line end, a quote or a dash now and then; all outside ASCII; and English in
+OpenAI's chunks, each of which has filler of another length (`obfuscation`)."""
+
+MARK = re.compile(rb"\[bench answer=(\d+) chunks=(\d+) pace=(\d+) flavour=(\d)\]")
+
+_ENGLISH = (
+    "The river rises in the hills above the old town and runs south for sixty miles before it meets the sea. In "
+    "spring, when the snow melts, it carries twice its usual volume; the people who live beside it call this “the "
+    'loud month”.\n\nThree bridges cross it: the oldest, built of stone in 1642, is known as "the Narrow" — two '
+    "carts cannot pass on it. The others are younger, wider and plainer, and nobody has ever given them a name.\n"
+)
+_JAPANESE = (
+    "この川は旧市街の上の丘から流れ出し、南へおよそ百キロ下って海に注ぐ。春に雪が解けると水量は倍になる。"
+    "川沿いに住む人々はこの時期を「騒がしい月」と呼ぶ。川には三つの橋がかかっている。いちばん古い石の橋は"
+    "「狭い橋」と呼ばれ、二台の荷車がすれ違うことはできない。ほかの二つは新しく、広く、飾り気がない。"
+)
+_TOKEN = re.compile(r"[ \n]*[A-Za-z0-9]+|[ \n]*[^A-Za-z0-9\s]|\s+|.")
+_TOKENS = {"english": _TOKEN.findall(_ENGLISH), "japanese": re.findall("..?", _JAPANESE)}
 
 
-def request_body(stream: bool) -> bytes:
-    """A completion request of 2 KB."""
-    body = {"model": MODEL, "prompt": "", "max_tokens": 64, "temperature": 0.5, "stream": stream}
-    body["prompt"] = "x" * (REQUEST_BYTES - len(orjson.dumps(body)))
-    return orjson.dumps(body)
+def tokens(flavour: str, count: int) -> list[str]:
+    """Return that many pieces of a text, about as long as tokens are, the same each time."""
+    words = _TOKENS["japanese" if flavour == "japanese" else "english"]
+    return [words[place % len(words)] for place in range(count)]
 
 
-def request_bytes(body: bytes, key: str) -> bytes:
-    """The whole HTTP request, the same for the gateway and for nginx."""
+def prose(size: int) -> str:
+    """Return English of that many characters."""
+    return (_ENGLISH * (size // len(_ENGLISH) + 1))[:size]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked of the upstream: a whole answer of that many bytes, or a stream where `chunks` is not 0, with
+    `pace` milliseconds between two chunks; and the size of the request's body in bytes."""
+
+    answer: int = 1200
+    chunks: int = 0
+    pace: int = 0
+    flavour: str = "english"
+    prompt: int = 2048
+
+    @property
+    def mark(self) -> str:
+        flavour = FLAVOURS.index(self.flavour)
+        return f"[bench answer={self.answer} chunks={self.chunks} pace={self.pace} flavour={flavour}]"
+
+
+def asked(body: bytes) -> Ask | None:
+    """Return what a body asks for; None without a mark. The size of the prompt is not known from it."""
+    found = MARK.search(body)
+    if found is None:
+        return None
+    answer, chunks, pace, flavour = map(int, found.groups())
+    return Ask(answer, chunks, pace, FLAVOURS[flavour])
+
+
+TURN = 4096
+"""Characters of the longest message."""
+
+
+def messages(ask: Ask, size: int) -> list[str]:
+    """The texts of a chat's messages, about that many bytes in all; an odd number, as the user has the last word."""
+    text = ask.mark + " " + prose(max(size, 1))
+    texts = [text[start : start + TURN] for start in range(0, len(text), TURN)]
+    return texts if len(texts) % 2 else [*texts[:-2], texts[-2] + texts[-1]]
+
+
+def roles(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the messages with who said them: the user and the assistant in turns."""
+    return [(("user", "assistant")[place % 2], text) for place, text in enumerate(texts)]
+
+
+def filled(ask: Ask, write: Callable[[list[str]], JsonObject]) -> bytes:
+    """A body around a chat's messages, of about as many bytes as are asked for."""
+    size = ask.prompt
+    body = orjson.dumps(write(messages(ask, size)))
+    return orjson.dumps(write(messages(ask, size - (len(body) - size))))
+
+
+def chat_body(ask: Ask, model: str = MODEL) -> bytes:
+    """A request for a chat completion."""
+
+    def write(texts: list[str]) -> JsonObject:
+        said: list[JsonValue] = [{"role": role, "content": text} for role, text in roles(texts)]
+        options: JsonObject = {"max_tokens": 4096, "temperature": 0.5, "stream": bool(ask.chunks)}
+        return {"model": model, "messages": said, **options}
+
+    return filled(ask, write)
+
+
+def request_bytes(path: str, body: bytes, key: str = KEY) -> bytes:
+    """The whole HTTP request."""
     lines = (
-        "POST /v1/completions HTTP/1.1",
+        f"POST {path} HTTP/1.1",
         "host: 127.0.0.1",
         f"authorization: Bearer {key}",
         "content-type: application/json",
@@ -30,23 +119,6 @@ def request_bytes(body: bytes, key: str) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
-def answer_bytes() -> bytes:
-    """The fake upstream's whole answer, its body 1.2 KB."""
-    empty = orjson.dumps(completion(""))
-    body = orjson.dumps(completion("y" * (ANSWER_BYTES - len(empty))))
-    return head(200, [("content-type", "application/json"), ("content-length", str(len(body)))]) + body
-
-
-def stream_head() -> bytes:
-    """The head of a streamed answer."""
-    return head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
-
-
-def stream_chunk() -> bytes:
-    """One frame of text in chunked framing."""
-    return chunk(completion_frames([" word"])[0])
-
-
-def stream_tail() -> bytes:
-    """The finish frame, usage and the terminator, then the end of the body."""
-    return b"".join(chunk(frame) for frame in completion_frames([])) + b"0\r\n\r\n"
+def chat_request(ask: Ask, model: str = MODEL) -> bytes:
+    """The HTTP request of a chat completion."""
+    return request_bytes("/v1/chat/completions", chat_body(ask, model))

@@ -180,13 +180,11 @@ class Rig:
     async def ledger(self) -> Ledger:
         """Return the ledger now."""
         app, deployments = self.app, self.app.front.dispatcher.deployments
-        sessions = (*app.front.transport._pooled.values(), *app.front.transport._fresh.values())
-        connectors = [session.connector for session in sessions]
         gauges = await self.series("inflight_requests")
         return Ledger(
             # A fake vendor runs one for each of its connections.
             tasks=len(asyncio.all_tasks()) - self.one.open_connections - self.two.open_connections,
-            acquired=sum(len(connector._acquired) for connector in connectors if connector is not None),
+            acquired=app.front.transport.pool.in_use,
             in_flight=app.front.gateway.in_flight,
             clocks=len(app.front.gateway.deadlines),
             admitted=(app.front.admission.requests, app.front.admission.streams, app.front.admission.bodies.total),

@@ -4,10 +4,11 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 from unittest.mock import patch
 
 from providers.json_types import JsonObject
+from proxy.http_client.address_guard import Found
 from tests.faults.check_answers import good, refusal
 from tests.faults.fault_rig import TABLE, Rig
 from tests.faults.registry import fault, single_fault
@@ -92,14 +93,6 @@ async def connect_black_hole(rig: Rig) -> None:
     assert consecutive_failures(rig) == 2
 
 
-def connectors(rig: Rig) -> list[Any]:  # of aiohttp's, for members that it does not show
-    """Return the connectors of the gateway."""
-    return [
-        session.connector
-        for session in (*rig.app.front.transport._pooled.values(), *rig.app.front.transport._fresh.values())
-    ]
-
-
 class Names:
     """The loop's resolver as a test wants it: an address, an error, or no answer before `gate` is open."""
 
@@ -111,11 +104,14 @@ class Names:
 
     def put_into(self, rig: Rig) -> None:
         """Make the gateway's connections ask it."""
-        for connector in connectors(rig):
-            connector._resolver._inner._loop = self
+        for resolver in rig.app.front.transport.dialer.resolvers.values():
+            resolver._look_up = self._look_up  # type: ignore[method-assign]
 
-    async def getaddrinfo(self, host: str, port: int, **how: object) -> list[tuple[object, ...]]:
-        """See asyncio's loop."""
+    def _look_up(self, host: str, port: int) -> asyncio.Future[list[Found]]:
+        return asyncio.ensure_future(self.getaddrinfo(host, port))
+
+    async def getaddrinfo(self, host: str, port: int) -> list[Found]:
+        """Return what the system's function of this name does."""
         self.asked += 1
         await self.gate.wait()
         if isinstance(self.answer, OSError):
@@ -151,7 +147,7 @@ async def resolver_that_takes_its_time(rig: Rig) -> None:
 @fault(4, NAMED)
 async def name_of_a_metadata_service(rig: Rig) -> None:
     Names("169.254.169.254").put_into(rig)
-    with patch("aiohttp.connector.aiohappyeyeballs.start_connection") as dialled:
+    with patch("aiohappyeyeballs.start_connection") as dialled:
         answer = await rig.ask("one/m")
     assert (answer.status, answer.code) == (502, "upstream_error")
     dialled.assert_not_called()

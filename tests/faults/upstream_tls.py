@@ -11,7 +11,7 @@ from typing import Final, cast
 from cryptography import x509
 from typing_extensions import override
 
-from proxy.upstream.http_transport import tls
+from proxy.http_client.dialer import tls
 from tests.faults.fault_rig import Rig
 from tests.faults.registry import fault
 from tests.faults.request_outcomes import (
@@ -21,7 +21,7 @@ from tests.faults.request_outcomes import (
     consecutive_failures,
     unspent_retries,
 )
-from tests.faults.upstream_connections import FULL, HASTY, LATE, connectors, gone
+from tests.faults.upstream_connections import FULL, HASTY, LATE, gone
 from tests.support.authority import LOCAL, NOW, Authority
 from tests.support.vendor_script import Fin, Hang, Script, Send
 
@@ -69,8 +69,7 @@ def trust(rig: Rig, authority: Authority) -> None:
     """Make the gateway's connections trust what this authority signs."""
     context = tls.__wrapped__()
     context.load_verify_locations(cadata=authority.pem().decode())
-    for connector in connectors(rig):
-        connector._ssl = context
+    rig.app.front.transport.dialer.trusted = context
 
 
 @fault(5, SECRET)

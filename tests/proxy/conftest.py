@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import OK, tidy_transport
 from tests.support.vendor import FakeVendor
 

@@ -1,16 +1,15 @@
 """Addresses that only look public: a vendor's name that leads to one is not called, and no table may name one."""
 
+import asyncio
 import socket
 from ipaddress import IPv4Address, IPv6Address
 
-import aiohttp
 import pytest
-from aiohttp.abc import ResolveResult
 
 from config.addresses import address_fault, url_fault
 from providers.failure import FailureKind
-from proxy.upstream.address_guard import GuardedResolver, address_allowed
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.address_guard import Found, GuardedResolver, address_allowed
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, failure, tidy_transport
 from tests.security.test_rebinding import STRANGER
 
@@ -77,15 +76,12 @@ async def test_threat_16_a_name_that_resolves_to_metadata_behind_nat64_is_not_ca
 ) -> None:
     hosts = [*forms("169.254.169.254").values(), "168.63.129.16", "192.0.0.192"]
 
-    async def resolve(
-        self: aiohttp.ThreadedResolver, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=each, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
-            for each in hosts
-        ]
+    def look_up(self: GuardedResolver, host: str, port: int) -> asyncio.Future[list[Found]]:
+        found: asyncio.Future[list[Found]] = asyncio.get_running_loop().create_future()
+        found.set_result([(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (each, port)) for each in hosts])
+        return found
 
-    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", resolve)
+    monkeypatch.setattr(GuardedResolver, "_look_up", look_up)
     for allow_private in (False, True):
         with pytest.raises(OSError, match="may not be called"):
             await GuardedResolver(allow_private).resolve("rebinding.example", 80)

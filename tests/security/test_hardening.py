@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from proxy.upstream.address_guard import address_allowed
+from proxy.http_client.address_guard import address_allowed
 from tests.security.floor import ROOT
 from tests.security.test_addresses import forms
 

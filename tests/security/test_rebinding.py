@@ -1,26 +1,23 @@
 """A name that changes its mind after it was judged: a call goes to the very address that was permitted, or nowhere."""
 
+import asyncio
 import socket
-import time
 from asyncio.selector_events import BaseSelectorEventLoop
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import aiohttp
 import pytest
-from aiohttp.abc import ResolveResult
 
 from providers.failure import FailureKind
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.address_guard import Found, GuardedResolver
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, call, failure, tidy_transport
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
 
 PUBLIC, OTHER, INSIDE, METADATA = "93.184.215.14", "93.184.215.15", "127.0.0.1", "169.254.169.254"
 STRANGER = replace(TARGET, allow_private=False)
-AGAIN = 11.0
-"""Seconds after which a name is asked for again: aiohttp keeps its answers for 10."""
 
 
 @dataclass(slots=True)
@@ -31,14 +28,10 @@ class Names:
     asked: int = 0
     connected: list[str] = field(default_factory=list)
 
-    def answer(self, port: int) -> list[ResolveResult]:
+    def answer(self, port: int) -> list[Found]:
         self.asked += 1
         hosts = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
-        numeric = socket.AI_NUMERICHOST
-        return [
-            ResolveResult(hostname="x", host=host, port=port, family=socket.AF_INET, proto=0, flags=numeric)
-            for host in hosts
-        ]
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port)) for host in hosts]
 
 
 @pytest.fixture
@@ -46,10 +39,11 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
     """The system's resolver replaced, and every connection beyond this machine refused after it was noted."""
     made = Names()
 
-    async def resolve(
-        self: aiohttp.ThreadedResolver, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        return made.answer(port)
+    def look_up(self: GuardedResolver, host: str, port: int) -> asyncio.Future[list[Found]]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[Found]] = loop.create_future()
+        loop.call_soon(answer.set_result, made.answer(port))
+        return answer
 
     connect = BaseSelectorEventLoop.sock_connect
 
@@ -59,7 +53,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
             raise ConnectionRefusedError
         await connect(self, sock, address)
 
-    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", resolve)
+    monkeypatch.setattr(GuardedResolver, "_look_up", look_up)
     monkeypatch.setattr(BaseSelectorEventLoop, "sock_connect", sock_connect)
     return made
 
@@ -86,8 +80,11 @@ async def test_a_name_that_turned_inwards_is_refused_when_it_is_asked_again(
     names.answers.extend([[PUBLIC], [INSIDE]])
     async with FakeVendor(json_answer(200, {})) as vendor, tidy_transport() as transport:
         await refused(transport, vendor)
-        later = time.monotonic() + AGAIN
-        monkeypatch.setattr("aiohttp.connector.monotonic", lambda: later)
+        await refused(transport, vendor)
+        assert names.asked == 1
+        monkeypatch.setattr("proxy.http_client.address_guard.KEPT", 0.0)
+        for resolver in transport.dialer.resolvers.values():
+            resolver._kept.clear()
         await refused(transport, vendor)
     assert names.asked == 2
     assert set(names.connected) == {PUBLIC}

@@ -15,8 +15,8 @@ from config.problem import ConfigError
 from providers.failure import FailureKind
 from providers.target import Target
 from providers.vendor_credential import Authorities, OidcSource
+from proxy.http_client.dialer import tls
 from proxy.routing.snapshot import build_snapshot
-from proxy.upstream.http_transport import tls
 from proxy.vendor_credentials.oidc import OidcFetch
 from proxy.vendor_credentials.token_cache import Unobtainable
 from tests.proxy.kit.tables import snapshot

@@ -4,28 +4,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-import aiohttp
-from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
-
+from proxy.http_client.dialer import Destination, Dialer
+from proxy.http_client.http1_connection import Http1Connection
 from tests.support.vendor import FakeVendor
 
 
 @contextmanager
 def connections_handed_out_closed(vendor: FakeVendor) -> Iterator[None]:
-    """Hand out every new connection of aiohttp's client only once the vendor has closed all of its own."""
-    connect = aiohttp.TCPConnector.connect
+    """Hand out every new connection only once the vendor has closed all of its own."""
+    dial = Dialer.dial
 
-    async def connect_and_wait(
-        self: aiohttp.TCPConnector,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
-    ) -> Connection:
-        connection = await connect(self, req, traces, timeout)
+    async def dial_and_wait(self: Dialer, to: Destination, idle: float, within: float) -> Http1Connection:
+        connection = await dial(self, to, idle, within)
         while vendor.open_connections:
             await vendor.connected(0)
         return connection
 
-    with patch.object(aiohttp.TCPConnector, "connect", connect_and_wait):
+    with patch.object(Dialer, "dial", dial_and_wait):
         yield

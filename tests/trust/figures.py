@@ -82,7 +82,7 @@ FIGURES: Final = (
         "69 of 69 on both loops",
         "C",
         Tests(FAULTS, faults_shown),
-        Sabotage("proxy/upstream/http_transport.py", "allow_redirects=False", "allow_redirects=True"),
+        Sabotage("proxy/http_client/http1_connection.py", 'b"HTTP/1.1 1", b"HTTP/1.0 1"', 'b"HTTP/1.0 1"'),
         0.8,
     ),
     Figure(

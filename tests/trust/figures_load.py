@@ -131,7 +131,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         "at most 40 MB more at rest, at most 512 MB at any moment",
         "N",
         load_failed.r41,
-        Sabotage("proxy/gateway/relay_to_client.py", "                del broken  #", "                pass  #"),
+        Sabotage("proxy/relay/relay_to_client.py", "                del broken  #", "                pass  #"),
         3.5,
     ),
     Figure(

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import orjson
 import uvloop
 from typing_extensions import override
 
 from tests.bench.cpu import PROC, cpu_seconds
 from tests.bench.load import LENGTH, Load, WholeCaller, run_load
-from tests.bench.traffic import answer_bytes
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.http_scripts import head
+from tests.support.openai_wire import completion
 from tests.support.vendor import FakeVendor
 from tests.trust.figure_types import Result
 from tests.trust.load_client import ask, asking, quantile
@@ -28,7 +30,8 @@ from tests.trust.load_open import OpenLoad, Tally
 from tests.trust.load_rig import apart, many, port_of, quick, table
 
 LAG = re.compile(r"dragoman_event_loop_lag_seconds(\{|$)")
-ANSWER = answer_bytes()
+BODY = orjson.dumps(completion("y" * 1000))
+ANSWER = head(200, [("content-type", "application/json"), ("content-length", str(len(BODY)))]) + BODY
 DEPLOYMENTS = 32
 """Places enough for what three times the capacity of one process has under way."""
 

@@ -20,8 +20,9 @@ from random import Random
 import uvloop
 
 from tests.bench.cpu import PROC, resident_bytes
-from tests.bench.run import KEY, Plan, gateway_table, running_upstream
-from tests.bench.traffic import request_body, request_bytes
+from tests.bench.programs.gateway import gateway_table
+from tests.bench.traffic import Ask, chat_request
+from tests.bench.upstream import running_upstream
 from tests.proxy.kit.raw_client import connected
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.http_scripts import cut, json_answer, sse_unterminated
@@ -195,19 +196,18 @@ async def cycles(folder: Path, times: int, requests: int, rate: float) -> tuple[
     """Bytes of the gateway after each of several equal loads, a tenth of them streams; the requests that a loop which
     was late refused, or that had no answer. Each begins with crowds, whose answers are not
     among those."""
-    plan = Plan(requests, 32, requests // 10, 10, 0.005, 1)
-    held, missed = [], 0
-    with running_upstream(plan) as upstream:
-        async with running_gateway(gateway_table(upstream.port), folder) as gateway:
+    held, missed, streams_each = [], 0, requests // 10
+    with running_upstream(folder) as upstream:
+        async with running_gateway(gateway_table(upstream), folder) as gateway:
             port = port_of(gateway)
-            whole, streamed = (request_bytes(request_body(stream=stream), KEY) for stream in (False, True))
+            whole, streamed = (chat_request(Ask(chunks=chunks, pace=5)) for chunks in (0, 10))
             with apart(gateway.process.pid):
                 for _ in range(times):
                     for _ in range(CROWDS):
                         await crowd(gateway, whole)
-                    seconds = (requests - plan.streams) / rate
+                    seconds = (requests - streams_each) / rate
                     tally = await OpenLoad(port, whole, rate, seconds, CROWD).run(10.0)
-                    ends = await paced(rate / 3, plan.streams, lambda _: ask(port, streamed))
+                    ends = await paced(rate / 3, streams_each, lambda _: ask(port, streamed))
                     missed += requests - len(tally.times(200)) - sum(ended.well for ended in ends)
                     await asyncio.sleep(0.5)
                     held.append(resident_bytes(gateway.process.pid))

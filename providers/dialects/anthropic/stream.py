@@ -127,11 +127,11 @@ class AnthropicReader:
             if name and name not in _EVENTS:
                 return NOTHING
             raise malformed("holds an event that is not JSON") from None
-        if not isinstance(event, dict):
+        if type(event) is not dict:
             return NOTHING
         self._size = len(payload)
         kind = event.get("type", name)
-        if not isinstance(kind, str):
+        if type(kind) is not str:
             return NOTHING
         self.kind = kind
         handle = _EVENTS.get(kind)

@@ -37,8 +37,8 @@ from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.request_body import RequestBody
-from providers.dialects.shared.stream_reader import NativeReader, cut, event_object
-from providers.failure import Failure
+from providers.dialects.shared.stream_reader import NOTHING, NativeReader, cut, event_object, failing
+from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
@@ -136,13 +136,13 @@ class BedrockAnthropicStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
-        if self.complete:
-            return
-        for name, payload in self._frames.feed(data):
-            if name == "chunk" and (event := chunk_payload(payload)):
-                yield from self._events(event)
-                if self._inner.complete:
-                    return
+        if self._inner.complete:
+            return iter(NOTHING)
+        try:
+            event = self._frames.only(data)
+            return self._events(data) if event is None else iter(self._read(*event))
+        except UpstreamError as error:
+            return failing(error)
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
@@ -150,9 +150,18 @@ class BedrockAnthropicStream:
             raise cut()
         yield from ()
 
-    def _events(self, payload: bytes) -> Iterable[StreamEvent]:
-        self._guarded = self._guarded or _guarded(payload)
-        events = self._inner.read("", payload)
+    def _events(self, data: bytes) -> Iterator[StreamEvent]:
+        for name, payload in self._frames.feed(data):
+            yield from self._read(name, payload)
+            if self._inner.complete:
+                return
+
+    def _read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        if name != "chunk" or not (event := chunk_payload(payload)):
+            return NOTHING
+        if not self._guarded and _GUARDED in event:
+            self._guarded = _guarded(event)
+        events = self._inner.read("", event)
         return map(_intervened, events) if self._guarded else events
 
 

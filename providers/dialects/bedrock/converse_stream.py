@@ -74,9 +74,11 @@ class ConverseReader:
         return NOTHING if handle is None else handle(self, event_object(payload))
 
     def _delta(self, event: JsonObject) -> Events:
-        match event.get("delta"):
-            case {"text": str(text)}:
-                return self._text(event.get("contentBlockIndex"), text) if text else NOTHING
+        delta = event.get("delta")
+        # Before the patterns, which cost more: nearly every token comes this way.
+        if type(delta) is dict and type(text := delta.get("text")) is str:
+            return self._text(event.get("contentBlockIndex"), text) if text else NOTHING
+        match delta:
             case {"toolUse": {"input": str(piece)}}:
                 return self._arguments(event.get("contentBlockIndex"), piece) if piece else NOTHING
             case {"reasoningContent": dict(thinking)}:

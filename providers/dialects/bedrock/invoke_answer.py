@@ -7,8 +7,8 @@ foundation models" page for `amazon-bedrock-invocationMetrics`, November 2026.
 """
 
 from binascii import a2b_base64
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, Usage
 from providers.dialects.bedrock.invoke_models import InvokeFamily
@@ -16,8 +16,9 @@ from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import json_object, malformed
-from providers.dialects.shared.stream_reader import cut, event_object
+from providers.dialects.shared.stream_reader import NOTHING, cut, event_object, failing
 from providers.emulation.collect_stream import Gatherer
+from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 
 METRICS = "amazon-bedrock-invocationMetrics"
@@ -40,13 +41,8 @@ _REASONS: Mapping[str, FinishReason] = {
 _PLAIN = frozenset({"stop", "finish", "complete", "length", "max_tokens"})
 
 
-class _AnswerPart(NamedTuple):
-    """The members of an answer or of a chunk, None where they are missing."""
-
-    text: str | None
-    reason: str | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
+_AnswerPart = tuple[str | None, str | None, int | None, int | None]
+"""Text, reason and the counts of prompt and completion of an answer or a chunk, None where they are missing."""
 
 
 def _read(family: InvokeFamily, body: JsonObject) -> _AnswerPart:
@@ -55,9 +51,9 @@ def _read(family: InvokeFamily, body: JsonObject) -> _AnswerPart:
     if isinstance(listed, list) and listed and isinstance(listed[0], dict):
         holder = listed[0]
     text, reason = holder.get(family.text), holder.get(family.reason)
-    if body.get(GUARDED) == "INTERVENED":
+    if GUARDED in body and body[GUARDED] == "INTERVENED":
         reason = INTERVENED
-    return _AnswerPart(
+    return (
         text if isinstance(text, str) else None,
         reason if isinstance(reason, str) else None,
         _count(body.get(family.prompt_tokens)),
@@ -73,7 +69,7 @@ def _generated(family: InvokeFamily, holder: JsonObject, body: JsonObject) -> in
 
 
 def _count(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if type(value) is int else None
 
 
 def _finish(reason: str) -> tuple[str, str | None]:
@@ -92,12 +88,12 @@ def _usage(prompt: int | None, completion: int | None) -> Usage | None:
 def decode_whole(family: InvokeFamily, body: bytes) -> Completion:
     """Decode a whole 2xx body. Raises UpstreamError."""
     answer = json_object(body)
-    piece = _read(family, answer)
-    if piece.text is None or piece.reason is None:
+    text, reason, prompt, completion = _read(family, answer)
+    if text is None or reason is None:
         raise malformed("has no text or does not say why it ended")
-    finish, native = _finish(piece.reason)
-    usage = _usage(piece.prompt_tokens, piece.completion_tokens)
-    return Completion((Choice(0, piece.text, finish, native),), usage, extra=_services_own(answer) or None)
+    finish, native = _finish(reason)
+    usage = _usage(prompt, completion)
+    return Completion((Choice(0, text, finish, native),), usage, extra=_services_own(answer) or None)
 
 
 def _services_own(body: JsonObject) -> JsonObject:
@@ -143,13 +139,24 @@ class InvokeStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
-        if self.complete:
-            return
+        if self._complete:
+            return iter(NOTHING)
+        try:
+            event = self._frames.only(data)
+            return self._events(data) if event is None else iter(self._read(*event))
+        except UpstreamError as error:
+            return failing(error)
+
+    def _events(self, data: bytes) -> Iterator[StreamEvent]:
         for name, payload in self._frames.feed(data):
-            if name == "chunk" and (piece := chunk_payload(payload)):
-                yield from self._chunk(event_object(piece))
-                if self._complete:
-                    return
+            yield from self._read(name, payload)
+            if self._complete:
+                return
+
+    def _read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        if name != "chunk" or not (piece := chunk_payload(payload)):
+            return NOTHING
+        return self._chunk(event_object(piece))
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
@@ -158,19 +165,24 @@ class InvokeStream:
                 raise cut()
             yield from self._end(self._reason)
 
-    def _chunk(self, event: JsonObject) -> Iterator[StreamEvent]:
-        piece = _read(self._family, event)
-        if piece.text:
-            yield Chunk(text=piece.text)
-        if self._reason != INTERVENED:
-            self._reason = piece.reason or self._reason
-        self._counted(piece.prompt_tokens, piece.completion_tokens)
+    def _chunk(self, event: JsonObject) -> Iterable[StreamEvent]:
+        text, reason, prompt, completion = _read(self._family, event)
+        if reason and self._reason != INTERVENED:
+            self._reason = reason
+        if prompt is not None or completion is not None:
+            self._counted(prompt, completion)
+        chunks = (Chunk(text=text),) if text else NOTHING
+        return self._more(event, chunks) if _SERVICE in "".join(event) else chunks
+
+    def _more(self, event: JsonObject, chunks: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
+        """Read what the service adds to the model's own members, as it does in a stream's last events."""
         self._own.update(_services_own(event))
         metrics = event.get(METRICS)
         if isinstance(metrics, dict) and metrics:
             self._counted(_count(metrics.get("inputTokenCount")), _count(metrics.get("outputTokenCount")))
             if self._reason is not None:
-                yield from self._end(self._reason)
+                return chain(chunks, self._end(self._reason))
+        return chunks
 
     def _counted(self, prompt: int | None, completion: int | None) -> None:
         """Keep the counts, which are cumulative; those of the prompt come once."""

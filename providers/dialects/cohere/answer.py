@@ -61,7 +61,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
         logprobs=logprobs_of(answer.get("logprobs")),
         reasoning="".join(read.thoughts) or None,
         tool_calls=_calls(sent, message.get("tool_calls"), answer.get("id")),
-        matched_stop=matched_stop(sent, answer.get("finish_reason")),
+        matched_stop=matched_stop(only_stop(sent), answer.get("finish_reason")),
         extras=_extras(message, read),
     )
     return Completion((choice,), usage, extra=own_members(answer) or None)
@@ -162,12 +162,17 @@ def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str 
     return read_finish_reason(reason, _PLAIN, _SHOWN)
 
 
-def matched_stop(sent: UpstreamRequest, reason: JsonValue) -> str | None:
-    """Return the stop string that ended the text if only one was sent: the vendor does not say which one matched."""
-    if reason != "STOP_SEQUENCE":
+def only_stop(sent: UpstreamRequest) -> str | None:
+    """Return the stop string of a call that has exactly one."""
+    if b'"stop_sequences"' not in sent.body:
         return None
     stops = orjson.loads(sent.body).get("stop_sequences")
     return str(stops[0]) if isinstance(stops, list) and len(stops) == 1 else None
+
+
+def matched_stop(stop: str | None, reason: JsonValue) -> str | None:
+    """Return the stop string that ended the text if only one was sent: the vendor does not say which one matched."""
+    return stop if reason == "STOP_SEQUENCE" else None
 
 
 def usage_of(raw: JsonValue) -> Usage | None:

@@ -12,6 +12,7 @@ from providers.dialects.cohere.answer import (
     finish_reason,
     logprobs_of,
     matched_stop,
+    only_stop,
     own_members,
     plan_detail,
     thought_detail,
@@ -31,7 +32,7 @@ Events = Iterable[StreamEvent]
 class CohereReader:
     """See providers.dialects.shared.stream_reader.Reader."""
 
-    __slots__ = ("_answer", "_calls", "_held", "_said", "_sent", "_starts", "_texts", "complete")
+    __slots__ = ("_answer", "_calls", "_held", "_said", "_sent", "_starts", "_stop", "_texts", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -40,6 +41,7 @@ class CohereReader:
         self._calls: dict[int, int] = {}
         self._held: list[str] = []
         self._said = 0
+        self._stop = only_stop(sent)
         self._starts: dict[int, int] = {}
         # The names and pieces of arguments of custom tools' calls, by the vendor's index: shown as one text.
         self._texts: dict[int, list[str]] = {}
@@ -137,7 +139,7 @@ class CohereReader:
             text = unwrap_answer(text)
         usage = usage_of(delta.get("usage"))
         self.complete = True
-        matched = matched_stop(self._sent, delta.get("finish_reason"))
+        matched = matched_stop(self._stop, delta.get("finish_reason"))
         own = own_members(delta)
         end = Chunk(
             text=text,

@@ -52,24 +52,41 @@ class GeminiAnswer:
 
     def read(self, value: JsonValue) -> Iterator[Chunk]:
         """Read the next object, or several in a list. Raises UpstreamError for an error, after the chunks before it."""
-        for one in value if isinstance(value, list) else (value,):
+        if isinstance(value, dict):
+            return self._object(value)
+        return self._objects(value if isinstance(value, list) else [])
+
+    def _objects(self, values: list[JsonValue]) -> Iterator[Chunk]:
+        for one in values:
             if isinstance(one, dict):
                 yield from self._object(one)
 
     def _object(self, value: JsonObject) -> Iterator[Chunk]:
         self._keep_metadata(value)
         candidates = value.get("candidates")
-        for raw in candidates if isinstance(candidates, list) else ():
+        listed = candidates if isinstance(candidates, list) else []
+        if len(listed) != 1 or not isinstance(raw := listed[0], dict) or "finishReason" in raw:
+            return self._each(listed)
+        # Nearly every object: one candidate, which goes on.
+        chunk = self._candidate(raw).read(raw, self._id)
+        return iter(()) if chunk is None else iter((chunk,))
+
+    def _each(self, candidates: list[JsonValue]) -> Iterator[Chunk]:
+        for raw in candidates:
             if isinstance(raw, dict):
-                index = _index_of(raw)
-                candidate = self._candidates.get(index)
-                if candidate is None:
-                    candidate = self._candidates[index] = GeminiCandidate(self._sent, index)
+                candidate = self._candidate(raw)
                 chunk = candidate.read(raw, self._id)
                 if chunk is not None:
                     yield chunk
                 if "finishReason" in raw:
                     candidate.keep_finish(raw)
+
+    def _candidate(self, raw: JsonObject) -> GeminiCandidate:
+        index = _index_of(raw)
+        candidate = self._candidates.get(index)
+        if candidate is None:
+            candidate = self._candidates[index] = GeminiCandidate(self._sent, index)
+        return candidate
 
     def _keep_metadata(self, value: JsonObject) -> None:
         """Keep usage, id, prompt feedback and what else an object says. Raises UpstreamError for an error."""
@@ -79,9 +96,10 @@ class GeminiAnswer:
         if isinstance(usage, dict):
             # Counts are cumulative.
             self._usage.update(usage)
+        members = self._members
         for name in value:
-            if name not in _READ and (name in self._members or len(self._members) < MOST_MEMBERS):
-                self._members[name] = value[name] or self._members.get(name)
+            if name not in _READ and (name in members or len(members) < MOST_MEMBERS):
+                members[name] = value[name] or members.get(name)
         answer_id = value.get("responseId")
         if isinstance(answer_id, str):
             self._id = answer_id

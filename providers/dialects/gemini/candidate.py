@@ -138,9 +138,10 @@ class GeminiCandidate:
         """Return what is new, None for nothing. Raises UpstreamError for parts that make no sense."""
         content = raw.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
-        for name in raw:
-            if name not in _READ:
-                self._keep(name, raw[name])
+        if not _READ.issuperset(raw):
+            for name in raw:
+                if name not in _READ:
+                    self._keep(name, raw[name])
         if "logprobsResult" not in raw and (text := _only_text(parts)):
             self._say(text)
             return Chunk(self._index, text)

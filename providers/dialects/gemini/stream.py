@@ -14,7 +14,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.answer import GeminiAnswer
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.shared.read_json import malformed, parse_answer
-from providers.dialects.shared.stream_reader import cut
+from providers.dialects.shared.stream_reader import cut, failing
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import EventTooLarge
 
@@ -33,6 +33,13 @@ class GeminiStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
+        event = self._frames.only(data)
+        try:
+            return self._events(data) if event is None else self._answer.read(parse_answer(event[1], _NO_JSON))
+        except UpstreamError as error:
+            return failing(error)
+
+    def _events(self, data: bytes) -> Iterator[StreamEvent]:
         try:
             for _, payload in self._frames.feed(data):
                 yield from self._answer.read(parse_answer(payload, _NO_JSON))

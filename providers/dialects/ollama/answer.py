@@ -63,7 +63,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 class OllamaReader:
     """See providers.dialects.shared.stream_reader.Reader."""
 
-    __slots__ = ("_calls", "_held", "_scored", "_sent", "complete")
+    __slots__ = ("_calls", "_held", "_plain", "_scored", "_sent", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -71,10 +71,13 @@ class OllamaReader:
         self._calls = 0
         self._held: list[str] = []
         self._scored = wants_logprobs(sent)
+        self._plain = not (self._scored or sent.unwrap_choice)
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
         """See Reader: one line."""
         line = event_object(payload)
+        if self._plain and (text := _only_text(line)):
+            return (Chunk(text=text),)
         check_error(self._sent, line)
         message = _message(line)
         text, done = _text(message), line.get("done") is True
@@ -112,6 +115,22 @@ class OllamaReader:
         )
         usage = _usage(line) if done else None
         return (chunk,) if usage is None else (chunk, usage)
+
+
+_IN_PLAIN_LINE = frozenset({"model", "created_at", "message", "response", "done"})
+_IN_PLAIN_MESSAGE = frozenset({"role", "content"})
+
+
+def _only_text(line: JsonObject) -> str:
+    """Return the text of a line that holds nothing else, as nearly all do; empty for the others."""
+    if not _IN_PLAIN_LINE.issuperset(line) or line.get("done") is True:
+        return ""
+    message = line.get("message")
+    if type(message) is not dict:
+        text = line.get("response")
+    else:
+        text = message.get("content") if _IN_PLAIN_MESSAGE.issuperset(message) else None
+    return text if isinstance(text, str) else ""
 
 
 def check_error(sent: UpstreamRequest, line: JsonObject) -> None:

@@ -74,6 +74,8 @@ def _choice(
 ) -> Choice:
     if not isinstance(raw, dict):
         raise malformed("has a choice that is not an object")
+    if not (sources or sent.unwrap_choice) and (plain := only_text_in(raw)) is not None:
+        return plain
     message = message_of(raw, whole=True)
     refusal = message.get("refusal")
     index = index_of(raw, position)
@@ -86,21 +88,48 @@ def _choice(
         raise malformed("has a choice without a message")
     text = content_of(raw, message)
     extras = extras_of(raw, message, 0, 0, signs(sent))
+    logprobs = raw.get("logprobs")
     if sent.unwrap_choice and reason == "stop" and not refusal:
         text = unwrap_answer(text)
+    # By position: eleven names would cost as much again as the rest of the making.
     return Choice(
-        index=index,
-        text=text or (refusal if isinstance(refusal, str) else ""),
-        finish_reason=reason,
-        native_finish_reason=native_finish_reason(raw, reason, native) if "native_finish_reason" in raw else native,
-        logprobs=logprobs_of(raw.get("logprobs"), text),
-        refusal=refusal if isinstance(refusal, str) else None,
-        reasoning=reasoning_of(message),
-        tool_calls=calls,
-        matched_stop=matched_stop(raw),
-        signature=signature_of(sent, message),
-        extras=_cited(extras, text, sources) if sources else extras,
+        index,
+        text or (refusal if isinstance(refusal, str) else ""),
+        reason,
+        native_finish_reason(raw, reason, native) if "native_finish_reason" in raw else native,
+        None if logprobs is None else logprobs_of(logprobs, text),
+        refusal if isinstance(refusal, str) else None,
+        reasoning_of(message),
+        calls,
+        matched_stop(raw),
+        signature_of(sent, message) if "extra_content" in message else None,
+        _cited(extras, text, sources) if sources else extras,
     )
+
+
+_PLAIN_CHOICE = frozenset({"index", "message", "text", "logprobs", "finish_reason"})
+_PLAIN_MESSAGE = frozenset({"role", "content", "refusal", "annotations"})
+
+
+def only_text_in(raw: JsonObject) -> Choice | None:
+    """Return a choice that ended as usual and holds a text and nothing else, as most do; None for any other one, which
+    takes many questions more."""
+    message, index, reason = raw.get("message"), raw.get("index"), raw.get("finish_reason")
+    if (
+        type(index) is not int
+        or reason not in ("stop", "length")
+        or raw.get("logprobs") is not None
+        or not _PLAIN_CHOICE.issuperset(raw)
+    ):
+        return None
+    text = raw.get("text")
+    if type(message) is dict:
+        if message.get("refusal") is not None or message.get("annotations") or not _PLAIN_MESSAGE.issuperset(message):
+            return None
+        text = message.get("content")
+    elif message is not None:
+        return None
+    return Choice(index, text, reason) if type(text) is str and text else None
 
 
 def _cited(extras: Extras | None, text: str, sources: Sequence[Source]) -> Extras | None:

@@ -25,10 +25,11 @@ from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
-from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, unsupported
+from providers.dialects.shared.request_body import FieldWriter, RequestBody, build_request, put_fields, unsupported
 from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.failure import Refusal
 from providers.framing.parse_sse import SSEParser
+from providers.frozen_record import record
 from providers.json_types import JsonObject
 from providers.profile import Profile
 from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, is_neutral
@@ -44,42 +45,29 @@ class OpenAIDialect(OpenAIErrors):
 
     def capabilities(self, request: UnifiedRequest, target: Target) -> Capabilities:
         """See Dialect."""
-        operation = _operation(request, target)
-        profile = _for_target(target).profile
-        return capabilities(profile, request.operation, operation, _counted(profile, target))
+        return _endpoint(request, target).table
 
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
-        operation = _operation(request, target)
-        profile = _for_target(target).profile
-        table = capabilities(profile, request.operation, operation, _counted(profile, target))
-        body: JsonObject = {"model": target.upstream_model, **profile.body}
+        endpoint = _endpoint(request, target)
+        profile = endpoint.profile
         custom: frozenset[str] = frozenset()
         renamed: Mapping[str, str] = {}
         if "tools" in request.params:
             request, custom = without_custom_tools(request, profile)
             request, renamed = with_fitting_names(request, profile)
-        draft = RequestBody(request, target, table, body)
-        _PUT_PROMPT[operation](draft, profile)
-        put_fields(draft, writers(profile, operation))
+        draft = RequestBody(request, target, endpoint.table, {**endpoint.members})
+        endpoint.put_prompt(draft, profile)
+        put_fields(draft, endpoint.writers)
         if request.stream or profile.streams_only:
-            draft.body["stream"] = True
-            if profile.asks_usage:
-                # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
-                draft.body["stream_options"] = {"include_usage": True}
+            draft.body.update(endpoint.streaming)
         if request.unknown:
             put_own_fields(draft, profile, PROTECTED_PARAMS)
         if request.extra_params:
             _check_extra(request.extra_params)
         if custom:
             draft.emulated.append("tools")
-        sent = build_request(
-            draft,
-            operation,
-            endpoint_url(target, profile, profile.wires[operation].path),
-            request.extra_headers or {},
-            renamed,
-        )
+        sent = build_request(draft, endpoint.operation, endpoint.url, request.extra_headers or {}, renamed)
         return replace(sent, custom_tools=custom) if custom else sent
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
@@ -95,7 +83,7 @@ class OpenAIDialect(OpenAIErrors):
         """See Dialect. Some models only stream, and some servers stream without being told to."""
         if sent.native:
             return decode_response(sent, body)
-        streamed = _for_target(sent.target).profile.streams_only or is_stream(body)
+        streamed = (body[:1] != b"{" and is_stream(body)) or _for_target(sent.target).profile.streams_only
         return (decode_stream if streamed else decode_body)(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
@@ -160,6 +148,52 @@ _UPSTREAM: Mapping[Operation, Callable[[UnifiedRequest, Target, Profile, bool, b
 """Choice of the upstream operation, by the client's."""
 
 
+@record(eq=False)
+class _Endpoint:
+    """The vendor's endpoint for some of a target's requests, as far as it is the same for all of them.
+
+    `members` are those of every body, `streaming` those of a streamed one besides.
+    """
+
+    profile: Profile
+    operation: Operation
+    table: Capabilities
+    writers: Mapping[str, FieldWriter]
+    put_prompt: Callable[[RequestBody, Profile], None]
+    url: str
+    members: JsonObject
+    streaming: JsonObject
+
+
+def _endpoint(request: UnifiedRequest, target: Target) -> _Endpoint:
+    """Return the endpoint that a request goes to. Raises Refusal where the model has none for it."""
+    # All that `_operation` looks at.
+    asked = (_Endpoint, request.operation, bool(request.params.get("tools")), "suffix" in request.params)
+    made = target.compiled.get(asked)
+    if not isinstance(made, _Endpoint):
+        made = target.compiled[asked] = _compiled_endpoint(request, target)
+    return made
+
+
+def _compiled_endpoint(request: UnifiedRequest, target: Target) -> _Endpoint:
+    operation = _operation(request, target)
+    profile = _for_target(target).profile
+    streaming: JsonObject = {"stream": True}
+    if profile.asks_usage:
+        # Always requested, for the gateway's own accounts; the surface shows it only to a client that wants it.
+        streaming["stream_options"] = {"include_usage": True}
+    return _Endpoint(
+        profile,
+        operation,
+        capabilities(profile, request.operation, operation, _counted(profile, target)),
+        writers(profile, operation),
+        _PUT_PROMPT[operation],
+        endpoint_url(target, profile, profile.wires[operation].path),
+        {"model": target.upstream_model, **profile.body},
+        streaming,
+    )
+
+
 def _put_raw_prompt(draft: RequestBody, profile: Profile) -> None:
     draft.body["prompt"] = native_prompt(draft.target, draft.table, draft.request.prompt)
 
@@ -167,7 +201,7 @@ def _put_raw_prompt(draft: RequestBody, profile: Profile) -> None:
 def _put_messages(draft: RequestBody, profile: Profile) -> None:
     prompt, params = draft.request.prompt, draft.params
     if isinstance(prompt, ChatPrompt):
-        if not is_neutral("images", params.get("images", ())):
+        if "images" in params and not is_neutral("images", params["images"]):
             raise draft.unsupported("images", "on chat they belong into the messages")
         draft.body["messages"] = vendor_messages(draft.target, profile, prompt, draft.dropped)
     else:

@@ -256,9 +256,13 @@ def _images(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return put
 
 
+def _nothing(draft: RequestBody, value: object) -> None:
+    """Write nothing, for a field that is honoured without a member of the body."""
+
+
 def _in_message(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     """Write nothing: on chat the prompt's images have become parts of its message."""
-    return lambda draft, value: None
+    return _nothing
 
 
 def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -280,7 +284,8 @@ def _thinking(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 
 
 def _window(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    by_habit = {"native": plain(name), "cuts": check_window}
+    # Those that refuse what does not fit, and those that take everything, honour both behaviours.
+    by_habit = {"native": plain(name), "cuts": check_window, "errors": _nothing, "never": _nothing}
     return by_habit.get(profile.wires[operation].context, check_limited_window)
 
 

@@ -8,11 +8,11 @@ former. `image/jpg` is no registered media type, and several vendors refuse it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -39,7 +39,7 @@ def without_markers(holder: JsonObject, profile: Profile, dropped: list[str]) ->
     return {name: value for name, value in holder.items() if name not in refused}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PartWriter:
     """Writes the parts of one message's content."""
 
@@ -88,7 +88,7 @@ def _with_registered_type(part: JsonObject) -> JsonObject:
     return {**part, "image_url": {**image, "url": registered} if isinstance(image, dict) else registered}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallWriter:
     """Writes the calls of one message."""
 

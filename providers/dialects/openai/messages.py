@@ -12,8 +12,7 @@ send back.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from providers.dialects.openai.message_hooks import apply_hooks
 from providers.dialects.openai.message_parts import (
@@ -25,12 +24,12 @@ from providers.dialects.openai.message_parts import (
 )
 from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
 from providers.failure import Refusal
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.target import Target
-from providers.unified_request import ChatPrompt
+from providers.unified_request import PLAIN_ROLES, ChatPrompt
 
-_PLAIN: Final = ("system", "user", "assistant")
 _COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _ANSWERS_OWN: Final = frozenset(
     {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools"}
@@ -52,20 +51,21 @@ _SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}")
 def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, dropped: list[str]) -> list[JsonValue]:
     """Return a conversation as the vendor's profile wants it, and note in `dropped` what promises nothing and is left
     out. Raises Refusal for content that the vendor does not take."""
-    writer = _VendorMessage(target, profile, dropped)
+    if prompt.plain and not profile.hooks:
+        return [*prompt.messages]
     messages = [
         # Most messages hold a role and a text alone. They cost no call.
         message
-        if len(message) == 2 and message.get("content").__class__ is str and message.get("role") in _PLAIN
-        else writer.written(message)
+        if len(message) == 2 and message.get("content").__class__ is str and message.get("role") in PLAIN_ROLES
+        else _VendorMessage(target, profile, dropped).written(message)
         for message in prompt.messages
     ]
-    return [*apply_hooks(target, profile.hooks, messages)]
+    return cast(list[JsonValue], apply_hooks(target, profile.hooks, messages) if profile.hooks else messages)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _VendorMessage:
-    """Writer of one conversation's messages."""
+    """Writer of one message."""
 
     target: Target
     profile: Profile

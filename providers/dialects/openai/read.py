@@ -136,6 +136,9 @@ def _usage(raw: JsonObject) -> Usage | None:
         return None
     if completion is None:
         completion = max(0, (total or prompt) - prompt)
+    elif total is not None and len(raw) == 3:
+        # These three and nothing else, as many vendors send it.
+        return Usage(prompt, completion)
     prompt_details = _details(raw, ("prompt_tokens_details", "prompt_token_details"))
     cached = _count(raw, "prompt_cache_hit_tokens")
     if cached is None:
@@ -168,6 +171,8 @@ def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
 
 def matched_stop(choice: JsonObject) -> str | int | None:
     """Return the stop string or token id that ended the text, as vLLM and SGLang report it."""
+    if "stop_reason" not in choice and "matched_stop" not in choice:
+        return None
     for name in ("stop_reason", "matched_stop"):
         value = choice.get(name)
         if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):

@@ -8,8 +8,9 @@ Azure's "Content filtering" pages; vLLM 0.33 `entrypoints/openai/protocol.py`; l
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from providers.completion import Extras
+from providers.completion import Chunk, Extras
 from providers.conversation import CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.dialects.shared.read_json import text_of, unknown_in
 from providers.dialects.shared.read_logprobs import objects_in
@@ -169,3 +170,17 @@ def thought_in(part: JsonObject) -> str:
 def _signature(part: JsonObject) -> JsonValue:
     holders = [part, *objects_in(part.get("summary"))]
     return next((holder["signature"] for holder in holders if holder.get("signature")), None)
+
+
+def says_nothing(chunk: Chunk) -> bool:
+    """Return whether a chunk holds nothing but members of the vendor's own."""
+    extras = chunk.extras
+    if extras is None or extras.reasoning_details or extras.annotations or extras.images or extras.audio:
+        return False
+    return chunk == Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint, extras=extras)
+
+
+def with_members(chunk: Chunk, own: JsonObject) -> Chunk:
+    """Return the first chunk of an event with the vendor's own members of the event."""
+    extras = chunk.extras or Extras()
+    return replace(chunk, extras=replace(extras, answer={**own, **(extras.answer or {})}))

@@ -1,12 +1,12 @@
 """Streamed answers of the OpenAI family, completions and chat, as chunks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import orjson
 
-from providers.completion import Chunk, Completion, Extras, StreamEvent
-from providers.dialect import UpstreamRequest
+from providers.completion import Chunk, Completion, Extras, StreamEvent, TextRun
+from providers.dialect import RunDecoder, UpstreamRequest
 from providers.dialects.openai.answer import calls_in, decode_object, signature_of, signs
 from providers.dialects.openai.cited_marks import MarkFinder, Source, sources_of
 from providers.dialects.openai.read import (
@@ -26,8 +26,11 @@ from providers.dialects.openai.read_extras import (
     ends_block,
     extras_of,
     repeated_in,
+    says_nothing,
+    with_members,
 )
-from providers.dialects.openai.streamed_calls import StreamedCalls
+from providers.dialects.openai.streamed_calls import StreamedCalls, StreamedChoice
+from providers.dialects.openai.text_runs import TextRuns
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     index_of,
@@ -37,7 +40,6 @@ from providers.dialects.shared.read_json import (
     malformed,
     parse_answer,
     unknown_in,
-    unwrap_answer,
 )
 from providers.dialects.shared.read_logprobs import logprobs_of
 from providers.dialects.shared.stream_reader import cut
@@ -56,23 +58,8 @@ _MOST_KEPT = 256 * 1024
 """Bytes at most of an event whose own members are kept after it."""
 
 
-@dataclass(slots=True)
-class _ChoiceState:
-    """State of one choice: `held` is text kept for its end, `written` the length of its text, `blocks` the number of
-    its complete blocks of thinking, `marks` what finds citations in its text."""
-
-    index: int
-    calls: StreamedCalls
-    finished: bool = False
-    refused: bool = False
-    written: int = 0
-    blocks: int = 0
-    marks: MarkFinder | None = None
-    held: list[str] = field(default_factory=list)
-
-
-class OpenAIStream:
-    """See providers.dialect.StreamDecoder.
+class OpenAIStream(RunDecoder):
+    """See providers.dialect.StreamDecoder and RunDecoder.
 
     The stream is complete at `[DONE]`, or at the end of the body when every choice has its finish reason: Perplexity,
     TGI and others leave the terminator out. The class is its own reader, for the cost of each chunk.
@@ -85,6 +72,7 @@ class OpenAIStream:
         "_done",
         "_lifting",
         "_own",
+        "_runs",
         "_sent",
         "_signs",
         "_slow",
@@ -100,7 +88,7 @@ class OpenAIStream:
         profile = sent.target.profile
         self._sse = DataLines() if profile.line_frames else SSEParser()
         self._lifting = profile if profile.own_member is not None or profile.usage_in_choices else None
-        self._choices: dict[int, _ChoiceState] = {}
+        self._choices: dict[int, StreamedChoice] = {}
         self._answer: JsonValue = None
         self._body: bytearray | None = None
         self._started = False
@@ -109,6 +97,7 @@ class OpenAIStream:
         self._own: JsonObject = {}
         self._sources: Sequence[Source] = ()
         self._waiting: list[Chunk] | None = []
+        self._runs = TextRuns(self._sse, self._choices)
         # An event may need more than to be passed on.
         self._slow = True
         self._done = False
@@ -139,9 +128,19 @@ class OpenAIStream:
                 if chunk is None:
                     yield from self._pieces(body, len(frame))
                 else:
+                    self._runs.note(frame)
                     yield chunk
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
+
+    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+        """See RunDecoder. The events of a run change what `_plain` would have changed for them."""
+        if not self._runs.ready or self._slow or self._done or (found := self._runs.lead(data)) is None:
+            return None
+        run, rest, same = found
+        same.choice.written += run.characters
+        self._tier = same.tier or self._tier
+        return run, rest
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
@@ -199,7 +198,7 @@ class OpenAIStream:
                 chunk = self._chunk(raw, body)
                 if chunk is not None:
                     if own is not None:
-                        chunk, own = _with_members(chunk, own), None
+                        chunk, own = with_members(chunk, own), None
                     yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
         if own is not None:
             chunk = Chunk(extras=Extras(answer=own))
@@ -232,7 +231,7 @@ class OpenAIStream:
     def _begin(self, chunk: Chunk, waiting: list[Chunk], size: int) -> Iterator[Chunk]:
         """Yield a chunk of a stream that has not begun. The first chunk commits the gateway to the vendor, so what a
         vendor says of itself (Groq's `x_groq`, Azure's filter of the prompt) waits for content."""
-        if size <= _MOST_KEPT and len(waiting) < _MOST_WAITING and _says_nothing(chunk):
+        if size <= _MOST_KEPT and len(waiting) < _MOST_WAITING and says_nothing(chunk):
             waiting.append(chunk)
             return
         self._waiting = None
@@ -266,7 +265,7 @@ class OpenAIStream:
             index = index_of(raw, 0)
         state = self._choices.get(index)
         if state is None:
-            state = self._choices[index] = _ChoiceState(index, StreamedCalls(self._sent, index))
+            state = self._choices[index] = StreamedChoice(index, StreamedCalls(self._sent, index))
         fingerprint = body.get("system_fingerprint")
         fingerprint = fingerprint if isinstance(fingerprint, str) else None
         if (text := only_text_of(raw)) and not (state.finished or self._sources or self._sent.unwrap_choice):
@@ -282,7 +281,7 @@ class OpenAIStream:
 
     def _full(
         self,
-        state: _ChoiceState,
+        state: StreamedChoice,
         raw: JsonObject,
         message: JsonObject,
         extras: Extras | None,
@@ -302,7 +301,7 @@ class OpenAIStream:
             self._check_text(text)
         logprobs = logprobs_of(raw.get("logprobs"), text)
         if self._sent.unwrap_choice:
-            text = _held(state, text, reason)
+            text = state.hold(text, reason)
         if self._sources:
             extras = self._cited(state, extras, text, reason is not None)
         if reason is not None and (repeated := repeated_in(body)):
@@ -328,7 +327,7 @@ class OpenAIStream:
             extras=extras,
         )
 
-    def _cited(self, state: _ChoiceState, extras: Extras | None, text: str, last: bool) -> Extras | None:
+    def _cited(self, state: StreamedChoice, extras: Extras | None, text: str, last: bool) -> Extras | None:
         """Return the extras with citations for the marks in the text, where the sources came before it."""
         if state.marks is None:
             if state.written:
@@ -369,27 +368,3 @@ def decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
         return gatherer.completion()
     except ValueError:
         raise malformed("has choices whose numbers leave a gap") from None
-
-
-def _says_nothing(chunk: Chunk) -> bool:
-    """Return whether a chunk holds nothing but members of the vendor's own."""
-    extras = chunk.extras
-    if extras is None or extras.reasoning_details or extras.annotations or extras.images or extras.audio:
-        return False
-    return chunk == Chunk(chunk.index, system_fingerprint=chunk.system_fingerprint, extras=extras)
-
-
-def _with_members(chunk: Chunk, own: JsonObject) -> Chunk:
-    """Return the first chunk of an event with the vendor's own members of the event."""
-    extras = chunk.extras or Extras()
-    return replace(chunk, extras=replace(extras, answer={**own, **(extras.answer or {})}))
-
-
-def _held(state: _ChoiceState, text: str, reason: str | None) -> str:
-    """Hold a choice inside a JSON object back until its end, then return the bare choice; a text that was cut off or
-    refused is returned as it is."""
-    state.held.append(text)
-    if reason is None:
-        return ""
-    whole = "".join(state.held)
-    return unwrap_answer(whole) if reason == "stop" and not state.refused else whole

@@ -1,12 +1,13 @@
-"""Tool calls in streams of the OpenAI family, piece by piece."""
+"""Choices in streams of the OpenAI family, and their tool calls piece by piece."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from providers.completion import ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.answer import READ_IN_CALL, called_in, shown_id
+from providers.dialects.openai.cited_marks import MarkFinder
 from providers.dialects.shared.custom_tools import InputReader
-from providers.dialects.shared.read_json import call_id, malformed, unknown_in
+from providers.dialects.shared.read_json import call_id, malformed, unknown_in, unwrap_answer
 from providers.json_types import JsonValue
 
 
@@ -72,3 +73,27 @@ class StreamedCalls:
             reader = self._texts[begun.number] = InputReader()
             return ToolCallDelta(begun.number, shown, name, reader.add(arguments), "custom", extra)
         return ToolCallDelta(begun.number, shown, name, arguments, kind, extra)
+
+
+@dataclass(slots=True)
+class StreamedChoice:
+    """State of one choice: `held` is text kept for its end, `written` the length of its text, `blocks` the number of
+    its complete blocks of thinking, `marks` what finds citations in its text."""
+
+    index: int
+    calls: StreamedCalls
+    finished: bool = False
+    refused: bool = False
+    written: int = 0
+    blocks: int = 0
+    marks: MarkFinder | None = None
+    held: list[str] = field(default_factory=list)
+
+    def hold(self, text: str, reason: str | None) -> str:
+        """Hold a choice inside a JSON object back until its end, then return the bare choice; a text that was cut off
+        or refused is returned as it is."""
+        self.held.append(text)
+        if reason is None:
+            return ""
+        whole = "".join(self.held)
+        return unwrap_answer(whole) if reason == "stop" and not self.refused else whole

@@ -10,7 +10,8 @@ from providers.completion import StreamEvent
 from providers.dialect import StreamDecoder
 from providers.dialects.platforms.aws_errors import SAGEMAKER
 from providers.dialects.platforms.aws_events import EventFrames
-from providers.dialects.shared.stream_reader import cut
+from providers.dialects.shared.stream_reader import NOTHING, cut, failing
+from providers.failure import UpstreamError
 
 _PART = "PayloadPart"
 
@@ -40,6 +41,16 @@ class FramedStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
+        try:
+            event = self._frames.only(data)
+        except UpstreamError as error:
+            return failing(error)
+        if event is None:
+            return self._events(data)
+        name, payload = event
+        return self._inner.feed(payload) if name == _PART else iter(NOTHING)
+
+    def _events(self, data: bytes) -> Iterator[StreamEvent]:
         for name, payload in self._frames.feed(data):
             if name == _PART:
                 yield from self._inner.feed(payload)

@@ -26,6 +26,7 @@ from providers.completion import (
     Usage,
 )
 from providers.dialect import UpstreamRequest
+from providers.dialects.sglang.repeated_ids import RepeatedIds
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import index_of, malformed, parse_answer, unknown_in
@@ -244,10 +245,10 @@ class _SglangChoice:
     def take_complete(self) -> str:
         """Pass on and return the waiting text, without a character whose bytes are incomplete."""
         last = self.waiting[-1]
-        piece = last.rstrip(_HALF)
+        piece = last.rstrip(_HALF) if last.endswith(_HALF) else last
         if not piece:
             return ""
-        taken = "".join([*self.waiting[:-1], piece])
+        taken = piece if len(self.waiting) == 1 else "".join([*self.waiting[:-1], piece])
         self.waiting = [last[len(piece) :]]
         self.passed += len(taken)
         return taken
@@ -279,7 +280,7 @@ class _SglangChoice:
 class SglangReader:
     """See providers.dialects.shared.stream_reader.Reader. Complete at `[DONE]`, if every choice has a finish."""
 
-    __slots__ = ("_call", "_ended", "_last", "_sent", "_states", "_text_only", "complete")
+    __slots__ = ("_call", "_ended", "_ids", "_last", "_sent", "_states", "_text_only", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -287,6 +288,7 @@ class SglangReader:
         self._call = _call(sent)
         self._text_only = self._call.text_only
         self._states: dict[int, _SglangChoice] = {}
+        self._ids = RepeatedIds()
         self._ended = 0
         # Held back until the terminator: a stream that breaks must not look finished.
         self._last: list[StreamEvent] = []
@@ -298,21 +300,27 @@ class SglangReader:
                 raise cut()
             self.complete = True
             return self._last
-        result = _checked(self._sent, event_object(payload))
+        result = _checked(self._sent, event_object(self._ids.without(payload)))
         index = index_of(result, 0)
         state = self._states.get(index)
         if state is None:
             if not 0 <= index < self._call.choices:
                 raise malformed("has a choice that was not asked for")
             state = self._states[index] = _SglangChoice(index)
-        return NOTHING if state.ended else self._chunks(state, result)
+        ids = result.get("output_ids")
+        count = self._ids.count + len(ids) if isinstance(ids, list) else None
+        self._ids.know(count or 0)
+        return NOTHING if state.ended else self._chunks(state, result, count)
 
-    def _chunks(self, state: _SglangChoice, result: JsonObject) -> Iterable[StreamEvent]:
+    def _chunks(self, state: _SglangChoice, result: JsonObject, ids: int | None) -> Iterable[StreamEvent]:
         meta, text = _meta(result), result.get("text")
-        end = _end(self._sent, meta)
+        end = None if meta.get("finish_reason") is None else _end(self._sent, meta)
         text = text if isinstance(text, str) else ""
-        new_only = _new_only(state, text, result.get("output_ids"), meta)
-        (state.add if new_only else state.replace)(text)
+        new_only = _new_only(state, text, ids, meta)
+        if new_only:
+            state.add(text)
+        else:
+            state.replace(text)
         state.meta = meta
         piece = state.take_complete() if end is None else state.rest()
         if end is None and self._text_only:
@@ -346,13 +354,13 @@ class SglangReader:
         return self._ended == self._call.choices
 
 
-def _new_only(state: _SglangChoice, text: str, ids: JsonValue, meta: JsonObject) -> bool:
-    """Return whether an event has only what is new, instead of the whole text so far."""
+def _new_only(state: _SglangChoice, text: str, ids: int | None, meta: JsonObject) -> bool:
+    """Return whether an event with so many ids has only what is new, instead of the whole text so far."""
     count = meta.get("completion_tokens")
     count = count if isinstance(count, int) else state.tokens
     fresh, state.tokens = count - state.tokens, count
-    if isinstance(ids, list) and fresh < count:
-        return len(ids) <= fresh
+    if ids is not None and fresh < count:
+        return ids <= fresh
     return not state.repeats(text)
 
 

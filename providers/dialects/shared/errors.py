@@ -142,8 +142,13 @@ def failure_in_body(profile: Profile, body: JsonObject) -> Failure:
     return _failure(profile, facts.status, {}, facts)
 
 
+_IN_ERRORS = frozenset({"error", "object", "error_code", "success"})
+
+
 def is_error(body: JsonObject) -> bool:
     """Return whether the JSON object of a 200 is an error."""
+    if _IN_ERRORS.isdisjoint(body):
+        return False
     if body.get("error") or body.get("object") == "error":
         return True
     return not body.get("choices") and (bool(body.get("error_code")) or body.get("success") is False)

@@ -29,6 +29,12 @@ MAX_UNKNOWN = 4096
 _MOST_OPEN = 200
 """Brackets below which a text needs no check of its depth: fewer levels than any recursion here fails at."""
 
+_FEW_OPEN = 24
+"""Brackets of one kind up to which they are looked for one by one."""
+
+SHORT = 2 * _MOST_OPEN
+"""Bytes of the longest text that needs no check, as most events of a stream are."""
+
 
 def malformed(what: str) -> UpstreamError:
     """Return the error for an answer that makes no sense; `what` is our text and quotes nothing of the vendor's."""
@@ -54,12 +60,26 @@ def load_json(data: bytes) -> JsonValue:
         # Raises MemoryError where there is no room; the pages stay untouched.
         bytes(_PARSER * len(data) + values_held(data))
     value: JsonValue = orjson.loads(data)
-    if len(data) > 2 * _MOST_OPEN and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
+    if len(data) > SHORT and not _opens_few(data) and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
         try:
             orjson.dumps(value)
         except orjson.JSONEncodeError:
             raise orjson.JSONDecodeError("nested too deeply", "", 0) from None
     return value
+
+
+def _opens_few(data: bytes) -> bool:
+    """Return whether a text has few brackets, as nearly all answers do. Finding a rare byte is many times faster than
+    counting it."""
+    for mark in (b"[", b"{"):
+        at = -1
+        for _ in range(_FEW_OPEN):
+            at = data.find(mark, at + 1)
+            if at < 0:
+                break
+        else:
+            return False
+    return True
 
 
 _SURROGATES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
@@ -73,7 +93,7 @@ def parse_json(data: bytes) -> JsonValue:
     """Parse as `load_json` does, with U+FFFD for what is no character: engines that cut a text between tokens may cut
     one, in its UTF-8 or between the two escapes of a surrogate pair."""
     try:
-        return load_json(data)
+        return orjson.loads(data) if len(data) <= SHORT else load_json(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
         mended = _SURROGATES.sub(_mend_surrogates, text.encode(), _MOST_RUNS)
@@ -110,7 +130,11 @@ def json_object(data: bytes) -> JsonObject:
 
     Blank lines before it are a vendor's keep-alive.
     """
-    value = parse_answer(data.strip())
+    data = data.strip()
+    try:
+        value = load_json(data)
+    except orjson.JSONDecodeError:
+        value = parse_answer(data)
     if isinstance(value, list) and value and isinstance(value[0], dict):
         value = value[0]
     if not isinstance(value, dict):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import cast, get_args
 
 import orjson
 
@@ -22,7 +22,7 @@ from providers.json_types import JsonObject, JsonValue, merged
 from providers.profile import AtWindow, Profile, Wire
 from providers.request_fields import PROMPT_FIELDS, WINDOW, is_advisory, is_neutral
 from providers.target import Target
-from providers.unified_request import Guided, Operation, Params, UnifiedRequest
+from providers.unified_request import ContextBehavior, Guided, Operation, Params, UnifiedRequest
 
 
 @dataclass(slots=True)
@@ -169,9 +169,12 @@ def listed(path: str) -> FieldWriter:
     return write
 
 
+_AT_WINDOW: Mapping[object, str] = {value: feature_of(WINDOW, value) for value in get_args(ContextBehavior)}
+
+
 def check_window(draft: RequestBody, value: object) -> None:
     """Refuse a behaviour at the window's end that the capability table refuses; write nothing."""
-    if (cell := draft.table[feature_of(WINDOW, value)]).refused:
+    if (cell := draft.table.cells[_AT_WINDOW[value]]).refused:
         raise draft.unsupported(WINDOW, cell.how)
 
 
@@ -335,18 +338,19 @@ def build_request(
         if isinstance(held, dict) and isinstance(more, dict):
             extra = {**extra, "toolConfig": _with_tools(held, more)}
     return UpstreamRequest(
-        target=draft.target,
-        operation=operation,
-        url=url,
-        body=orjson.dumps(merged(draft.body, dict(extra)) if extra else draft.body),
-        stream=draft.request.stream,
-        headers=headers,
-        emulated=tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
-        dropped=tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
-        unheld=tuple(dict.fromkeys(draft.unheld)) if draft.unheld else (),
-        in_text=draft.in_text,
-        tool_names=tool_names,
-        unwrap_choice=draft.unwrap,
+        draft.target,
+        operation,
+        url,
+        orjson.dumps(merged(draft.body, dict(extra)) if extra else draft.body),
+        draft.request.stream,
+        headers,
+        "POST",
+        tuple(dict.fromkeys(draft.emulated)) if draft.emulated else (),
+        tuple(dict.fromkeys(draft.dropped)) if draft.dropped else (),
+        tuple(dict.fromkeys(draft.unheld)) if draft.unheld else (),
+        draft.in_text,
+        tool_names,
+        draft.unwrap,
     )
 
 

@@ -25,6 +25,10 @@ class Frames(Protocol):
     """A framing of events, such as `providers.framing.parse_sse.SSEParser` and
     `providers.framing.parse_ndjson.NDJSONParser`."""
 
+    def only(self, piece: bytes) -> tuple[str, bytes] | None:
+        """Return name and payload of a piece that is exactly one event, where nothing of another is pending. None for a
+        piece that `feed` has to read, which gives the same. Raises what `feed` raises."""
+
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         """Yield name and payload of the events that the piece completes. Raises EventTooLarge."""
 
@@ -43,6 +47,12 @@ class Reader(Protocol):
         """Translate one event. Raises UpstreamError."""
 
 
+def failing(error: UpstreamError) -> Iterator[StreamEvent]:
+    """Return events that end in an error before the first."""
+    yield from NOTHING
+    raise error
+
+
 class NativeStream:
     """See providers.dialect.StreamDecoder."""
 
@@ -58,9 +68,17 @@ class NativeStream:
         return self._reader.complete
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        if self._reader.complete:
-            return
+        """See StreamDecoder. A piece that is one event, as nearly all are, is read without the two generators."""
+        reader = self._reader
+        if reader.complete:
+            return iter(NOTHING)
+        try:
+            event = self._frames.only(data)
+            return self._events(data) if event is None else iter(reader.read(*event))
+        except UpstreamError as error:
+            return failing(error)
+
+    def _events(self, data: bytes) -> Iterator[StreamEvent]:
         reader = self._reader
         try:
             for name, payload in self._frames.feed(data):
@@ -169,7 +187,7 @@ def event_object(payload: bytes) -> JsonObject:
         event = parse_json(payload)
     except orjson.JSONDecodeError:
         raise malformed("holds an event that is not JSON") from None
-    if not isinstance(event, dict):
+    if type(event) is not dict:
         raise malformed("holds an event that is not a JSON object")
     return event
 

@@ -46,6 +46,10 @@ class UntilEnd:
     def __init__(self) -> None:
         self._events = SSEParser()
 
+    def only(self, piece: bytes) -> tuple[str, bytes] | None:
+        """See Frames."""
+        return self._events.only(piece)
+
     def feed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         """See Frames."""
         return self._events.feed(piece)

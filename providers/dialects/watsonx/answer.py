@@ -26,7 +26,7 @@ from providers.dialects.shared.errors import failure_in_body, parse_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import is_json, json_object, malformed, unknown_in
 from providers.dialects.shared.read_logprobs import logprob, objects_in
-from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.dialects.shared.stream_reader import NOTHING, event_object, failing
 from providers.failure import Failure, UpstreamError
 from providers.framing.parse_sse import EventTooLarge, SSEParser
 from providers.json_types import JsonObject
@@ -58,7 +58,7 @@ def _first_error(answer: JsonObject) -> JsonObject:
 
 
 def _raise_error(sent: UpstreamRequest, name: str, answer: JsonObject) -> None:
-    if name == "error" or answer.get("errors"):
+    if name == "error" or (answer.get("errors")):
         raise UpstreamError(failure_in_body(sent.target.profile, _first_error(answer)))
 
 
@@ -197,6 +197,13 @@ class WatsonxChatStream:
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
+        event = self._events.only(data)
+        try:
+            return self._read(data) if event is None else self._event(*event)
+        except UpstreamError as error:
+            return failing(error)
+
+    def _read(self, data: bytes) -> Iterator[StreamEvent]:
         try:
             for name, payload in self._events.feed(data):
                 yield from self._event(name, payload)

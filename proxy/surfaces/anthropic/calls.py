@@ -87,7 +87,7 @@ class MessageCalls:
         self._block = 0
         self._open: tuple[int, _Call] | None = None
         self._held: dict[int, _Call] = {}
-        self._done: set[int] = set()
+        self._done: dict[int, None] = {}  # an empty set takes three times as much
 
     @property
     def is_open(self) -> bool:
@@ -131,7 +131,7 @@ class MessageCalls:
         number, call = self._open
         if not call.pieces or _parsed(call.arguments) is None:
             return b""
-        self._done.add(number)
+        self._done[number] = None
         self._open = None
         return block_stop(self._block)
 
@@ -140,7 +140,7 @@ class MessageCalls:
         frames = [*self._last(finish)]
         for number, call in sorted(self._held.items()):
             frames += self._whole(call, index, finish)
-            self._done.add(number)
+            self._done[number] = None
             index += 1
         self._held = {}
         return b"".join(frames), index
@@ -152,7 +152,7 @@ class MessageCalls:
         if _parsed(call.arguments) is None and finish != "length":
             raise _malformed()
         yield block_stop(self._block)
-        self._done.add(number)
+        self._done[number] = None
         self._open = None
 
     def _whole(self, call: _Call, index: int, finish: str) -> Iterator[bytes]:

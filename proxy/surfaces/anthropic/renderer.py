@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, TextRun, Usage
 from providers.emulation.join_extras import GrowingExtras
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -40,8 +40,8 @@ from proxy.surfaces.anthropic.events import (
     vendors_event,
 )
 from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for, whole_blocks
-from proxy.surfaces.response.write_sse import ascii_json, utf8_json
-from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.response.write_sse import ascii_json, run_events, utf8_json
+from proxy.surfaces.surface import AnswerFacts, chunk_by_chunk
 
 
 class MessagesRenderer:
@@ -71,10 +71,11 @@ class MessagesRenderer:
         self._open = ""
         self._text: bytes | None = None
         self._thought: JsonValue = None
-        self._details = GrowingExtras()
+        # Made when something is added: nearly every stream holds neither, and may last for minutes.
+        self._details: GrowingExtras | None = None
         self._calls = MessageCalls()
         self._late: list[Chunk] = []
-        self._extras = GrowingExtras()
+        self._extras: GrowingExtras | None = None
         self._refusal: list[str] = []
         self._end: Chunk | None = None
         self._members: JsonObject = {}
@@ -126,6 +127,14 @@ class MessagesRenderer:
             return b""
         return self._render(chunk)
 
+    def run(self, run: TextRun) -> bytes:
+        """See Renderer."""
+        if self._text is None:
+            return chunk_by_chunk(self, run)
+        if run.system_fingerprint is not None:
+            self._members["system_fingerprint"] = run.system_fingerprint
+        return run_events(self._text, run, END)
+
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the counts are sent last."""
         self._usage = usage
@@ -147,7 +156,7 @@ class MessagesRenderer:
             self._calls.begun,
             "".join(self._refusal) or None,
         )
-        others = {**other_members(self._extras.whole()), **self._members}
+        others = {**other_members(None if self._extras is None else self._extras.whole()), **self._members}
         delta = _merged(stop, others)
         rest = {name: value for name, value in others.items() if name not in IN_DELTA}
         usage = usage_members(self._usage, ended.service_tier)
@@ -230,11 +239,10 @@ class MessagesRenderer:
         """Return the details of Claude's, and keep the others: what another vendor needs back."""
         details = extras.reasoning_details
         own = [detail for detail in details if is_claudes(detail)]
-        if not own:
-            self._details.add(extras)
-        elif len(own) < len(details):
+        if len(own) < len(details):
             others = tuple([detail for detail in details if detail not in own])
-            self._details.add(Extras(reasoning_details=others))
+            self._details = self._details or GrowingExtras()
+            self._details.add(Extras(reasoning_details=others) if own else extras)
         return own
 
     def _rest(self, extras: Extras) -> list[bytes]:
@@ -251,6 +259,7 @@ class MessagesRenderer:
         for block in own_blocks(extras):
             frames.append(self._begin("", block))
             frames.append(block_stop(self._index - 1))
+        self._extras = self._extras or GrowingExtras()
         self._extras.add(kept)
         if kept.answer is not None:
             self._members.update(other_members(None, kept.answer))
@@ -273,7 +282,7 @@ class MessagesRenderer:
 
     def _signature(self) -> str:
         """Return what the thinking so far needs back, once."""
-        whole, self._details = self._details.whole(), GrowingExtras()
+        whole, self._details = None if self._details is None else self._details.whole(), None
         return "" if whole is None else signature_for(whole.reasoning_details)
 
     def _begin(self, kind: str, block: JsonObject) -> bytes:

@@ -4,9 +4,10 @@ Roles and members: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt
+from providers.unified_request import PLAIN_ROLES, ChatPrompt
 from proxy.surfaces.request.legacy_functions import modern
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS, has_too_many_elements
 from proxy.surfaces.request.rule_kinds import Check, Invalid, boolean, check_at, json_object, string, text
@@ -24,10 +25,22 @@ def messages(value: JsonValue) -> ChatPrompt:
         raise Invalid("must be a non-empty list of messages")
     if len(value) > MAX_MESSAGES:
         raise Invalid(f"may hold at most {MAX_MESSAGES} messages")
-    checked = tuple([check_at(_message, item, index) for index, item in enumerate(value)])
-    # Written out: a call for each message would cost more than the rest of what a plain one takes here.
-    older = [message for message in checked if "function_call" in message or message["role"] == "function"]
-    _check_arguments(checked, older)
+    others = [
+        check_at(_message, item, index)
+        for index, item in enumerate(value)
+        # A role and a text, as nearly all messages are: a call for each would cost more than all that it checks.
+        if not (
+            type(item) is dict
+            and len(item) == 2
+            and type(item.get("content")) is str
+            and item.get("role") in PLAIN_ROLES
+        )
+    ]
+    checked = cast(tuple[JsonObject, ...], tuple(value))
+    if not others:
+        return ChatPrompt(checked, plain=True)
+    older = [message for message in others if "function_call" in message or message["role"] == "function"]
+    _check_arguments(others, older)
     return ChatPrompt(modern(checked) if older else checked)
 
 

@@ -4,7 +4,8 @@ Each step changes the values of the parsed fields and adds problems; a field wit
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from functools import lru_cache
+from typing import Final, Literal
 
 from providers.unified_request import MAX_STOPS, ChatPrompt, Guided, LogprobsWanted, TextPrompt, TokenPrompt
 from proxy.surfaces.request.legacy_functions import legacy_functions
@@ -15,6 +16,8 @@ from proxy.surfaces.request.rule_kinds import Invalid
 
 LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
 """Names of one limit, in the order in which errors name it."""
+
+_OTHER_LIMITS: Final = frozenset(LIMITS) - {"max_tokens"}
 
 GUIDED: Mapping[str, Literal["json", "regex", "choice", "grammar"]] = {
     "guided_json": "json",
@@ -36,13 +39,18 @@ SPELLINGS: Mapping[str, str] = {
 
 def limits(parsed: ParsedFields) -> None:
     """Merge the names of the token limit; different values conflict."""
+    values = parsed.values
+    if _OTHER_LIMITS.isdisjoint(values) and values.get("max_tokens"):
+        # As most clients write it. The merged limit is the last of the values.
+        values["max_tokens"] = values.pop("max_tokens")
+        return
     agreed = _agreed(parsed, LIMITS, "limit")
     if agreed is None:
         return
     leader, limit = agreed
     if limit == 0 and not parsed.get("echo", bool) and parsed.operation not in parsed.rules.bare_zero_tokens:
         parsed.refuse(leader, Invalid("must be at least 1 unless 'echo' is true"))
-    parsed.values["max_tokens"] = limit
+    values["max_tokens"] = limit
 
 
 SEEDS = ("seed", "random_seed")
@@ -187,19 +195,34 @@ def tools(parsed: ParsedFields) -> None:
         parsed.conflict("prompt", "cannot be token ids when there are 'tools'")
 
 
-STEPS: tuple[Callable[[ParsedFields], None], ...] = (
-    limits,
-    seeds,
-    stops,
-    logprobs,
-    candidates,
-    streaming,
-    neutral,
-    images,
-    spellings,
-    legacy_functions,
-    guided,
-    tools,
-    reasoning,
+_Step = Callable[[ParsedFields], None]
+
+STEPS: tuple[tuple[_Step, frozenset[str]], ...] = (
+    (limits, frozenset(LIMITS)),
+    (seeds, frozenset({"random_seed"})),
+    (stops, frozenset({"stop", "stop_sequences"})),
+    (logprobs, frozenset({"logprobs", "top_logprobs", "return_token_log_probs"})),
+    (candidates, frozenset({"best_of"})),
+    (streaming, frozenset({"stream_options"})),
+    (neutral, frozenset({"suffix", "echo_last"})),
+    (images, frozenset({"images"})),
+    (spellings, frozenset({"structured_outputs", *SPELLINGS})),
+    (legacy_functions, frozenset({"functions", "function_call"})),
+    (guided, frozenset({"structured_outputs", *SPELLINGS, *GUIDED})),
+    (tools, frozenset({"tools", "functions"})),
+    (reasoning, frozenset({"reasoning", "thinking"})),
 )
-"""The order matters: `tools` reads what `neutral` leaves."""
+"""The steps, each with the fields of which the client must have sent one for it to have something to do. The order
+matters: `tools` reads what `neutral` leaves."""
+
+
+def resolve(parsed: ParsedFields) -> None:
+    """Resolve the fields of a request; most requests call for one step."""
+    for step in _steps_for(frozenset(parsed.values)):
+        step(parsed)
+
+
+@lru_cache(maxsize=1024)
+def _steps_for(given: frozenset[str]) -> tuple[_Step, ...]:
+    """Return the steps that these fields call for. The names are the gateway's own, so that each entry is small."""
+    return tuple([step for step, concerned in STEPS if not concerned.isdisjoint(given)])

@@ -4,7 +4,7 @@ Every problem of a body is found before it is refused.
 """
 
 from collections.abc import Iterable
-from typing import cast
+from typing import Final, cast
 
 from providers.json_types import JsonObject
 from providers.request_fields import PROMPT_FIELDS
@@ -20,10 +20,19 @@ from providers.unified_request import (
 )
 from proxy.errors import invalid_request
 from proxy.surfaces.request import pass_through_fields as extras
-from proxy.surfaces.request.field_conflicts import STEPS
+from proxy.surfaces.request.field_conflicts import resolve
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.request.rule_kinds import Invalid
+
+_PROMPTS: Final = (TextPrompt, TokenPrompt, ChatPrompt)
+
+_OwnFields = tuple[StreamOptions, float | None, JsonObject | None, dict[str, str] | None]
+
+_OWN: Final = frozenset({"stream_options", "inference_timeout", "inference_extra_params", "inference_extra_headers"})
+"""Fields that become members of the request. Most requests have none of them."""
+
+_NOTHING_OWN: Final[_OwnFields] = (NO_STREAM_OPTIONS, None, None, None)
 
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
@@ -42,6 +51,7 @@ def parse_fields(
     GatewayError with all problems."""
     fields = rules.fields[operation]
     parsed = ParsedFields(rules, operation)
+    values = parsed.values
     for name, bad in refused:
         parsed.refuse(name, bad)
     for name, value in data.items():
@@ -56,48 +66,59 @@ def parse_fields(
                 parsed.refuse(name, bad)
             continue
         try:
-            parsed.values[name] = check(value)
+            values[name] = check(value)
         except Invalid as bad:
             parsed.refuse(name, bad)
-    for step in STEPS:
-        step(parsed)
+    resolve(parsed)
     return make_request(parsed, default_model)
 
 
 def make_request(parsed: ParsedFields, default_model: str | None) -> UnifiedRequest:
     """Return the request of checked fields without conflicts. Raises GatewayError with all problems."""
     values, operation = parsed.values, parsed.operation
-    model = parsed.take("model", str)
-    if model is None:
-        model = default_model
-        if model is None and not parsed.refused("model"):
-            parsed.refuse("model", Invalid("is required"))
+    model = values.pop("model", default_model)
+    if model is None and not parsed.refused("model"):
+        parsed.refuse("model", Invalid("is required"))
     prompt = values.pop(PROMPT_FIELDS[operation], None)
     if prompt is None and not parsed.refused(*PROMPT_FIELDS.values()):
         parsed.refuse(PROMPT_FIELDS[operation], Invalid("is required"))
-    if parsed.problems or model is None or not isinstance(prompt, TextPrompt | TokenPrompt | ChatPrompt):
+    if parsed.problems or not isinstance(model, str) or not isinstance(prompt, _PROMPTS):
         raise invalid_request(tuple(parsed.problems))
     stream = values.pop("stream", False) is True
-    options = parsed.take("stream_options", StreamOptions)
-    timeout = parsed.take("inference_timeout", float)
-    extra_params, extra_headers = (
-        parsed.take(name, dict) for name in ("inference_extra_params", "inference_extra_headers")
-    )
-    defaults = parsed.rules.defaults[operation]
-    injected = [name for name in defaults if name not in values]
-    for name in injected:
-        values[name] = defaults[name]
+    own = _NOTHING_OWN if _OWN.isdisjoint(values) else _take_own(parsed)
+    options, timeout, extra_params, extra_headers = own
+    injected = _fill_in(values, parsed.rules, operation)
     return UnifiedRequest(
         operation,
         model,
         prompt,
         cast(Params, values),
         stream,
-        options or NO_STREAM_OPTIONS,
-        frozenset(injected),
+        options,
+        injected,
         parsed.unknown or None,
         timeout,
         extra_params,
         extra_headers,
         parsed.legacy_calls,
     )
+
+
+def _take_own(parsed: ParsedFields) -> _OwnFields:
+    return (
+        parsed.take("stream_options", StreamOptions) or NO_STREAM_OPTIONS,
+        parsed.take("inference_timeout", float),
+        parsed.take("inference_extra_params", dict),
+        parsed.take("inference_extra_headers", dict),
+    )
+
+
+def _fill_in(values: dict[str, object], rules: SurfaceRules, operation: Operation) -> frozenset[str]:
+    """Set the surface's defaults of absent fields, and return their names."""
+    defaults, names = rules.defaults[operation], rules.default_names[operation]
+    if names.isdisjoint(values):
+        values.update(defaults)
+        return names
+    absent = {name: value for name, value in defaults.items() if name not in values}
+    values.update(absent)
+    return frozenset(absent)

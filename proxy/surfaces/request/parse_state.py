@@ -18,13 +18,18 @@ CONFLICT = "conflicting_parameters"
 class SurfaceRules:
     """A surface's rules for requests, by operation.
 
-    `fields` are its fields with their checks, `defaults` the values of absent fields, `bare_zero_tokens` the operations
-    in which a limit of 0 tokens is valid without `echo`.
+    `fields` are its fields with their checks, `defaults` the values of absent fields (`default_names` their names),
+    `bare_zero_tokens` the operations in which a limit of 0 tokens is valid without `echo`.
     """
 
     fields: Mapping[Operation, Mapping[str, Check]]
     defaults: Mapping[Operation, Mapping[str, object]]
     bare_zero_tokens: frozenset[Operation] = frozenset()
+    default_names: Mapping[Operation, frozenset[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = {operation: frozenset(defaults) for operation, defaults in self.defaults.items()}
+        object.__setattr__(self, "default_names", names)
 
 
 @dataclass(slots=True)

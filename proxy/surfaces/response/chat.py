@@ -8,21 +8,26 @@ since clients read one or the other.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from providers.completion import Choice, Chunk, Completion
+from providers.completion import Choice, Chunk, Completion, TextRun
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, choice_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
-from proxy.surfaces.surface import AnswerFacts
+from proxy.surfaces.surface import AnswerFacts, chunk_by_chunk
 
 WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
+
+_TEXT = b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
+"""A choice with text alone. Formatted by hand, because nearly every token comes this way."""
+
+_BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.partition(b"%b")
 
 
 class ChatRenderer(AnswerRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_begun", "_ended", "_request", "_tool_finish")
+    __slots__ = ("_choices", "_request", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
@@ -30,8 +35,8 @@ class ChatRenderer(AnswerRenderer):
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
         self._request = request
         self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
-        self._begun: set[int] = set()
-        self._ended: set[int] = set()
+        # Whether each choice that has begun has ended.
+        self._choices: dict[int, bool] = {}
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
@@ -53,23 +58,19 @@ class ChatRenderer(AnswerRenderer):
         """See Renderer; when the choice ended, the last event has an empty delta."""
         if chunk.system_fingerprint is not None:
             self._set_fingerprint(chunk.system_fingerprint)
-        if _only_text(chunk) and chunk.index in self._begun:
+        if _only_text(chunk) and chunk.index in self._choices:
             if not chunk.text:
                 return b""
-            # Formatted by hand, because nearly every token comes this way.
-            return self._writer.event(
-                b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
-                % (chunk.index, ascii_json(chunk.text))
-            )
+            return self._writer.event(_TEXT % (chunk.index, ascii_json(chunk.text)))
         if chunk.service_tier is not None:
             self._writer.set_service_tier(chunk.service_tier)
-        if chunk.index in self._ended and is_late(chunk):
+        if self._choices.get(chunk.index) and is_late(chunk):
             self._writer.add_late(answer_members(chunk.extras.answer if chunk.extras else None))
             return b""
         events = self._render_delta(chunk)
         if chunk.finish_reason is None:
             return events
-        self._ended.add(chunk.index)
+        self._choices[chunk.index] = True
         body: dict[str, object] = {
             "index": chunk.index,
             "delta": self.no_delta,
@@ -80,16 +81,24 @@ class ChatRenderer(AnswerRenderer):
             body = {**choice_members(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
 
+    def run(self, run: TextRun) -> bytes:
+        """See Renderer."""
+        if run.index not in self._choices:
+            return chunk_by_chunk(self, run)
+        if run.system_fingerprint is not None:
+            self._set_fingerprint(run.system_fingerprint)
+        return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)
+
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)
         if self._request.legacy_calls and chunk.tool_calls and chunk.tool_calls[0].index == 0:
             delta["function_call"] = delta_json(chunk.tool_calls[0])["function"]
         logprobs = chat_logprobs(self._request, chunk.logprobs)
-        if chunk.index not in self._begun:
+        if chunk.index not in self._choices:
             if chunk.finish_reason is not None and not delta:
                 delta = {"content": ""}
             if delta or logprobs:
-                self._begun.add(chunk.index)
+                self._choices[chunk.index] = False
                 delta = {"role": "assistant", **delta}
         extras = chunk.extras
         ours = None if extras is None else answer_members(extras.answer)

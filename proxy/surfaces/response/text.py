@@ -5,7 +5,7 @@ current SDKs tolerate further members such as `refusal` and `tool_calls`. Reason
 tokens.
 """
 
-from providers.completion import Choice, Chunk, Completion
+from providers.completion import Choice, Chunk, Completion, TextRun
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, is_late, text_members
@@ -14,6 +14,11 @@ from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
 from proxy.surfaces.surface import AnswerFacts
 
 OBJECT = "text_completion"
+
+_TEXT = b'{"index":%d,"text":%b,"logprobs":null,"finish_reason":null}'
+"""A choice with text alone. Formatted by hand, because nearly every token comes this way."""
+
+_BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.partition(b"%b")
 
 
 class TextRenderer(AnswerRenderer):
@@ -57,11 +62,14 @@ class TextRenderer(AnswerRenderer):
         ):
             if not chunk.text:
                 return b""
-            # Formatted by hand, because nearly every token comes this way.
-            return self._writer.event(
-                b'{"index":%d,"text":%b,"logprobs":null,"finish_reason":null}' % (chunk.index, ascii_json(chunk.text))
-            )
+            return self._writer.event(_TEXT % (chunk.index, ascii_json(chunk.text)))
         return self._full(chunk)
+
+    def run(self, run: TextRun) -> bytes:
+        """See Renderer."""
+        if run.system_fingerprint is not None:
+            self._set_fingerprint(run.system_fingerprint)
+        return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)
 
     def _full(self, chunk: Chunk) -> bytes:
         index = chunk.index

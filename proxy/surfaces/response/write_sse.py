@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from providers.completion import FinishReason, Usage
+from providers.completion import FinishReason, TextRun, Usage
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
 
@@ -33,6 +33,17 @@ def ascii_json(value: object) -> bytes:
 
 def _escaped(value: object) -> bytes:
     return _ESCAPING.encode(value).encode()
+
+
+def run_events(before: bytes, run: TextRun, after: bytes) -> bytes:
+    """Return an event for each text of a run: its JSON as `ascii_json` writes it, between `before` and `after`."""
+    literals = run.literals
+    if run.odd:
+        literals = [*literals]
+        for place, text in run.odd.items():
+            literals[place] = ascii_json(text)[1:-1]
+    before, after = before + b'"', b'"' + after
+    return before + (after + before).join(literals) + after
 
 
 def event(data: bytes) -> bytes:
@@ -74,6 +85,10 @@ class SseWriter:
     def event(self, choice: bytes) -> bytes:
         """Return an event with one choice."""
         return self._prefix + choice + self._suffix
+
+    def events(self, before: bytes, run: TextRun, after: bytes) -> bytes:
+        """Return an event with one choice for each text of a run, which stands between `before` and `after` in it."""
+        return run_events(self._prefix + before, run, after + self._suffix)
 
     def event_with(self, choice: bytes, members: Mapping[str, object]) -> bytes:
         """Return an event with one choice and further members of the answer, at least one."""

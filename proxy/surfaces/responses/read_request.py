@@ -10,7 +10,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import SHORTEST_PROMPTS, Operation, TranslationLosses
 from proxy.surfaces.request import pass_through_fields as extras
 from proxy.surfaces.request.chat_messages import messages
-from proxy.surfaces.request.field_conflicts import STEPS
+from proxy.surfaces.request.field_conflicts import resolve
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.parse_request import make_request
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
@@ -65,8 +65,7 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
         draft.left_out["store"] = draft.native_left_out["store"] = None
     read_tools(draft)
     resolved = _read_input(draft, context)
-    for step in STEPS:
-        step(parsed)
+    resolve(parsed)
     native = None if parsed.problems else native_request(draft, resolved.whole, OWN, UNIFIED)
     if native is None:
         for name, why in draft.only.items():

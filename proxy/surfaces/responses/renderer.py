@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, ToolCallDelta, Usage
+from providers.completion import Choice, Chunk, Completion, TextRun, ToolCallDelta, Usage
 from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
@@ -21,7 +21,7 @@ from proxy.surfaces.responses.native_answer import NativeAnswer
 from proxy.surfaces.responses.open_items import IN_PROGRESS, MessageItem
 from proxy.surfaces.responses.request_draft import NO_TERMS, ResponsesRequest
 from proxy.surfaces.responses.write_events import EventWriter, SilentWriter, framed, response_object, usage_json
-from proxy.surfaces.surface import AnswerFacts, StoredResponse
+from proxy.surfaces.surface import AnswerFacts, StoredResponse, chunk_by_chunk
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """The reason of an incomplete response by the finish reason."""
@@ -105,6 +105,10 @@ class ResponsesRenderer:
             return b""
         begin = b"" if self._begun else self._begin()
         return begin + self._add(chunk)
+
+    def run(self, run: TextRun) -> bytes:
+        """See Renderer. Every event has its own number."""
+        return chunk_by_chunk(self, run)
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the last event has it."""

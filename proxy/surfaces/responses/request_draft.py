@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.request.parse_state import ParsedFields
@@ -29,7 +30,7 @@ class ResponseTerms:
 NO_TERMS = ResponseTerms()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResponsesRequest(UnifiedRequest):
     """A unified request that came in the form of the Responses API."""
 

@@ -12,6 +12,7 @@ from providers.client_extras.media_addresses import check_media
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.operator_permits import NO_MEDIA, Media, Permits
+from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
 from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import chat, completion, target
@@ -145,3 +146,18 @@ def test_whatever_passes_to_an_engine_has_a_scheme_or_is_inline(rest: str) -> No
             assert url.lower().lstrip().startswith("https://")
             authority = re.split("[/?#]", url.partition("//")[2])[0]
             assert not {"@", "\\"} & set(authority)
+
+
+def test_a_plain_conversation_is_searched_where_the_engine_fetches_what_a_text_names() -> None:
+    text = "![](http://169.254.169.254/latest)"
+    fetching = [target(name) for name, profile in load_profiles().items() if profile.fetches_from_text]
+    assert fetching
+    for to in (*fetching, HOSTED):
+        engine = replace(to, permits=Permits(reach=reach))
+        found = {
+            refused and refused.message
+            for plain in (True, False)
+            for refused in [refusal(chat(prompt=ChatPrompt(({"role": "user", "content": text},), plain=plain)), engine)]
+        }
+        assert len(found) == 1
+        assert (None in found) is (to is HOSTED)

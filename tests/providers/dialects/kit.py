@@ -1,12 +1,14 @@
 """Targets of a profile, requests, fixtures, and ways to read streams for the tests of all dialects."""
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import cast
 
 import orjson
 import pytest
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage, has_content
 from providers.dialect import UpstreamRequest
 from providers.dialects.registry import DIALECTS
 from providers.emulation.collect_stream import Gatherer
@@ -162,15 +164,47 @@ def gathered(events: list[StreamEvent], count: int = 1) -> Completion:
     return gatherer.completion()
 
 
+_FRAMED = re.compile(rb".+?(?:\r\n\r\n|\n\n|\n(?=\{))|.+", re.DOTALL)
+
+
+def single_events(data: bytes) -> list[bytes]:
+    """Return a stream in pieces of one event each: lines, events of text, or Amazon's frames."""
+    if data[:1] != b"\0":
+        return _FRAMED.findall(data)
+    frames, at = list[bytes](), 0
+    while at < len(data):
+        end = at + int.from_bytes(data[at : at + 4], "big")
+        frames.append(data[at:end])
+        at = end
+    return frames
+
+
 def check_pieces(sent: UpstreamRequest, data: bytes) -> None:
-    """Assert that the events are the same in pieces of several sizes, and when cut at any place."""
+    """Assert that the events are the same in pieces of several sizes, an event a piece, and when cut at any place; also
+    when the call's body is let go after the first content."""
     whole = streamed(sent, data, len(data))
     for size in SIZES:
         assert streamed(sent, data, size) == whole
+    single = single_events(data)
+    assert b"".join(single) == data
+    halves = [half for event in single for half in (event[: len(event) // 2], event[len(event) // 2 :])]
+    for cut in (single, [*halves[:6], *single[3:]]):
+        assert _without_body(sent, cut) == whole
     for place in range(len(data)):
         decoder = sent.target.dialect.stream(sent)
         events = [*decoder.feed(data[:place]), *decoder.feed(data[place:]), *decoder.finish()]
         assert events == whole
+
+
+def _without_body(sent: UpstreamRequest, pieces: list[bytes]) -> list[StreamEvent]:
+    sent = replace(sent)
+    decoder = sent.target.dialect.stream(sent)
+    events: list[StreamEvent] = []
+    for piece in pieces:
+        events += decoder.feed(piece)
+        if any(isinstance(event, Chunk) and has_content(event) for event in events):
+            sent.let_body_go()
+    return [*events, *decoder.finish()]
 
 
 def check_cuts(sent: UpstreamRequest, data: bytes, declared: int, expected: int = 1) -> None:

@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from providers.failure import FailureKind
+from providers.completion import StreamEvent
+from providers.failure import FailureKind, UpstreamError
 from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import (
     SIZES,
@@ -17,6 +18,7 @@ from tests.providers.dialects.kit import (
     fixture,
     gathered,
     names_in,
+    single_events,
     stream_failure,
     streamed,
     text_of,
@@ -74,6 +76,19 @@ def test_an_error_in_the_stream_ends_it(case: AnswerSet, name: str, size: int) -
     assert text_of(events) == text
     assert (error.failure.kind, error.failure.status) == (kind, status)
     assert not any(hidden in error.failure.message for hidden in HIDDEN)
+
+
+@each(lambda case: case.broken)
+def test_an_error_comes_when_the_events_are_read_and_not_before(case: AnswerSet, name: str) -> None:
+    call = case.calls[0]
+    decoder, events = call.target.dialect.stream(call), list[StreamEvent]()
+    for piece in single_events(case.stream(name)):
+        fed = decoder.feed(piece)
+        try:
+            events.extend(fed)
+        except UpstreamError:
+            break
+    assert text_of(events) == case.broken[name][0]
 
 
 @pytest.mark.parametrize("case", [case for case in SETS.values() if case.ends and case.broken])

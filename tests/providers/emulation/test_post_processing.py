@@ -2,6 +2,7 @@
 candidates chosen, and usage guessed."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -26,6 +27,7 @@ from providers.emulation.post_processing import PostProcessing, PostProcessor, S
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject
 from providers.unified_request import TextPrompt
+from tests.providers.dialects.kit import chat_request, sent_for, target_of
 from tests.providers.dialects.openai.kit import DIALECT, completion, frame, sent
 from tests.support.http_scripts import DONE
 
@@ -287,6 +289,18 @@ def test_a_whole_answer_s_extras_stay_and_its_citations_move_by_the_prompt() -> 
     (choice,) = (whole := PostProcessor(PostProcessing(echo=("abc",))).whole(completion)).choices
     assert (choice.text, choice.extras) == ("abcx", Extras(annotations=(moved,), images=({"i": 1},)))
     assert whole.extra == {"a": 1}
+
+
+def test_an_error_in_an_event_of_its_own_changes_nothing_after_the_end() -> None:
+    call = sent_for(replace(chat_request(), stream=True), target_of("anthropic"))
+    decoder = StopScanningDecoder(call.target.dialect.stream(call), STOP, 1)
+    begun, said_so, broken = (
+        b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}\n\n',
+        b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"END"}}\n\n',
+        b'data: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n',
+    )
+    assert text_of(play(decoder, [begun, said_so])) == "a"
+    assert list(decoder.feed(broken)) == []
 
 
 # One call of a tool ---------------------------------------------------------------------------------------------------

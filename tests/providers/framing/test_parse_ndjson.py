@@ -27,6 +27,21 @@ def test_the_same_lines_come_whatever_the_cuts(stream: bytes, places: list[int])
     assert lines(*pieces) == lines(stream) == lines(*single)
 
 
+@given(st.lists(streams | st.sampled_from([b'{"a":1}\n', b"{}\r\n", b"\n", b" \n", b"{}"]), max_size=12))
+def test_a_piece_that_is_one_line_is_read_alone_as_with_others(pieces: list[bytes]) -> None:
+    parser, found = NDJSONParser(1000), list[bytes]()
+    for piece in pieces:
+        event = parser.only(piece)
+        found += [line for _, line in (parser.feed(piece) if event is None else [event])]
+    found += [line for _, line in parser.finish()]
+    assert found == lines(*pieces)
+
+
+def test_a_line_of_its_own_is_read_alone_up_to_the_cap() -> None:
+    assert NDJSONParser(4).only(b"1234\n") == ("", b"1234")
+    assert NDJSONParser(4).only(b"12345\n") is None
+
+
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\n"), max_size=8), max_size=8))
 def test_a_line_ends_at_a_line_feed_and_nowhere_else(texts: list[str]) -> None:
     stream = "\n".join(f"<{text}>" for text in texts).encode(errors="replace")

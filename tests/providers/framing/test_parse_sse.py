@@ -32,6 +32,43 @@ def test_the_same_events_come_whatever_the_cuts(stream: bytes, places: list[int]
     assert parsed(*pieces) == parsed(stream) == parsed(*in_pieces(stream, 1))
 
 
+EVENTS = (
+    b"data: {}",
+    b"data:1",
+    b"event: x\ndata: 1",
+    b"id: 7\nevent:y\ndata: 1",
+    b"event:  \ndata:  1",
+    b"data: 1\ndata: 2",
+)
+ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r", b"\n", b"\n\n\n", b"\r\n", b"")
+whole = st.builds(bytes.__add__, st.sampled_from([*EVENTS, b"data: a\rdata: b", b"data:", b""]), st.sampled_from(ENDS))
+
+
+@given(st.lists(whole | streams, max_size=12), st.booleans())
+def test_a_piece_that_is_one_event_is_read_alone_as_with_others(pieces: list[bytes], marked: bool) -> None:
+    pieces = [b"\xef\xbb\xbf"] * marked + pieces
+    assert alone(*pieces) == parsed(*pieces)
+
+
+def alone(*pieces: bytes) -> Events:
+    parser, events = SSEParser(1000), Events()
+    for piece in pieces:
+        event = parser.only(piece)
+        events += parser.feed(piece) if event is None else [event]
+    return [*events, *parser.finish()]
+
+
+@pytest.mark.parametrize("piece", [each + end for each in EVENTS[:5] for end in ENDS[:2]])
+def test_one_event_in_a_piece_of_its_own_is_read_alone(piece: bytes) -> None:
+    parser = SSEParser()
+    assert [parser.only(piece)] == parsed(piece)
+    assert parser.only(piece) is not None
+
+
+def test_an_event_past_the_cap_is_left_to_the_whole_parser() -> None:
+    assert SSEParser(100).only(b"data: " + b"a" * 101 + b"\n\n") is None
+
+
 @given(streams)
 def test_every_line_end_means_the_same(stream: bytes) -> None:
     plain = stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -147,3 +184,34 @@ def test_an_event_of_a_million_empty_lines_takes_no_more_than_its_bytes() -> Non
         ((_, data),) = parser.feed(b"\n")
     assert data == b"\n" * 999_999
     assert grown.bytes < 16 * 2**20
+
+
+def begun(*pieces: bytes) -> bytes | None:
+    """What a parser says has come of the next event, after these pieces."""
+    parser = SSEParser()
+    for piece in pieces:
+        list(parser.feed(piece))
+    return parser.begun(9)
+
+
+@pytest.mark.parametrize("event", [b"data: a\n\n", b"data: a\r\n\r\n", b": comment\n", b"x\n"])
+def test_between_events_the_begin_of_the_next_one_s_first_line_is_known(event: bytes) -> None:
+    assert begun(event) == b""
+    assert begun(event, b"dat") == b"dat"
+
+
+@pytest.mark.parametrize("pending", [b"data: a\n", b"data\n", b"event: a\n", b"data: a\r\r", b"more than 9"])
+def test_what_is_more_than_that_is_not_told(pending: bytes) -> None:
+    assert begun(b"data: a\n\n", pending) is None
+
+
+def test_before_the_stream_s_first_bytes_there_may_be_a_mark() -> None:
+    assert begun() is None
+    assert begun(b"\xef") is None
+
+
+def test_what_somebody_else_has_read_of_an_event_is_left_out() -> None:
+    parser = SSEParser()
+    assert list(parser.feed(b"data: a\n\ndata: b")) == [("", b"a")]
+    parser.forget()
+    assert list(parser.feed(b"data: c\n\n")) == [("", b"c")]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from providers.completion import Chunk, Completion, NativeEvent, Usage
+from providers.completion import Chunk, Completion, NativeEvent, TextRun, Usage
 from providers.json_types import JsonObject
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.conversations import stored_responses
@@ -216,6 +216,9 @@ class Rendered:
         return b""
 
     def chunk(self, chunk: Chunk) -> bytes:
+        return b""
+
+    def run(self, run: TextRun) -> bytes:
         return b""
 
     def usage(self, usage: Usage) -> bytes:

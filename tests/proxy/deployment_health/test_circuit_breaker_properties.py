@@ -49,6 +49,8 @@ class World:
         """One request goes to the first that may be asked."""
         may = [each for each in GROUP if self.health(each).admits(self.now)]
         healthy = [each for each in may if self.health(each).share(self.now) == 1 and not self.hangs(each)]
+        untroubled = [each for each in GROUP if self.health(each).untroubled(self.now)]
+        assert untroubled == [each for each in healthy if self.health(each).state(self.now) is State.CLOSED]
         arranged = self.breakers.arrange(GROUP, self.now)
         if may:
             assert sorted(each.deployment for each in arranged.ready) == [each.deployment for each in may]

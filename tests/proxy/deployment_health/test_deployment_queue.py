@@ -25,6 +25,21 @@ async def test_places_up_to_the_limit_are_taken_without_waiting(bound: int | Non
 
 
 @in_virtual_time
+async def test_a_place_is_free_for_who_comes_while_nobody_waits_for_it() -> None:
+    queue = small()
+    assert queue.take_free("a")
+    assert queue.take_free("a")
+    assert not queue.take_free("b")
+    assert queue.in_flight == 2
+    async with asyncio.TaskGroup() as group:
+        (waiting,) = await arrive(group, queue, "b", 1)
+        queue.limit.bind(3)
+        assert not queue.take_free("c")
+        queue.bind(3)
+        assert await waiting == "place"
+
+
+@in_virtual_time
 async def test_who_finds_no_place_within_a_second_is_refused() -> None:
     queue = small()
     await queue.take("a")

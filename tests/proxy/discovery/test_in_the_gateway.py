@@ -1,6 +1,7 @@
 """What a wildcard stands for, over real sockets: vendors' lists fetched by the gateway and shown to its clients."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -219,10 +220,10 @@ async def test_a_reload_of_the_table_turns_discovery_on_and_off(tmp_path: Path) 
 async def test_a_name_that_leads_inside_is_not_asked_for_a_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def inside(self: object, host: str, port: int = 0, family: int = 0) -> list[dict[str, object]]:
-        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": 2, "proto": 0, "flags": 0}]
+    def inside(host: str, port: int) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
 
-    monkeypatch.setattr("aiohttp.ThreadedResolver.resolve", inside)
+    monkeypatch.setattr("proxy.http_client.address_guard._resolved", inside)
     vendor = "{profile: openai, api_key: k, base_url: 'https://rebound.example/v1', discover: true}"
     async with up(f"version: 1\nvendors: {{v: {vendor}}}\nmodels: {{v/*: {{}}}}\n", tmp_path) as app:
         answer = await exchange(port_of(app.url), request("GET", "/v1/models", None, {}))

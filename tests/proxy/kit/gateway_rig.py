@@ -16,6 +16,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import Gateway
+from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.listener.malformed_requests import MalformedRequests
 from proxy.off_loop.answer_check_pool import AnswerChecks
@@ -29,7 +30,6 @@ from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.metrics import Metrics
-from proxy.upstream.http_transport import HttpTransport
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.vendor import FakeVendor
@@ -87,7 +87,7 @@ class Rig:
     _told: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, record: RequestRecord) -> None:
-        self.metrics.observe(record)
+        self.metrics.observe(record, record.cost)
         self.records.append(record)
         self._told.set()
 

@@ -16,7 +16,7 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Operation, Params, Prompt, TextPrompt, UnifiedRequest
 from proxy.deadlines import Deadlines
-from proxy.gateway.relay_to_client import Relay
+from proxy.relay.relay_to_client import Relay
 from proxy.request_record import Attempt, RequestRecord
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts

@@ -11,7 +11,7 @@ from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind, UpstreamError
 from providers.target import Target
 from providers.unified_request import Operation
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from proxy.upstream.transport import MAX_BODY, Repeats, UpstreamResponse, read_whole, unwatched
 from tests.proxy.kit.tables import snapshot
 from tests.support.http_scripts import json_answer

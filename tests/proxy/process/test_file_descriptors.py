@@ -8,8 +8,8 @@ import resource
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
+from proxy.http_client.http_transport import HttpTransport
 from proxy.process.file_descriptors import LOGGED_EVERY, AcceptFailureLog, lacking, raise_limit
-from proxy.upstream.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import call
 from tests.proxy.kit.virtual_time import run
 
@@ -85,7 +85,7 @@ async def test_f68_a_call_that_finds_no_descriptor_is_the_gateways_own_lack(
     async def broke(*args: object, **kwargs: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("aiohttp.connector.aiohappyeyeballs.start_connection", broke)
+    monkeypatch.setattr("aiohappyeyeballs.start_connection", broke)
     with pytest.raises(UpstreamError) as caught:
         await transport.open(call("http://127.0.0.1:9/v1"), "id")
     failure = caught.value.failure

@@ -2,9 +2,15 @@
 
 from io import BytesIO
 
+import orjson
+import pytest
+
+from providers.completion import Usage
+from providers.target import Price
 from proxy.errors import OverloadReason
-from proxy.process.request_observer import RequestObserver
-from proxy.request_record import RequestRecord
+from proxy.process.request_observer import LINE_WRITERS, RequestObserver
+from proxy.request_record import Attempt, RequestRecord
+from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, LINES
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
 
@@ -24,3 +30,23 @@ def test_every_end_is_one_line_and_counted() -> None:
     ]
     counted = [line for line in metrics.render().decode().splitlines() if line.startswith("dragoman_requests_total")]
     assert sorted(line.rpartition(" ")[2] for line in counted) == ["1.0", "2.0", "3.0"]
+
+
+@pytest.mark.parametrize("form", sorted(LINES))
+def test_a_request_is_counted_and_logged_with_the_same_cost(form: str) -> None:
+    written, metrics = BytesIO(), Metrics()
+    lines = LineWriter(written, print)
+    observer = RequestObserver(metrics, lines, form)
+    record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
+    record.attempts, record.usage, record.price = [Attempt("a/m/eu", 1.0)], Usage(1_000_000, 0), Price(2, 8)
+    for _ in range(2):
+        observer.finished(record)
+    lines.close()
+    assert b'dragoman_cost_usd_total{model="other",team="unknown"} 4.0' in metrics.render()
+    first, second = written.getvalue().splitlines()
+    assert first.partition(b"Z")[2] == second.partition(b"Z")[2] == LINES[form](record).partition(b"Z")[2]
+    assert form == "text" or orjson.loads(first)["cost_usd"] == 2
+
+
+def test_every_form_of_the_log_has_a_writer() -> None:
+    assert LINE_WRITERS.keys() == LINES.keys() == EARLY_REFUSAL_LINES.keys()

@@ -1,11 +1,12 @@
 """What policies are told of deployments, and of members that lead to several."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.routing.deployment_load import IDLE, LiveLoad, MemberLoad
+from proxy.routing.deployment_load import IDLE, LiveLoad, Load, MemberLoad, NotingLoad
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.deployment_loads import Told
 
@@ -52,3 +53,17 @@ def test_a_member_s_draws_and_turns_are_the_load_s() -> None:
     told = Told(draw=lambda: 0.75)
     load = MemberLoad(told, "g", lambda position: ())
     assert (load.draw(), load.turn(), load.turn(), told.turns) == (0.75, 0, 1, {"g": 1})
+
+
+def test_a_noting_load_tells_what_the_load_tells_and_that_it_was_asked() -> None:
+    asks: list[tuple[Callable[[Load], object], object]] = [
+        (lambda load: load.draw(), 0.75),
+        (lambda load: load.turn("g"), 0),
+        (lambda load: load.in_flight(A), 2),
+        (lambda load: load.first_byte(A), 0.5),
+    ]
+    for ask, answer in asks:
+        load = NotingLoad(Told(draw=lambda: 0.75, busy={A.name: 2}, seconds={A.name: 0.5}))
+        assert not load.asked
+        assert ask(load) == answer
+        assert load.asked

@@ -6,6 +6,7 @@ from proxy.errors import ErrorFacts, GatewayError
 from proxy.routing.deployment_load import IDLE, Load
 from proxy.routing.resolve_model import (
     MAX_COMPARED,
+    MAX_KEPT,
     Plan,
     Step,
     allowed,
@@ -364,3 +365,37 @@ def test_a_team_knows_of_the_models_behind_its_routes_and_of_those_of_its_deploy
     assert not knows(TABLE, NONE, "azure-eu/gpt")
     assert not knows(TABLE, SEARCH, "azure-eu/ordered")
     assert not knows(TABLE, SEARCH, "nothing")
+
+
+def test_a_plan_that_no_load_decides_is_made_once_for_a_team_a_name_and_a_surface() -> None:
+    for name in ("openai/gpt", "azure-eu/ordered", "fw/accounts/x", "cheap", "azure-eu/gpt/france"):
+        assert planned(name) is planned(name)
+        assert planned(name).targets == plan(TABLE, ANYONE, name, "openai", IDLE).targets
+    assert planned("fast") is not planned("fast", SEARCH)
+    assert planned("gpt", surface="scale").steps[0].rule == "default vendor"
+    assert refusal("gpt").code == "model_not_found"
+    assert refusal("fast", NARROW).status == 404
+
+
+@pytest.mark.parametrize("name", ["azure-eu/gpt", "even"])
+def test_a_plan_that_the_load_decides_is_ordered_anew_for_each_request(name: str) -> None:
+    first, second = planned(name, draw=0.0), planned(name, draw=0.99)
+    assert first.targets == second.targets[::-1]
+    assert (first.steps[0], first.label, first.asked) == (second.steps[0], second.label, second.asked)
+    assert planned(name, draw=0.0).targets == first.targets
+
+
+def test_what_is_kept_of_names_is_bounded_and_dies_with_the_table() -> None:
+    text = "vendors: {fw: {profile: openai, api_key: k}}\nmodels: {fw/*: {}}"
+    table = snapshot(text)
+    for number in range(MAX_KEPT + 10):
+        plan(table, ANYONE, f"fw/{number}", "openai", IDLE)
+    assert 0 < len(table.kept) <= MAX_KEPT
+    assert not snapshot(text).kept
+
+
+def test_a_name_that_is_refused_is_not_kept() -> None:
+    table = snapshot("vendors: {fw: {profile: openai, api_key: k}}\nmodels: {fw/m: {}}")
+    with pytest.raises(GatewayError):
+        plan(table, ANYONE, "fw/x", "openai", IDLE)
+    assert not table.kept

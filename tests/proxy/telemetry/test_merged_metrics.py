@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from proxy.telemetry.merged_metrics import OWN, MetricFamily, WorkerCounts, lasting, merged, of_worker
 from proxy.telemetry.metrics import Metrics, exposition
 from proxy.workers.worker_main import FAMILIES
-from tests.proxy.telemetry.test_metrics import finished
+from tests.proxy.telemetry.test_metrics import finished, observe
 
 
 def counter(value: float, **labels: str) -> MetricFamily:
@@ -79,9 +79,9 @@ def test_what_was_measured_is_as_it_was_said_last() -> None:
 
 def test_changes_are_what_the_whole_says_of_the_series_that_were_touched() -> None:
     metrics, counts = Metrics(), WorkerCounts()
-    metrics.observe(finished())
+    observe(metrics, finished())
     counts.update(metrics.changes(metrics.touched()))
-    metrics.observe(finished(team="other"))
+    observe(metrics, finished(team="other"))
     metrics.abort("client", "disconnect", "vendor/model")
     changes = metrics.changes(metrics.touched())
     (requests,) = (family for family in changes if family.name == "dragoman_requests")
@@ -112,7 +112,7 @@ def test_families_say_what_the_exposition_says() -> None:
     metrics = Metrics()
     metrics.config("0123456789abcdef")
     for status in (200, 200, 503):
-        metrics.observe(finished(status=status))
+        observe(metrics, finished(status=status))
     metrics.inflight("v/m/d", 1)
     travelled = FAMILIES.validate_json(FAMILIES.dump_json(metrics.families()))
     shown, said = (set(text.splitlines()) for text in (metrics.render(), exposition(travelled)))
@@ -123,7 +123,7 @@ def test_families_say_what_the_exposition_says() -> None:
 def test_histograms_of_several_processes_are_one_histogram() -> None:
     one, other = Metrics(), Metrics()
     for metrics in (one, one, other):
-        metrics.observe(finished())
+        observe(metrics, finished())
     text = exposition(merged(Metrics().families(), [one.families(), other.families()])).decode()
     samples = {
         (sample.name, sample.labels.get("le")): sample.value

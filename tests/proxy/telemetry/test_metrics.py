@@ -16,7 +16,8 @@ from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import Attempt, Outcome, RequestRecord
 from proxy.telemetry.merged_metrics import of_worker
-from proxy.telemetry.metrics import DURATION_BUCKETS, Metrics
+from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.request_counts import DURATION_BUCKETS
 from proxy.version import VERSION
 
 COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
@@ -54,6 +55,10 @@ def finished(team: str = "search", status: int = 200, outcome: Outcome = "ok") -
     )
 
 
+def observe(metrics: Metrics, record: RequestRecord) -> None:
+    metrics.observe(record, record.cost)
+
+
 def series(metrics: Metrics) -> Mapping[str, float]:
     """The samples of a scrape: name with sorted labels to value."""
     return {
@@ -68,7 +73,7 @@ def everything() -> Metrics:
     metrics = Metrics()
     record = finished()
     record.price = Price(1, 2)
-    metrics.observe(record)
+    observe(metrics, record)
     metrics.inflight("vendor/model/eu", 1)
     metrics.abort("client", "disconnect", "vendor/model")
     metrics.shed(OverloadReason.MEMORY)
@@ -101,7 +106,7 @@ def test_what_operators_are_told_there_is_to_see_is_there_and_all_of_it(monkeypa
     metrics.watch_kept_responses(KeptEntries(1_000_000, 3600.0))
     metrics.worker_metrics()
     monkeypatch.setattr("proxy.telemetry.metrics.MAX_LABEL_SETS", 0)
-    metrics.observe(finished(status=599))
+    observe(metrics, finished(status=599))
     shown = {
         (sample.removesuffix("_count"), family.kind, frozenset(name for name, _ in labels) - {"le"})
         for family in of_worker(1, metrics.families())
@@ -119,15 +124,15 @@ def test_what_operators_are_told_there_is_to_see_is_there_and_all_of_it(monkeypa
 
 def test_no_series_says_when_it_was_created() -> None:
     metrics = Metrics()
-    metrics.observe(finished())
+    observe(metrics, finished())
     assert "_created" not in metrics.render().decode()
 
 
 def test_a_request_is_counted_by_names_of_the_table() -> None:
     metrics = Metrics()
-    metrics.observe(finished())
-    metrics.observe(finished())
-    metrics.observe(finished(status=504, outcome="timeout"))
+    observe(metrics, finished())
+    observe(metrics, finished())
+    observe(metrics, finished(status=504, outcome="timeout"))
     found = series(metrics)
     labels = "stream=true,surface=scale,team=search"
     assert found[f"dragoman_requests_total{{code=200,model=vendor/model,outcome=ok,{labels}}}"] == 2
@@ -150,7 +155,7 @@ def test_refusals_at_the_door_are_counted_together() -> None:
 
 def test_tokens_are_counted_by_direction() -> None:
     metrics = Metrics()
-    metrics.observe(finished())
+    observe(metrics, finished())
     found = series(metrics)
     assert found["dragoman_tokens_total{direction=input,model=vendor/model,team=search}"] == 30
     assert found["dragoman_tokens_total{direction=output,model=vendor/model,team=search}"] == 12
@@ -159,17 +164,17 @@ def test_tokens_are_counted_by_direction() -> None:
 def test_what_tokens_cost_is_summed_where_their_price_is_known() -> None:
     metrics = Metrics()
     record = finished()
-    metrics.observe(record)
+    observe(metrics, record)
     assert not [name for name in series(metrics) if name.startswith("dragoman_cost")]
     record.price = Price(100_000, 500_000)
-    metrics.observe(record)
-    metrics.observe(record)
+    observe(metrics, record)
+    observe(metrics, record)
     assert series(metrics)["dragoman_cost_usd_total{model=vendor/model,team=search}"] == 18
 
 
 def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:
     metrics = Metrics()
-    metrics.observe(finished())
+    observe(metrics, finished())
     found = series(metrics)
     assert (
         found["dragoman_request_duration_seconds_sum{deployment=vendor/model/eu,model=vendor/model,surface=scale}"]
@@ -182,7 +187,7 @@ def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:
 def test_waiting_for_a_client_is_no_overhead() -> None:
     metrics, slow = Metrics(), finished()
     slow.client_waited = 0.75
-    metrics.observe(slow)
+    observe(metrics, slow)
     assert series(metrics)["dragoman_overhead_seconds_sum{surface=scale}"] == 0.25
 
 
@@ -190,13 +195,13 @@ def test_clocks_that_disagree_never_make_a_negative_overhead() -> None:
     metrics = Metrics()
     record = finished()
     record.waited = 5.000001
-    metrics.observe(record)
+    observe(metrics, record)
     assert series(metrics)["dragoman_overhead_seconds_sum{surface=scale}"] == 0.0
 
 
 def test_a_request_that_got_nowhere_counts_without_attempt_tokens_or_first_token() -> None:
     metrics = Metrics()
-    metrics.observe(RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.1))
+    observe(metrics, RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.1))
     found = series(metrics)
     assert (
         found[
@@ -223,7 +228,7 @@ def test_aborts_are_counted_by_side_and_reason() -> None:
 def test_a_shed_request_is_counted_with_its_reason_and_does_not_count_as_quick() -> None:
     metrics = Metrics()
     shed = RequestRecord("id", 1.0, "scale", "/v5/completions", status=503, outcome="shed", finished=1.00002)
-    metrics.observe(shed)
+    observe(metrics, shed)
     metrics.shed(OverloadReason.LOOP_LAG)
     shown = series(metrics)
     name = "dragoman_requests_total{code=503,model=other,outcome=shed,stream=false,surface=scale,team=unknown}"
@@ -276,7 +281,7 @@ def test_past_the_limit_new_label_values_are_counted_as_other(monkeypatch: pytes
     monkeypatch.setattr("proxy.telemetry.metrics.MAX_LABEL_SETS", 50)
     metrics = Metrics()
     for number in range(200):
-        metrics.observe(renamed(number))
+        observe(metrics, renamed(number))
         metrics.inflight(f"vendor/m{number}/eu", 1)
         metrics.inflight(f"vendor/m{number}/eu", -1)
     found = series(metrics)
@@ -287,9 +292,9 @@ def test_past_the_limit_new_label_values_are_counted_as_other(monkeypatch: pytes
     overflows = {name: value for name, value in found.items() if name.startswith("dragoman_label_overflows_total")}
     assert overflows["dragoman_label_overflows_total{metric=dragoman_requests}"] == requests[other]
     for number in range(200, 300):
-        metrics.observe(renamed(number))
+        observe(metrics, renamed(number))
     assert series(metrics).keys() == found.keys()
-    metrics.observe(renamed(0))
+    observe(metrics, renamed(0))
     name = "dragoman_requests_total{code=200,model=vendor/m0,outcome=ok,stream=true,surface=scale,team=team0}"
     assert series(metrics)[name] == found[name] + 1
     assert {value for name, value in found.items() if name.startswith("dragoman_inflight")} == {0}
@@ -297,7 +302,7 @@ def test_past_the_limit_new_label_values_are_counted_as_other(monkeypatch: pytes
 
 def test_two_gateways_in_one_process_do_not_share_a_registry() -> None:
     one, other = Metrics(), Metrics()
-    one.observe(finished())
+    observe(one, finished())
     assert not [name for name in series(other) if "requests_total" in name]
 
 
@@ -352,7 +357,7 @@ def test_stored_responses_have_gauges() -> None:
 def test_a_stream_that_broke_is_told_from_one_that_did_not_though_both_began_with_200() -> None:
     metrics = Metrics()
     for outcome in ("ok", "truncated"):
-        metrics.observe(finished(outcome=outcome))
+        observe(metrics, finished(outcome=outcome))
     found = {name: value for name, value in series(metrics).items() if name.startswith("dragoman_requests_total")}
     assert [name.partition("outcome=")[2].partition(",")[0] for name in found] == ["ok", "truncated"]
     assert set(found.values()) == {1}
@@ -360,8 +365,8 @@ def test_a_stream_that_broke_is_told_from_one_that_did_not_though_both_began_wit
 
 def test_how_long_answers_take_is_told_by_deployment_and_by_none_where_none_was_asked() -> None:
     metrics = Metrics()
-    metrics.observe(finished())
-    metrics.observe(RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.5))
+    observe(metrics, finished())
+    observe(metrics, RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.5))
     found = series(metrics)
     assert found["dragoman_request_duration_seconds_count{deployment=vendor/model/eu,model=vendor/model,surface=scale}"]
     assert found["dragoman_request_duration_seconds_sum{deployment=none,model=other,surface=openai}"] == 0.5

@@ -29,8 +29,10 @@ class Relay:
         self.port = 0
         self.to = 0
         self.heard = b""
+        self.serving: set[asyncio.Task[None] | None] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.serving.add(asyncio.current_task())
         onward, back = await asyncio.open_connection("127.0.0.1", self.to)
         await asyncio.gather(self._pass(reader, back, keep=True), self._pass(onward, writer, keep=False))
 
@@ -50,6 +52,7 @@ async def relay() -> AsyncIterator[Relay]:
         yield made
     finally:
         server.close()
+        await asyncio.gather(*filter(None, made.serving))
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.failure import FailureKind, UpstreamError
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from proxy.upstream.transport import MAX_ERROR_BODY, read_error
 from tests.proxy.kit.transport_calls import opened, whole
 from tests.support.http_scripts import chunk, head, json_answer, sse_unterminated

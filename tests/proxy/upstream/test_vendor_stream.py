@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from typing_extensions import override
 
-from providers.completion import Chunk, StreamEvent
+from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
+from providers.dialect import RunDecoder, StreamDecoder
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder
-from proxy.upstream.vendor_stream import LocalStream, OpenStream, read_through
+from proxy.upstream.vendor_stream import MOST_SINGLE, LocalStream, OpenStream, read_through, reader_of, without_runs
 from tests.proxy.kit.mark_streams import USAGE, Body, Marks
 from tests.proxy.kit.merged_calls import said
 from tests.proxy.kit.virtual_time import in_virtual_time, run
@@ -86,4 +88,105 @@ async def test_an_answer_that_is_known_needs_no_waiting() -> None:
 async def test_what_was_read_before_the_commit_is_given_away_and_not_kept() -> None:
     stream = OpenStream(Body(b"+b"), Marks(), [Chunk(text="a")], False)
     assert [event for event in stream.first() if isinstance(event, Chunk)] == [Chunk(text="a")]
-    assert stream.events == []
+    assert [*stream.events] == []
+
+
+# Runs ----------------------------------------------------------------------------------------------------------------
+
+
+class Runs(RunDecoder):
+    """A decoder of marks for which `=text` is a run of one text; it notes what it is fed."""
+
+    def __init__(self) -> None:
+        self._marks = Marks()
+        self.fed: list[bytes] = []
+
+    @property
+    @override
+    def complete(self) -> bool:
+        return self._marks.complete
+
+    @override
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        self.fed.append(data)
+        return self._marks.feed(data)
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        return self._marks.finish()
+
+    @override
+    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+        if not data.startswith(b"="):
+            return None
+        text, _, rest = data[1:].partition(b"\n\n")
+        return TextRun(0, [text], {}, len(text), len(text)), rest
+
+
+def parts(decoder: StreamDecoder, piece: bytes) -> list[StreamPart]:
+    return list(reader_of(decoder)(piece))
+
+
+def texts(found: list[StreamPart]) -> list[object]:
+    return [
+        part.literals if isinstance(part, TextRun) else part.text if isinstance(part, Chunk) else part for part in found
+    ]
+
+
+def test_a_piece_that_is_a_run_is_one_part_and_feeds_nothing() -> None:
+    decoder = Runs()
+    assert texts(parts(decoder, b"=a")) == [[b"a"]]
+    assert decoder.fed == []
+
+
+def test_runs_are_looked_for_between_events() -> None:
+    decoder = Runs()
+    assert texts(parts(decoder, b"=a\n\n+b\n\n+c\n\n=d\n\n+e")) == [[b"a"], "b", "c", [b"d"], "e"]
+    assert decoder.fed == [b"+b\n\n", b"+c\n\n", b"+e"]
+
+
+def test_a_piece_of_many_events_and_no_run_is_fed_in_few_parts() -> None:
+    decoder = Runs()
+    piece = b"+a\n\n" * 100
+    assert texts(parts(decoder, piece)) == ["a"] * 100
+    assert decoder.fed == [b"+a\n\n"] * MOST_SINGLE + [b"+a\n\n" * (100 - MOST_SINGLE)]
+
+
+def test_a_run_after_the_last_event_that_is_looked_at_singly_is_not_lost() -> None:
+    piece = b"+a\n\n" * MOST_SINGLE + b"=b\n\n+c\n\n=d"
+    assert texts(parts(Runs(), piece))[-3:] == ["a", [b"b"], "c"]
+
+
+@pytest.mark.parametrize("piece", [b"+a", b"+a\n\n", b"+a\n"])
+def test_a_single_event_is_fed_at_once(piece: bytes) -> None:
+    decoder = Runs()
+    assert texts(parts(decoder, piece)) == ["a"]
+    assert decoder.fed == [piece]
+
+
+def test_a_decoder_without_runs_is_fed_the_piece() -> None:
+    assert texts(parts(Marks(), b"+a +b")) == ["a", "b"]
+
+
+def test_who_knows_nothing_of_runs_sees_events() -> None:
+    async def main() -> list[StreamEvent]:
+        stream = OpenStream(Body(b"=never"), Runs(), [Chunk(text="0"), TextRun(0, [b"a", b"b"], {}, 2, 2)], False)
+        return list(stream.first())
+
+    assert run(main()) == [Chunk(text="0"), Chunk(text="a"), Chunk(text="b")]
+    assert list(without_runs([TextRun(1, [b"x"], {0: "y"}, 1, 1, "f"), USAGE])) == [
+        Chunk(1, "y", system_fingerprint="f"),
+        USAGE,
+    ]
+
+
+def test_parts_are_taken_as_events_are() -> None:
+    async def main() -> list[object]:
+        stream = OpenStream(Body(b"=a\n\n+b", b""), Runs(), [TextRun(0, [b"0"], {}, 1, 1)], False)
+        found: list[StreamPart] = [*stream.first_parts(), *stream.first_parts()]
+        while not stream.over:
+            await stream.wait()
+            found += [] if stream.over else stream.take_parts()
+        return texts(found)
+
+    assert run(main()) == [[b"0"], [b"a"], "b"]

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from providers.dialects.platforms.aws_sigv4 import Signer
 from providers.json_types import JsonObject
 from providers.vendor_credential import AwsSource
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from proxy.vendor_credentials import aws
 from proxy.vendor_credentials.aws import GUARANTEED, LASTING, AwsFetch, AwsKeys
 from proxy.vendor_credentials.token_cache import Fetched, Unobtainable

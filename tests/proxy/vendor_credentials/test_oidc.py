@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from providers.json_types import JsonObject, JsonValue
 from providers.vendor_credential import ExchangeSource, OidcSource
-from proxy.upstream.http_transport import HttpTransport
+from proxy.http_client.http_transport import HttpTransport
 from proxy.vendor_credentials import token_cache as held
 from proxy.vendor_credentials.oidc import MAX_ANSWER, OidcFetch
 from proxy.vendor_credentials.token_cache import Fetched, Unobtainable

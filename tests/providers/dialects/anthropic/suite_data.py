@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tests.bench.streams import LONG_CHAT, Form, Stream
 from tests.contracts.fixture_sets import BROKEN, FixtureSet, by_name
 from tests.contracts.judged_by import JudgedBy
+from tests.providers.dialects.anthropic.native_kit import own_request
 from tests.providers.dialects.kit import chat_request, target_of
 
 CLAUDE_STREAMS = {
@@ -46,5 +47,6 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
 
 STREAMS: Mapping[str, Stream] = {
     "anthropic": Stream("anthropic", LONG_CHAT, CLAUDE_FORM),
+    "anthropic, own": Stream("anthropic", own_request(stream=True), CLAUDE_FORM),
     "anthropic_vertex": Stream("vertex_anthropic", LONG_CHAT, CLAUDE_FORM),
 }

@@ -79,7 +79,9 @@ def framed(data: bytes) -> list[Message]:
     buffer.add_data(data)
     messages = list(buffer)
     ours = list(FrameParser().feed(data))
-    assert [(message.headers, message.payload) for message in messages] == [(dict(f.headers), f.payload) for f in ours]
+    assert [(message.headers, message.payload) for message in messages] == [
+        (dict(headers), payload) for headers, payload in ours
+    ]
     assert b"".join(encode(message.headers, message.payload) for message in messages) == data
     return messages
 

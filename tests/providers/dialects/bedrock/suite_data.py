@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from tests.bench.streams import FRAMED_TIMES, LONG_CHAT, LONG_TEXT, Form, Framed, Stream
+from tests.bench.streams import LONG_CHAT, LONG_TEXT, WRAPPED_TIMES, Form, Framed, Stream
 from tests.contracts.fixture_sets import BROKEN, NO_CALLS, FixtureSet, by_name
 from tests.contracts.judged_by import JudgedBy
 from tests.providers.dialects.anthropic.suite_data import CLAUDE_FORM, CLAUDE_STREAMS, CLAUDE_WHOLE
@@ -84,21 +84,21 @@ STREAMS: Mapping[str, Stream] = {
         "bedrock",
         LONG_CHAT,
         Framed(Form("bedrock/streams/text.events", 1, 3, "Checking "), _converse_frame),
-        FRAMED_TIMES,
+        WRAPPED_TIMES,
     ),
-    "bedrock_anthropic": Stream("bedrock_anthropic", LONG_CHAT, Framed(CLAUDE_FORM, _invoke_frame), FRAMED_TIMES),
+    "bedrock_anthropic": Stream("bedrock_anthropic", LONG_CHAT, Framed(CLAUDE_FORM, _invoke_frame), WRAPPED_TIMES),
     "bedrock_invoke": Stream(
         "bedrock_invoke",
         LONG_TEXT,
         Framed(Form("bedrock/invoke/llama.events", 0, 1, " It is"), _invoke_frame),
-        FRAMED_TIMES,
+        WRAPPED_TIMES,
         model=_LLAMA,
     ),
     "bedrock_invoke, list": Stream(
         "bedrock_invoke",
         LONG_TEXT,
         Framed(Form("bedrock/invoke/mistral.events", 0, 1, " It is"), _invoke_frame),
-        FRAMED_TIMES,
+        WRAPPED_TIMES,
         model="mistral.mistral-7b-instruct-v0:2",
     ),
 }

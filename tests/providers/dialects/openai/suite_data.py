@@ -13,6 +13,7 @@ from tests.bench.streams import LONG_CHAT, Form, Stream
 from tests.contracts.fixture_sets import BROKEN, FixtureSet, by_name
 from tests.contracts.judged_by import JudgedBy, Members, only
 from tests.providers.dialects.kit import chat_request, target_of
+from tests.providers.dialects.responses.kit import own_request
 
 NUMBER: Final[JsonObject] = {"type": "number"}
 WHOLE: Final[JsonObject] = {"type": "integer"}
@@ -187,4 +188,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
 
 STREAMS: Mapping[str, Stream] = {
     "openai": Stream("openai", LONG_CHAT, OPENAI_FORM, 1),
+    "openai, responses": Stream(
+        "openai", own_request(), Form("responses/streams/length.sse", 3, 2, "Check"), model="gpt-5.1"
+    ),
 }

@@ -5,8 +5,11 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.completion import Choice, ContentLogprobs, Extras, LegacyLogprobs, TokenLogprob, ToolCall, Usage
+from providers.dialects.openai.answer import only_text_in
 from providers.dialects.shared.read_json import MAX_UNKNOWN, call_id
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -202,3 +205,50 @@ def test_as_many_members_as_any_vendor_has_are_passed_on() -> None:
     members = ",".join([f'"n{number}":1' for number in range(MAX_UNKNOWN - 1)])
     body = f'{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"stop"}}],{members}}}'.encode()
     assert len(DIALECT.decode(sent(), body).extra or ()) == MAX_UNKNOWN - 1
+
+
+ODD: list[JsonValue] = [None, "", "text", [], [{}], {}, {"a": 1}, 0, 1, True, 0.5]
+HELD = ("content", "refusal", "annotations", "role", "reasoning_content", "tool_calls", "extra_content", "prefix")
+BESIDE = (
+    "index",
+    "message",
+    "logprobs",
+    "finish_reason",
+    "text",
+    "matched_stop",
+    "native_finish_reason",
+    "delta",
+    "own",
+)
+REASONS: list[JsonValue] = ["stop", "length", "eos", "content_filter", "tool_calls", "other", *ODD]
+
+
+@given(
+    st.dictionaries(st.sampled_from(HELD), st.sampled_from(ODD), max_size=3),
+    st.dictionaries(st.sampled_from(BESIDE), st.sampled_from(ODD), max_size=2),
+    st.sampled_from(REASONS),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_choice_with_a_text_alone_is_read_as_any_other(
+    held: JsonObject, beside: JsonObject, reason: JsonValue, unwrap: bool, chats: bool
+) -> None:
+    plain: JsonObject = {"role": "assistant", "content": "some text", "refusal": None, **held}
+    said: JsonObject = {"message": plain} if chats else {"text": "some text"}
+    choice: JsonObject = {"index": 0, **said, "logprobs": None, "finish_reason": reason, **beside}
+    # A member that says nothing, but that a choice with a text alone does not have.
+    longer = {**choice, "stop_reason": None}
+    assert only_text_in(longer) is None
+    assert outcome(choice, unwrap) == outcome(longer, unwrap)
+
+
+def outcome(choice: JsonObject, unwrap: bool) -> object:
+    """What becomes of an answer with one choice: the choice, or the failure."""
+    try:
+        return decoded(sent(unwrap=unwrap), {"choices": [choice]}).choices
+    except UpstreamError as error:
+        return error.failure
+
+
+def test_the_common_choice_takes_the_short_way() -> None:
+    assert only_text_in(message("hi")["choices"][0]) == Choice(0, "hi", "stop")  # type: ignore[index, arg-type]

@@ -1,9 +1,12 @@
 """What goes out to each vendor of the OpenAI family: addresses, golden bodies, extras."""
 
+from contextlib import suppress
 from dataclasses import replace
 
+import orjson
 import pytest
 
+from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import (
     ChatPrompt,
@@ -25,6 +28,7 @@ from tests.providers.dialects.openai.kit import (
     target,
 )
 
+TOOL: JsonObject = {"type": "function", "function": {"name": "f"}}
 RICH: Params = {
     "max_tokens": 9,
     "temperature": 0.5,
@@ -269,3 +273,25 @@ def test_encoding_never_changes_the_request() -> None:
 def test_what_cannot_be_said_in_a_chat_is_refused(prompt: TextPrompt | TokenPrompt) -> None:
     request = UnifiedRequest(Operation.COMPLETIONS, "v/m", prompt, {})
     assert refusal_of(request, target("groq")).param == "prompt"
+
+
+def test_what_is_compiled_of_a_target_is_little_and_is_that_target_s_alone() -> None:
+    to = target("vllm")
+    given: list[Params] = [{}, {"suffix": "x"}, {"tools": []}, {"tools": [TOOL]}, {"seed": 1}]
+    for params in given:
+        for request in (chat(params), completion(params)):
+            with suppress(Refusal):
+                DIALECT.encode(request, to)
+    assert 1 < len(to.compiled) <= 8
+    other = replace(to, upstream_model="other", base_url="http://other/v1")
+    assert not other.compiled
+    sent = DIALECT.encode(chat(), other)
+    assert (sent.url, orjson.loads(sent.body)["model"]) == ("http://other/v1/chat/completions", "other")
+
+
+def test_requests_do_not_change_what_is_compiled() -> None:
+    to = target("openrouter")
+    first = DIALECT.encode(chat(stream=True), to)
+    changed = replace(chat(stream=True), extra_params={"usage": {"include": False}, "provider": {"sort": "price"}})
+    DIALECT.encode(replace(changed, unknown={"reasoning": {"exclude": True}}), to)
+    assert DIALECT.encode(chat(stream=True), to).body == first.body

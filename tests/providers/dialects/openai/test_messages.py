@@ -15,8 +15,8 @@ from providers.dialects.openai.messages import vendor_messages
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
-from providers.unified_request import ChatPrompt
-from tests.providers.dialects.openai.kit import ROWS, target
+from providers.unified_request import PLAIN_ROLES, ChatPrompt
+from tests.providers.dialects.openai.kit import ROWS, every_row, target
 
 SIGNED: JsonObject = {"role": "assistant", "content": "a", "extra_content": {"google": {"thought_signature": "c2ln"}}}
 UNSIGNED: JsonObject = {"role": "assistant", "content": "a"}
@@ -203,3 +203,18 @@ def test_a_long_conversation_costs_linear_time() -> None:
     made = messages("fireworks", *[turn] * 200, {"role": "user", "content": parts}, dropped=noted)
     assert len(made) == 201
     assert len(noted) == 50_000
+
+
+@every_row
+def test_a_plain_conversation_goes_out_as_it_would_if_it_were_not_known_to_be_plain(row: str) -> None:
+    talk: list[JsonObject] = [{"role": role, "content": text} for role in PLAIN_ROLES for text in ("a", "")]
+    known, unknown = (outcome(row, ChatPrompt((*talk, *talk), plain=plain)) for plain in (True, False))
+    assert known == unknown
+
+
+def outcome(row: str, prompt: ChatPrompt) -> object:
+    dropped: list[str] = []
+    try:
+        return vendor_messages(target(row), load_profiles()[row], prompt, dropped), dropped
+    except Refusal as refused:
+        return refused.message

@@ -68,6 +68,23 @@ def test_an_event_in_a_piece_of_its_own_reads_as_it_does_among_others(events: li
     assert [*(each for piece in whole for each in parser.feed(piece)), *parser.finish()] == read(b"".join(whole), 4096)
 
 
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"data: {}\r\n\r\n", b"data:1\n\n", b"event: x\n", b"data: \r", ERROR, b"[", b"\xef\xbb\xbf", b"\n{", b"}"]
+        )
+    )
+)
+def test_a_piece_that_is_one_event_is_read_alone_as_with_others(pieces: list[bytes]) -> None:
+    alone, together = EventsOrJSON(), EventsOrJSON()
+    found: list[tuple[str, bytes]] = []
+    for piece in pieces:
+        event = alone.only(piece)
+        found += alone.feed(piece) if event is None else [event]
+    found += alone.finish()
+    assert found == [*(event for piece in pieces for event in together.feed(piece)), *together.finish()]
+
+
 def test_nothing_fed_changes_nothing() -> None:
     parser = EventsOrJSON()
     assert [*parser.feed(b"data: 1 "), *parser.feed(b""), *parser.feed(b"{2}\n\n")] == [("", b"1 {2}")]

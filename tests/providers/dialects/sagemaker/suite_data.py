@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from providers.framing.parse_aws_eventstream import encode
-from tests.bench.streams import FRAMED_TIMES, LONG_CHAT, LONG_TEXT, Framed, Stream
+from tests.bench.streams import LONG_CHAT, LONG_TEXT, WRAPPED_TIMES, Framed, Stream
 from tests.contracts.fixture_sets import NO_CALLS, NO_FILTER, FixtureSet
 from tests.contracts.judged_by import JudgedBy
 from tests.providers.dialects.kit import chat_request, target_of, text_request
@@ -50,6 +50,6 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "sagemaker": Stream("sagemaker", LONG_CHAT, Framed(OPENAI_FORM, _part), FRAMED_TIMES),
-    "sagemaker_tgi": Stream("sagemaker_tgi", LONG_TEXT, Framed(TGI_FORM, _part), FRAMED_TIMES),
+    "sagemaker": Stream("sagemaker", LONG_CHAT, Framed(OPENAI_FORM, _part), WRAPPED_TIMES),
+    "sagemaker_tgi": Stream("sagemaker_tgi", LONG_TEXT, Framed(TGI_FORM, _part), WRAPPED_TIMES),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from providers.failure import FailureKind
-from tests.bench.streams import LONG_CHAT, LONG_TEXT, Form, Stream
+from tests.bench.streams import LONG_CHAT, LONG_TEXT, WRAPPED_TIMES, Form, Stream
 from tests.contracts.fixture_sets import BROKEN, NO_CALLS, NO_FILTER, FixtureSet, by_name, files_in
 from tests.contracts.judged_by import JudgedBy, only
 from tests.providers.dialects.answer_sets import AnswerSet
@@ -66,5 +66,5 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
 
 STREAMS: Mapping[str, Stream] = {
     "watsonx": Stream("watsonx", LONG_TEXT, Form("watsonx/streams/text.sse", 1, 1, " is blue")),
-    "watsonx, chat": Stream("watsonx", LONG_CHAT, Form("watsonx/streams/chat.sse", 1, 2, "It is blue")),
+    "watsonx, chat": Stream("watsonx", LONG_CHAT, Form("watsonx/streams/chat.sse", 1, 2, "It is blue"), WRAPPED_TIMES),
 }

@@ -155,3 +155,23 @@ def test_what_is_in_the_arguments_of_calls_counts_as_elements(message: JsonObjec
     messages([with_elements(1000)])
     with pytest.raises(Invalid, match=f"at most {MAX_ELEMENTS} JSON elements"):
         messages([with_elements(3 * MAX_ELEMENTS)])
+
+
+@pytest.mark.parametrize(
+    ("message", "plain"),
+    [
+        ({"role": "user", "content": "hi"}, True),
+        ({"content": "", "role": "system"}, True),
+        ({"role": "assistant", "content": "hi"}, True),
+        ({"role": "developer", "content": "hi"}, False),
+        ({"role": "tool", "content": "hi"}, False),
+        ({"role": "user", "content": []}, False),
+        ({"role": "user", "content": "hi", "name": None}, False),
+        ({"role": "assistant"}, False),
+    ],
+)
+def test_a_conversation_is_plain_where_each_message_is_a_text_of_a_common_role(
+    message: JsonObject, plain: bool
+) -> None:
+    assert messages([message]).plain is plain
+    assert messages([{"role": "user", "content": "hi"}, message]).plain is plain

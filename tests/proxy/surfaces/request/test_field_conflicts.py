@@ -1,10 +1,18 @@
 """How fields bear on each other."""
 
+from copy import copy
+
 import pytest
+from hypothesis import given as given_that
+from hypothesis import strategies as st
 
 from providers.json_types import JsonValue
 from providers.unified_request import Guided, LogprobsWanted, Operation
+from proxy.surfaces.request.field_conflicts import STEPS, resolve
+from proxy.surfaces.request.field_rules import FIELDS
+from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from tests.proxy.surfaces.kit import ROWS, complete, converse, params_at_fault, refuse
+from tests.proxy.surfaces.request.test_field_rules import ROWS as FIELD_ROWS
 
 OPENAI, PAIS, FIREWORKS = ROWS["openai"], ROWS["pais"], ROWS["fireworks"]
 TOOL: JsonValue = {"type": "function", "function": {"name": "f"}}
@@ -260,3 +268,25 @@ def test_tools_go_with_neutral_raw_text_features() -> None:
 def test_two_ways_to_say_how_much_to_think_conflict() -> None:
     facts = refuse(thinking={"type": "enabled"}, reasoning_effort="low")
     assert (facts.param, facts.code) == ("reasoning_effort", "conflicting_parameters")
+
+
+CHECKED = {
+    row.name: [
+        FIELDS[Operation.COMPLETIONS][row.name](value) for value in (*row.same, *(odd for odd, _ in row.becomes))
+    ]
+    for row in FIELD_ROWS
+}
+"""Values that each field may have once it is checked."""
+
+
+@given_that(st.data())
+def test_the_steps_that_a_request_does_not_call_for_would_change_nothing(data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.sampled_from(sorted(CHECKED)), unique=True, max_size=8))
+    values = {name: data.draw(st.sampled_from(CHECKED[name])) for name in names if CHECKED[name]}
+    rules = SurfaceRules(FIELDS, {})
+    some = ParsedFields(rules, Operation.COMPLETIONS, copy(values))
+    every = ParsedFields(rules, Operation.COMPLETIONS, copy(values))
+    resolve(some)
+    for step, _ in STEPS:
+        step(every)
+    assert (some, [*some.values]) == (every, [*every.values])

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.surfaces.request.parse_json import MAX_DEPTH, MAX_ELEMENTS, InvalidJson, decode, load
+from proxy.surfaces.request.parse_json import (
+    MANY_OBJECTS,
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    InvalidJson,
+    decode,
+    is_heavy,
+    load,
+)
 
 ACTED_ON = frozenset({"model", "stream", "prompt"})
 
@@ -202,3 +210,10 @@ def test_no_bytes_raise_anything_but_a_gateway_error(body: bytes) -> None:
     except GatewayError:
         data = {}
     assert isinstance(data, dict)
+
+
+def test_a_body_of_many_objects_is_heavy_however_short_they_are() -> None:
+    few, many = (b"[" + b"{}," * count + b"1]" for count in (MANY_OBJECTS, MANY_OBJECTS + 1))
+    assert not is_heavy(few)
+    assert is_heavy(many)
+    assert is_heavy(b"[" + b'{"":' * MANY_OBJECTS + b"{" + b"}" * (MANY_OBJECTS + 1) + b"]")

@@ -1,0 +1,105 @@
+"""Runs of events that hold text of one choice alone, in streams of the OpenAI family: read at once, without parsing.
+
+Nearly all events of a stream are such, and each is the one before but for its text. OpenAI pads each with `obfuscation`
+(openai 3.54.0, `stream_options.include_obfuscation`); gateways put a new `id` or `created` into each (November 2026).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from providers.completion import TextRun
+from providers.dialects.openai.read_extras import NOT_PASSED
+from providers.dialects.openai.streamed_calls import StreamedChoice
+from providers.dialects.shared.read_json import load_json
+from providers.framing.parse_sse import DataLines, SSEParser
+from providers.framing.text_frames import MARK, MOST_BYTES, FrameLearner, text_run
+from providers.json_types import JsonObject, JsonValue
+
+_ALWAYS_CHANGING = frozenset({"obfuscation"})
+
+_MOST_LED = 1024 * 1024
+"""Bytes at most of a piece that is read so, and hence of an event: far below any limit of an event that is parsed."""
+
+_MOST_BEGUN = 8 * 1024
+"""Bytes at most of an event's begin that the next piece is put behind: they are copied with each piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class SameMembers:
+    """What is the same in the events of a run, besides their form."""
+
+    choice: StreamedChoice
+    tier: JsonValue
+    fingerprint: str | None
+
+
+class TextRuns:
+    """Reads the runs of one stream, whose events `frames` splits and whose choices are these. `ready` says whether a
+    form is known, or may be learned."""
+
+    __slots__ = ("_choices", "_frames", "_learner", "_recent", "_same", "ready")
+
+    def __init__(self, frames: SSEParser | DataLines, choices: Mapping[int, StreamedChoice]) -> None:
+        self._frames = frames if isinstance(frames, SSEParser) else None
+        self._choices = choices
+        self._learner = FrameLearner(NOT_PASSED, _ALWAYS_CHANGING)
+        self._recent = b""
+        self._same: SameMembers | None = None
+        self.ready = False
+
+    def note(self, data: bytes) -> None:
+        """Note the data of an event that was parsed and held text alone, as one whose form may be learned."""
+        if self._frames is not None and self._learner.lessons and len(data) <= MOST_BYTES:
+            self._recent = data
+            self.ready = True
+
+    def lead(self, data: bytes) -> tuple[TextRun, bytes, SameMembers] | None:
+        """Return what a piece begins with, the rest of it, and what the events of the run have in common; None where it
+        does not begin with text alone. The parser of events sees nothing of a run."""
+        frames, learner = self._frames, self._learner
+        if frames is None or len(data) > _MOST_LED:
+            return None
+        begun = frames.begun(_MOST_BEGUN)
+        if begun is None:
+            return None
+        if begun:
+            data = begun + data
+        literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
+        if not end and self._recent:
+            self._learn(data)
+            literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
+        same = self._same
+        if not end or same is None or same.choice.finished:
+            return None
+        run = text_run(same.choice.index, literals, same.fingerprint)
+        if run is None:
+            return None
+        if begun:
+            frames.forget()
+        return run, data[end:], same
+
+    def _learn(self, data: bytes) -> None:
+        """Learn the form of the most recent event. `data` begins with the next one."""
+        recent, self._recent = self._recent, b""
+        try:
+            event = load_json(recent)
+        except orjson.JSONDecodeError:
+            return  # was mended before it was read
+        choices = event["choices"] if isinstance(event, dict) else None
+        raw = choices[0] if isinstance(choices, list) else None
+        if not isinstance(event, dict) or not isinstance(raw, dict):
+            return
+        index, fingerprint = raw["index"], event.get("system_fingerprint")
+        if not isinstance(index, int):
+            return
+        chat = isinstance(raw.get("delta"), dict)
+        member = "content" if chat else "text"
+        marked: JsonObject = {**raw, "delta": {member: MARK}} if chat else {**raw, member: MARK}
+        self._learner.learn(recent, member, {**event, "choices": [marked]}, data)
+        self._same = SameMembers(
+            self._choices[index],
+            event.get("service_tier"),
+            fingerprint if isinstance(fingerprint, str) else None,
+        )

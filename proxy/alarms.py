@@ -1,0 +1,99 @@
+"""Many alarms on one timer of the event loop.
+
+A request sets an alarm or two for its deadlines and almost always ends before they ring. A timer of asyncio's for each
+costs about 3 us (measured on CPython 3.11: an object with its context, a heap that compares in Python, and the pruning
+of cancelled ones); an entry in a heap of tuples costs 0.5 us.
+"""
+
+import asyncio
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from weakref import WeakKeyDictionary
+
+from proxy.loop_clock import loop_clock
+
+PRUNED_FROM = 256
+"""Dropped alarms that are kept in the heap in any case; from here on it is pruned when they are half of it."""
+
+
+class Alarm:
+    """An alarm that has been set: its time, and what it calls, None once it has rung or has been dropped."""
+
+    __slots__ = ("at", "ring")
+
+    def __init__(self, at: float, ring: Callable[[], None]) -> None:
+        self.at = at
+        self.ring: Callable[[], None] | None = ring
+
+
+class Alarms:
+    """The alarms of the running event loop. Times are the loop's, in seconds; `now` returns the present one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.now = loop_clock()
+        self._heap: list[tuple[float, int, Alarm]] = []
+        self._order = count()
+        self._timer: asyncio.TimerHandle | None = None
+        self._dropped = 0
+
+    def set(self, at: float, ring: Callable[[], None]) -> Alarm:
+        """Call `ring` at a time; never before it."""
+        alarm = Alarm(at, ring)
+        heappush(self._heap, (at, next(self._order), alarm))
+        self._arm(at)
+        return alarm
+
+    def drop(self, alarm: Alarm) -> None:
+        """Let an alarm not ring; no effect on one that has."""
+        if alarm.ring is None:
+            return
+        alarm.ring = None
+        self._dropped += 1
+        if self._dropped > PRUNED_FROM and 2 * self._dropped > len(self._heap):
+            self._heap = [entry for entry in self._heap if entry[2].ring is not None]
+            heapify(self._heap)
+            self._dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def _arm(self, at: float) -> None:
+        """Make sure that the timer fires in time."""
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(at, self._ring)
+
+    def _ring(self) -> None:
+        """Ring what is due. Each alarm may set others."""
+        timer, self._timer = self._timer, None
+        now = self.now() if timer is None else max(self.now(), timer.when())
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                _, _, alarm = heappop(self._heap)
+                ring, alarm.ring = alarm.ring, None
+                if ring is None:
+                    self._dropped -= 1
+                else:
+                    ring()
+        finally:
+            while self._heap and self._heap[0][2].ring is None:
+                heappop(self._heap)
+                self._dropped -= 1
+            if self._heap:
+                self._arm(self._heap[0][0])
+
+
+_of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Alarms] = WeakKeyDictionary()
+
+
+def alarms() -> Alarms:
+    """Return those of the running loop."""
+    loop = asyncio.get_running_loop()
+    found = _of_loops.get(loop)
+    if found is None:
+        found = _of_loops[loop] = Alarms(loop)
+    return found

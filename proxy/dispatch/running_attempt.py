@@ -1,0 +1,168 @@
+"""One attempt while it runs: its entry in the record, and what its end means for the deployment."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+
+from pydantic import SecretStr
+
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.target import Target
+from proxy.deadlines import DeadlinePassed, Phase
+from proxy.deployment_health.circuit_breaker import AnswerKind, TrackedAttempt
+from proxy.deployment_health.concurrency_limit import has_too_much
+from proxy.deployment_health.deployment_queue import DeploymentQueue
+from proxy.deployment_health.deployment_registry import Deployments
+from proxy.deployment_health.last_failures import LastFailures, summary
+from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
+from proxy.dispatch.next_deployment import Prepared
+from proxy.errors import GatewayError
+from proxy.request_record import Attempt
+from proxy.telemetry.metrics import Metrics
+from proxy.upstream.mock_transport import SCHEME
+
+Secrets = Callable[[Target], Sequence[SecretStr]]
+"""Returns what calls of a target have lately carried besides its own credential."""
+
+
+@dataclass(slots=True, eq=False)
+class AttemptReports:
+    """Where the ends of attempts are reported. `now` returns seconds of the event loop."""
+
+    now: Callable[[], float]
+    deployments: Deployments
+    metrics: Metrics
+    last_failures: LastFailures
+    log: logging.Logger
+    secrets: Secrets
+
+
+@dataclass(slots=True, eq=False)
+class RunningAttempt:
+    """Context manager around one attempt, whose place in `queue` it gives back. Records the attempt, and reports its
+    end, whatever it is, to the deployment's circuit breaker and limit. Leaves with UpstreamError where a limit of the
+    attempt passed."""
+
+    _reports: AttemptReports
+    _prepared: Prepared
+    _planned: PlannedRequest[ClientRequest]
+    _queue: DeploymentQueue
+    _answer: AnswerKind
+    _attempt: Attempt = field(init=False)
+    _tracked: TrackedAttempt = field(init=False)
+
+    def __enter__(self) -> Self:
+        reports, prepared, record, target = self._reports, self._prepared, self._planned.record, self._prepared.target
+        attempt = self._attempt = Attempt(target.label, reports.now(), name=target.name)
+        record.attempts.append(attempt)
+        record.called, record.price, record.max_tokens = target.name, target.price, None
+        record.emulated, record.dropped = prepared.emulated, prepared.dropped
+        breaker = reports.deployments.breakers.of(target)
+        self._tracked = breaker.begin(attempt.started, self._answer, self._planned.team.tenant)
+        reports.metrics.inflight(attempt.deployment, 1)
+        return self
+
+    def first_byte(self) -> None:
+        """Note the first content of a stream."""
+        self._tracked.first_byte(self._reports.now())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._succeeded()
+            elif isinstance(error, UpstreamError):
+                error.failure = _unquoted(
+                    _attributed(error.failure, self._planned), self._prepared.target, self._reports.secrets
+                )
+                self._failed(error.failure)
+            elif isinstance(error, DeadlinePassed):
+                # A limit of this attempt alone is a failure of the upstream like others.
+                raise UpstreamError(self._outlasted(error)) from None
+            elif isinstance(error, asyncio.CancelledError | ConnectionError):
+                # The upstream's connection errors have become UpstreamErrors: this one is the client's.
+                self._left()
+            elif isinstance(error, GatewayError):
+                # The client's demand on the context window cannot be met there, which only this attempt could tell.
+                self._attempt.outcome = FailureKind.INVALID_REQUEST.value
+        finally:
+            self._end()
+
+    def _outlasted(self, late: DeadlinePassed) -> Failure:
+        """Note that a limit has passed, and return that as a failure."""
+        failure = Failure(FailureKind.TIMEOUT, late.message, ours=True)
+        now, target = self._reports.now(), self._prepared.target
+        if self._planned.impatient(late.phase, now - self._attempt.started, target):
+            _note(self._attempt, failure)
+            self._tracked.outlasted(now)
+        else:
+            self._failed(failure)
+        return failure
+
+    def _left(self) -> None:
+        """Note that the client has left, or that the request as a whole was ended."""
+        passed = self._planned.deadlines.passed
+        if self._planned.record.finished:
+            # The client had its whole answer, and left while the rest of the upstream's was being read.
+            self._succeeded()
+        elif passed is None or passed.phase in (Phase.CLIENT, Phase.DRAIN):
+            self._attempt.outcome = "cancelled"
+        else:
+            self._outlasted(passed)
+
+    def _succeeded(self) -> None:
+        now = self._reports.now()
+        self._tracked.succeeded(now)
+        self._queue.limit.won(now)
+
+    def _failed(self, failure: Failure) -> None:
+        reports, target, tracked, queue = self._reports, self._prepared.target, self._tracked, self._queue
+        now = reports.now()
+        _note(self._attempt, failure)
+        if target.base_url.startswith(SCHEME):
+            return  # the mock fails where the request wants it to
+        reports.last_failures.note(target, failure)
+        opened = tracked.failed(now, failure)
+        breaker = reports.deployments.breakers.of(target)
+        if has_too_much(failure, opened) and not tracked.disputed:
+            only_team = breaker.only_team if opened else None
+            queue.limit.lost(failure.kind, now, self._attempt.started, queue.in_flight, only_team)
+        if opened:
+            wait = breaker.wait(now)
+            reports.log.warning("%s is left alone for %.1f s: %s", target.name, wait, summary(failure))
+
+    def _end(self) -> None:
+        attempt = self._attempt
+        attempt.finished = self._reports.now()
+        self._tracked.abandoned(attempt.finished)
+        self._queue.release(self._planned.team.name)
+        self._reports.metrics.inflight(attempt.deployment, -1)
+
+
+def _note(attempt: Attempt, failure: Failure) -> None:
+    attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.operator_message
+    attempt.maybe_executed, attempt.cause = failure.maybe_executed, failure.cause
+
+
+def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Failure:
+    """Return the failure, blamed on the request where the client passed members through that may have changed the form
+    of the answer; not where the answer is a web page."""
+    if failure.kind is FailureKind.MALFORMED and planned.request.passes_members and not failure.evidence:
+        return replace(failure, kind=FailureKind.NONCONFORMING)
+    return failure
+
+
+def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
+    """Return the failure without the operator's credential, should the vendor have repeated it."""
+    fetched = secrets(target)
+
+    def conceal(text: str) -> str:
+        return target.credential.conceal(text, fetched)
+
+    code, param = (value and conceal(value) for value in (failure.code, failure.param))
+    message, peer, evidence = conceal(failure.message), conceal(failure.peer), conceal(failure.evidence)
+    return replace(failure, message=message, code=code, param=param, peer=peer, evidence=evidence)

@@ -1,0 +1,88 @@
+"""Why no connection to an upstream was made, in our own words. Pure: an exception in, a failure out.
+
+The message is for clients and names no host, which would reveal machines of the operator's network; `Failure.peer`
+does, for the operator.
+"""
+
+import errno
+import socket
+import ssl
+from collections.abc import Mapping
+from typing import Final
+
+from yarl import URL
+
+from providers.failure import Cause, Failure, FailureKind
+
+
+class WithheldAddress(OSError):
+    """A name leads only to addresses that may not be called."""
+
+
+_WORDS: Final[Mapping[Cause, tuple[FailureKind, str]]] = {
+    Cause.DNS: (FailureKind.CONNECT, "The upstream's host name could not be resolved."),
+    Cause.WITHHELD: (FailureKind.CONNECT, "The upstream's host name leads only to addresses that may not be called."),
+    Cause.REFUSED: (FailureKind.CONNECT, "The upstream refused the connection."),
+    Cause.UNREACHABLE: (FailureKind.CONNECT, "There is no way to the upstream's network or host."),
+    Cause.TIMEOUT: (FailureKind.TIMEOUT, "Connecting to the upstream took too long."),
+    Cause.CLOSED: (FailureKind.CONNECT, "The upstream closed the connection before it was ready."),
+    Cause.OTHER: (FailureKind.CONNECT, "The upstream could not be reached."),
+    Cause.CERTIFICATE_EXPIRED: (FailureKind.TLS, "The upstream's certificate has expired."),
+    Cause.CERTIFICATE_EARLY: (FailureKind.TLS, "The upstream's certificate is not valid yet."),
+    Cause.CERTIFICATE_HOST: (FailureKind.TLS, "The upstream's certificate is for another host."),
+    Cause.CERTIFICATE_AUTHORITY: (FailureKind.TLS, "The upstream's certificate is from an unknown authority."),
+    Cause.CERTIFICATE: (FailureKind.TLS, "The upstream's certificate could not be accepted."),
+    Cause.HANDSHAKE: (FailureKind.TLS, "The TLS handshake with the upstream failed."),
+}
+
+_BY_ERRNO: Final[Mapping[int | None, Cause]] = {
+    errno.ECONNREFUSED: Cause.REFUSED,
+    errno.EHOSTUNREACH: Cause.UNREACHABLE,
+    errno.ENETUNREACH: Cause.UNREACHABLE,
+    errno.EHOSTDOWN: Cause.UNREACHABLE,
+    errno.ENETDOWN: Cause.UNREACHABLE,
+    # The system's own timeout, usually longer than the deployment's.
+    errno.ETIMEDOUT: Cause.TIMEOUT,
+    errno.ECONNRESET: Cause.CLOSED,
+    errno.EPIPE: Cause.CLOSED,
+}
+
+_BY_VERIFY_CODE: Final[Mapping[int, Cause]] = {
+    9: Cause.CERTIFICATE_EARLY,
+    10: Cause.CERTIFICATE_EXPIRED,
+    62: Cause.CERTIFICATE_HOST,
+    64: Cause.CERTIFICATE_HOST,
+    **dict.fromkeys((2, 7, 18, 19, 20, 21, 27), Cause.CERTIFICATE_AUTHORITY),
+}
+"""OpenSSL's X509_V_ERR_*: not yet valid, expired, host name, IP address; no issuer, an issuer's name with another's
+signature, self-signed, self-signed in the chain, no local issuer, no issuer of the leaf, untrusted."""
+
+
+def connect_failure(error: OSError, url: str) -> Failure:
+    """Return the failure of a call of this URL that was not sent. TLS's exceptions and TimeoutError are OSErrors."""
+    cause = _cause(error)
+    kind, message = _WORDS[cause]
+    unsent = kind is FailureKind.TIMEOUT  # the other kinds say so themselves
+    return Failure(kind, message, unsent=unsent, cause=cause, peer=peer_of(url), ours=True)
+
+
+def peer_of(url: str) -> str:
+    """Return the `host:port` of a URL, and nothing else of it."""
+    parsed = URL(url, encoded=True)
+    return f"{parsed.host_subcomponent}:{parsed.port}"
+
+
+_BY_CLASS: Final[tuple[tuple[type[OSError], Cause], ...]] = (
+    (ssl.SSLError, Cause.HANDSHAKE),
+    (WithheldAddress, Cause.WITHHELD),
+    (socket.gaierror, Cause.DNS),
+    (TimeoutError, Cause.TIMEOUT),
+    (ConnectionResetError, Cause.CLOSED),  # asyncio's own has no number
+)
+
+
+def _cause(error: OSError) -> Cause:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _BY_VERIFY_CODE.get(error.verify_code, Cause.CERTIFICATE)
+    known = (cause for kind, cause in _BY_CLASS if isinstance(error, kind))
+    return next(known, _BY_ERRNO.get(error.errno, Cause.OTHER))

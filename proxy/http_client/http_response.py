@@ -1,0 +1,76 @@
+"""An answer whose body is still coming, as its caller reads it."""
+
+from collections.abc import Mapping
+from email.utils import formatdate
+
+from providers.failure import FailureKind, UpstreamError
+from proxy.http_client.http1_connection import Http1Connection
+from proxy.upstream.transport import fail
+
+BROKEN_OFF = "The upstream's answer broke off."
+LOST = "The connection to the upstream was lost during its answer."
+
+
+class HttpResponse:
+    """See UpstreamResponse. The handle of one exchange: from its end on it has no connection, which by then may serve
+    another call."""
+
+    __slots__ = ("_connection", "_head", "_over", "status")
+
+    def __init__(self, connection: Http1Connection) -> None:
+        self._connection: Http1Connection | None = connection
+        self._head = connection.head
+        self._over = False
+        self.status = int(self._head[9:12])
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """See UpstreamResponse. Made on demand: of good answers they are not needed. A response without a date gets
+        that of its arrival (RFC 9110, 6.6.1), to which the dates in it relate."""
+        headers = headers_of(self._head)
+        headers.setdefault("date", formatdate(usegmt=True))
+        return headers
+
+    async def read(self) -> bytes:
+        """See UpstreamResponse. Returns all that has come, at once."""
+        connection = self._connection
+        if connection is None:
+            if self._over:
+                return b""
+            raise fail(FailureKind.TRUNCATED, LOST)
+        while not connection.pieces:
+            if connection.state == "body":
+                await connection.signal
+            elif connection.state == "ended":
+                self.release()
+                return b""
+            else:
+                raise broken(connection)
+        return connection.take()
+
+    def release(self) -> None:
+        """See UpstreamResponse."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._over = connection.state == "ended" and not connection.pieces
+            connection.release()
+
+    def close(self) -> None:
+        """See UpstreamResponse."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
+
+
+def broken(connection: Http1Connection) -> UpstreamError:
+    """Return the failure of a body whose connection is dead."""
+    return fail(FailureKind.TRUNCATED, BROKEN_OFF if connection.fault == "broken off" else LOST)
+
+
+def headers_of(head: bytes) -> dict[str, str]:
+    """Return the fields of a head that the parser accepted, with lower-case names; the last of repeated ones."""
+    fields = {}
+    for line in head.split(b"\r\n")[1:-2]:
+        name, _, value = line.partition(b":")
+        fields[name.decode("ascii", "replace").lower()] = value.strip(b" \t").decode("utf-8", "surrogateescape")
+    return fields

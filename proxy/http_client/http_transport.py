@@ -1,0 +1,131 @@
+"""Calls over HTTP/1.1: the only outbound sockets to vendors.
+
+On the common way, an idle connection and a body of common size, `open` writes once and waits once: no task, no future
+and no timer of its own.
+"""
+
+import asyncio
+import errno
+from collections.abc import AsyncGenerator
+from typing import Final, NoReturn
+
+from providers.dialect import Upload, UpstreamRequest
+from providers.failure import Failure, FailureKind, UpstreamError
+from proxy.http_client.connect_failures import connect_failure
+from proxy.http_client.connection_pool import ConnectionPool
+from proxy.http_client.dialer import Destination, Dialer
+from proxy.http_client.http1_connection import Http1Connection
+from proxy.http_client.http_response import HttpResponse
+from proxy.http_client.inflate_body import readable
+from proxy.http_client.request_bytes import CallHeads
+from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, UpstreamResponse, fail
+
+POOL_IDLE = 15.0
+"""Seconds an idle connection is kept; below every vendor's own limit, so that the vendor never closes first."""
+
+ONCE_IDLE = 1.0
+"""The same for deployments whose requests are not sent twice, where a connection that closes as it is reused costs an
+answer: half of the shortest default of servers (gunicorn 2 s; uvicorn and Node.js 5 s)."""
+
+STALE_WITHIN = 1.0
+"""Seconds in which a reused connection must break for its request to count as unread; later, work may have begun."""
+
+NO_DESCRIPTOR_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE})
+NO_DESCRIPTOR: Final = "The gateway has no descriptor left for a connection to the upstream."
+
+UNANSWERED: Final = "The upstream closed the connection without answering."
+NOT_HTTP: Final = "The upstream's answer was not valid HTTP."
+
+
+class HttpTransport:
+    """HTTP over connections of our own, pooled by destination.
+
+    A server that closes an idle connection at the moment it is reused has very likely not read the request: here that
+    raises RepeatableError. Deployments whose `retries.safety` forbids the repeat take no connections which were idle
+    for long.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.pool = ConnectionPool()
+        self.dialer = Dialer(self.pool)
+        self._heads = CallHeads()
+
+    async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
+        """See Transport. Redirects are not followed: they would carry the operator's key to another host."""
+        call = self._heads.of(request)
+        fresh = RepeatCause.STALE_CONNECTION in repeats
+        head = call.bytes_for(request, request_id, fresh)
+        connection = None if fresh else self.pool.take(call.to)
+        reused = connection is not None
+        if connection is None:
+            connection = await self._connected(call.to, request)
+        sent = self._loop.time()
+        try:
+            connection.begin(head, b"" if request.upload is not None else request.body, request.method == "HEAD")
+            if fresh:
+                connection.spoil()
+            if request.upload is not None:
+                await _send(request.upload, connection)
+            while connection.state == "head":
+                await connection.signal
+        except BaseException:
+            connection.abort()
+            raise
+        if connection.state == "dead" and connection.fault in ("unanswered", "garbled"):
+            self._raise(connection, reused and self._loop.time() - sent < STALE_WITHIN)
+        response = HttpResponse(connection)
+        if not connection.packed:
+            return response
+        shown = readable(response)
+        if shown is None:
+            connection.abort()
+            raise fail(FailureKind.MALFORMED, NOT_HTTP)
+        return shown
+
+    async def _connected(self, to: Destination, request: UpstreamRequest) -> Http1Connection:
+        """Return a new connection. Raises UpstreamError."""
+        idle = POOL_IDLE if to.twice else ONCE_IDLE
+        try:
+            connection = await self.dialer.dial(to, idle, request.target.timeouts.connect)
+        except OSError as error:
+            if error.errno in NO_DESCRIPTOR_LEFT:
+                raise UpstreamError(Failure(FailureKind.BUSY, NO_DESCRIPTOR, retry_after=1.0, unsent=True)) from None
+            raise UpstreamError(connect_failure(error, request.url)) from None
+        if connection.closed_unsent:
+            connection.abort()
+            raise UpstreamError(Failure(FailureKind.SERVER, UNANSWERED, unsent=True, ours=True))
+        return connection
+
+    def _raise(self, connection: Http1Connection, stale: bool) -> NoReturn:
+        """Raise why there is no answer on a connection, which may have been `stale` if nothing came on it."""
+        if connection.fault == "garbled":
+            raise fail(FailureKind.MALFORMED, NOT_HTTP)
+        if stale and not connection.heard:
+            raise RepeatableError(Failure(FailureKind.STALE, UNANSWERED, ours=True), RepeatCause.STALE_CONNECTION)
+        raise fail(FailureKind.SERVER, UNANSWERED)
+
+    async def aclose(self) -> None:
+        """See Transport."""
+        await self.pool.aclose()
+
+
+async def _send(upload: Upload, connection: Http1Connection) -> None:
+    """Send a body as fast as the vendor takes it. One that refuses it before it has come to its end gets no more of it,
+    and no other call on this connection."""
+    size = 0
+    pieces = upload.pieces()
+    try:
+        async for piece in pieces:
+            while connection.writing_held and not connection.wants_no_more:
+                await connection.signal
+            if connection.wants_no_more:
+                connection.spoil()
+                return
+            connection.write(piece)
+            size += len(piece)
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
+    if size != upload.length:
+        raise RuntimeError("a body of another length than was announced")

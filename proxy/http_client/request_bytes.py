@@ -1,0 +1,119 @@
+"""The head of a call as bytes. What is the same for each call of a target is put together once.
+
+Does no I/O. Kept is the last head of each method, URL and deployment, with what it was made of: a credential whose
+value changes makes a new one.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from yarl import URL
+
+from providers.client_extras.hosts_paths_and_code import names_address
+from providers.dialect import UpstreamRequest
+from providers.target import Target
+from proxy.bounded_dict import BoundedDict
+from proxy.http_client.dialer import Destination
+from proxy.upstream.loop_detection import HOPS, may_lead_back, onward
+from proxy.upstream.request_headers import SESSION_HEADERS, call_headers
+
+KEPT_HEADS: Final = 1024
+
+_OURS: Final = frozenset({"x-request-id", HOPS, "content-length", "transfer-encoding", "connection"})
+"""Headers that differ from call to call, or that framing decides."""
+
+_SPLITS: Final = re.compile(r"[\r\n\0]")
+_SPLITS_LINE: Final = re.compile(r"[\x00-\x20\x7f]")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallHead:
+    """What calls of one method, URL, target and headers have in common: where they go, and the lines of their head.
+    The lines hold the credential in clear."""
+
+    target: Target
+    headers: dict[str, str] = field(repr=False)
+    content_type: str
+    to: Destination
+    lines: bytes = field(repr=False)
+    counts_hops: bool
+
+    def serves(self, request: UpstreamRequest) -> bool:
+        """Return whether the head is that of another call of its method, URL and deployment as well."""
+        target, own = request.target, self.target
+        return (
+            self.headers == request.headers
+            and self.content_type == request.content_type
+            and (
+                target is own
+                or (
+                    target.credential == own.credential
+                    and target.profile is own.profile
+                    and target.base_url == own.base_url
+                    and target.allow_private == own.allow_private
+                    and target.authorities == own.authorities
+                    and target.retries.safety == own.retries.safety
+                )
+            )
+        )
+
+    def bytes_for(self, request: UpstreamRequest, request_id: str, fresh: bool) -> bytes:
+        """Return the whole head of a call; on a `fresh` connection the vendor may close after its answer."""
+        if ":" in request_id and self.target.is_engine and names_address(request_id):
+            # vLLM's connectors for disaggregated serving read the addresses of their peers out of this header.
+            request_id = request_id.replace(":", "-")
+        if _SPLITS.search(request_id):
+            raise ValueError("a request id that splits the head")
+        more = f"{HOPS}: {onward()}\r\n" if self.counts_hops else ""
+        if fresh:
+            more += "Connection: close\r\n"
+        length = len(request.body) if request.upload is None else request.upload.length
+        if length or request.method != "GET":
+            more += f"Content-Length: {length}\r\n"
+        return self.lines + f"X-Request-Id: {request_id}\r\n{more}\r\n".encode()
+
+
+class CallHeads:
+    """The heads that are kept."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: BoundedDict[tuple[str, str, str], CallHead] = BoundedDict(KEPT_HEADS)
+
+    def of(self, request: UpstreamRequest) -> CallHead:
+        """Return the head of a call."""
+        key = (request.url, request.target.label, request.method)
+        kept = self._kept.get(key)
+        if kept is None or not kept.serves(request):
+            kept = self._kept[key] = _made(request)
+        return kept
+
+
+def _made(request: UpstreamRequest) -> CallHead:
+    target, url = request.target, URL(request.url, encoded=True)
+    headers = call_headers(request, target.credential.headers(), "")
+    lines = [f"{name}: {value}" for name, value in headers.items() if name.lower() not in _OURS]
+    lines += [f"{name}: {value}" for name, value in SESSION_HEADERS.items() if name not in headers]
+    if "host" not in headers:
+        lines.insert(0, f"Host: {url.host_port_subcomponent}")
+    # Encoded already: yarl would unquote what needs no quoting, but a signature covers the path as written.
+    start = f"{request.method} {url.raw_path_qs} HTTP/1.1"
+    if any(map(_SPLITS.search, lines)) or _SPLITS_LINE.search(url.raw_path_qs):
+        raise ValueError("a line of a head that is not one line")
+    return CallHead(
+        target,
+        dict(request.headers),
+        request.content_type,
+        Destination(
+            url.raw_host or "",
+            url.port or 0,
+            url.scheme == "https",
+            target.allow_private,
+            target.authorities,
+            target.retries.safety == "safe",
+        ),
+        "".join(f"{line}\r\n" for line in (start, *lines)).encode(),
+        may_lead_back(target),
+    )

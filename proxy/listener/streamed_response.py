@@ -1,0 +1,86 @@
+"""Answers sent piece by piece: the head leaves with the first piece, and each piece in one write.
+
+aiohttp's own stream response costs a mapping of headers for each answer and two coroutines for each piece; its protocol
+reads no other attributes of a response than those here.
+"""
+
+from collections.abc import Awaitable, Mapping
+from typing import cast
+
+from aiohttp import HttpVersion11, web
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.client_exceptions import ClientConnectionResetError
+from aiohttp.http_writer import StreamWriter
+
+from proxy.listener.buffered_response import header_lines, streamed_head
+from proxy.listener.http_connection import Incoming
+
+GONE = "the client has closed the connection"
+
+
+class StreamedResponse(web.StreamResponse):
+    """A good answer whose body comes in pieces: as long as a `Content-Length` among its headers says, else in chunks,
+    and to clients of HTTP/1.0 until the connection closes."""
+
+    # Does not call the parent's, which makes a mapping of headers.
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._status = 200
+        self._fields = headers
+        self._keep_alive: bool | None = None
+        self._client: BaseProtocol | None = None
+        self._head = b""
+        self._chunked = self._ended = False
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Make the head, once. It is sent with the first piece."""
+        if self._client is not None:
+            return
+        lines = header_lines({**self._fields, **cast(Incoming, request).cors})
+        writer = self._writer = cast(StreamWriter, request.writer)
+        self._client = writer.protocol
+        version, sized = request.version, "Content-Length" in self._fields
+        self._chunked = writer.chunked = version >= HttpVersion11 and not sized
+        if self._keep_alive is None:
+            self._keep_alive = request.keep_alive and (self._chunked or sized)
+        self._head = streamed_head(version, lines, self._chunked, self._keep_alive)
+
+    def send(self, data: bytes | bytearray | memoryview) -> bool | Awaitable[None]:
+        """Send a piece. Returns True, or what to wait for while the client does not read. Either raises ConnectionError
+        when it is gone."""
+        if self._chunked and data:
+            data = b"".join((self._head, b"%x\r\n" % len(data), data, b"\r\n"))
+        elif self._head:
+            data = self._head + data
+        self._head = b""
+        return self._sent(data)
+
+    async def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send a piece, and wait while the client does not read. Raises ConnectionError when it is gone."""
+        sent = self.send(data)
+        if sent is not True:
+            await cast(Awaitable[None], sent)
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Send the last piece and the end, once. Raises ConnectionError when the client is gone."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._chunked:
+            last = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+            data = b"%b%b0\r\n\r\n" % (self._head, last)
+        else:
+            data = self._head + data
+        self._head = b""
+        sent = self._sent(data)
+        if sent is not True:
+            await cast(Awaitable[None], sent)
+
+    def _sent(self, data: bytes | bytearray | memoryview) -> bool | Awaitable[None]:
+        client = self._client
+        transport = None if client is None else client.transport
+        if client is None or transport is None or transport.is_closing():
+            raise ClientConnectionResetError(GONE)
+        if data:
+            self._writer.output_size += len(data)
+            transport.write(data)
+        return client._drain_helper() if client.writing_paused else True

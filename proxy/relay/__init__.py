@@ -1,0 +1,1 @@
+"""A committed stream on its way from the vendor to the client."""

@@ -1,0 +1,228 @@
+"""How much later an answer comes than on the direct path, at the same rate: requests at the times of a clock.
+
+Open loop: requests are due at random times (exponential gaps, the same for all), whether or not the earlier ones were
+answered. Its time runs from the moment at which it was due, so a load that comes late, or finds all connections taken,
+makes times longer, never shorter; what it adds by itself it adds on the direct path as well.
+"""
+
+import asyncio
+import ctypes
+import os
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import cast
+
+from typing_extensions import override
+
+from tests.bench.cpu import usage
+from tests.bench.load import LENGTH, OK, WrongAnswer, shown
+from tests.bench.steady import Expected
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_MONOTONIC, _NONBLOCK, _ABSOLUTE = 1, os.O_NONBLOCK, 1
+CONNECTIONS = 64
+LEAD = 0.05
+"""Seconds between the last connection and the first request."""
+
+PATIENCE = 10.0
+"""Seconds after the last request within which all answers have to come."""
+
+
+@contextmanager
+def alarm() -> Iterator[int]:
+    """A descriptor that can be read when its time has come (timerfd_create(2)): the loop's own timers are a
+    millisecond coarse."""
+    descriptor = _LIBC.timerfd_create(_MONOTONIC, _NONBLOCK)
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "timerfd_create")
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def set_alarm(descriptor: int, when: float) -> None:
+    """Set it to a time of `time.monotonic`."""
+    whole = int(when)
+    value = struct.pack("qqqq", 0, 0, whole, max(1, int((when - whole) * 1e9)))
+    if _LIBC.timerfd_settime(descriptor, _ABSOLUTE, value, None):
+        raise OSError(ctypes.get_errno(), "timerfd_settime")
+
+
+def due_times(rate: float, seconds: float, seed: int = 16) -> list[float]:
+    """When requests are due, from 0 on."""
+    draw, when, times = Random(seed), 0.0, []
+    while (when := when + draw.expovariate(rate)) < seconds:
+        times.append(when)
+    return times
+
+
+def quantile(times: Sequence[float], share: float) -> float:
+    """The time within which that share of the answers came."""
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """One run under way: connections that wait, and the times taken so far."""
+
+    expected: Expected
+    request: bytes
+    waiting: list["TimedCaller"] = field(default_factory=list)
+    queue: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    sent: int = 0
+    failure: Exception | None = None
+
+    def send(self, due: float) -> None:
+        """Send a request that is due, now or as soon as a connection waits."""
+        self.sent += 1
+        if self.waiting:
+            self.waiting.pop().ask(due)
+        else:
+            self.queue.append(due)
+
+    def fail(self, error: Exception) -> None:
+        self.failure = self.failure or error
+
+
+class TimedCaller(asyncio.Protocol):
+    """One connection with one request at a time."""
+
+    def __init__(self, run: OpenRun) -> None:
+        self._run = run
+        self._data = b""
+        self._stopped = False
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._run.waiting.append(self)
+
+    def ask(self, due: float) -> None:
+        self._due = due
+        self._transport.write(self._run.request)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._data = self._data + data if self._data else data
+        end = self._data.find(b"\r\n\r\n") + 4
+        length = LENGTH.search(self._data, 0, end)
+        if end < 4:
+            return
+        size = int(length[1]) if length else -1
+        if not self._data.startswith(OK) or abs(size - self._run.expected.length) > self._run.expected.slack:
+            self._run.fail(WrongAnswer(shown(self._data)))
+            return
+        if len(self._data) < end + size:
+            return
+        self._data = b""
+        self._run.times.append(time.monotonic() - self._due)
+        if self._run.queue:
+            self.ask(self._run.queue.pop(0))
+        else:
+            self._run.waiting.append(self)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._stopped:
+            self._run.fail(exc or WrongAnswer("the connection was closed"))
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._transport.abort()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Times of answers in seconds, and the share of a core that load and upstream used meanwhile."""
+
+    times: Sequence[float]
+    load_busy: float
+
+    @property
+    def median(self) -> float:
+        return quantile(self.times, 0.5)
+
+    @property
+    def slow(self) -> float:
+        """The time within which 99 of 100 answers came."""
+        return quantile(self.times, 0.99)
+
+
+async def timed_run(
+    port: int, request: bytes, expected: Expected, due: Sequence[float], load_pids: Sequence[int]
+) -> Spent:
+    """Send a request at each of these times, in seconds from now, and wait for all answers.
+
+    Raises WrongAnswer, or TimeoutError when answers are missing a while after the last request.
+    """
+    loop, run = asyncio.get_running_loop(), OpenRun(expected, request)
+    callers = [
+        (await loop.create_connection(lambda: TimedCaller(run), "127.0.0.1", port))[1] for _ in range(CONNECTIONS)
+    ]
+    try:
+        before, started = usage(load_pids), time.monotonic() + LEAD
+        with alarm() as descriptor:
+            await _sent_in_time(run, [started + each for each in due], descriptor)
+        async with asyncio.timeout(PATIENCE):
+            while len(run.times) < run.sent and run.failure is None:  # noqa: ASYNC110 - no event a request
+                await asyncio.sleep(0.01)
+        wall, used = time.monotonic() - started, usage(load_pids) - before
+    finally:
+        for caller in callers:
+            caller.stop()
+    if run.failure is not None:
+        raise run.failure
+    return Spent(run.times, used.total / wall)
+
+
+async def _sent_in_time(run: OpenRun, due: Sequence[float], descriptor: int) -> None:
+    """Send each request when it is due."""
+    loop = asyncio.get_running_loop()
+    left, done = list(reversed(due)), loop.create_future()
+
+    def ring() -> None:
+        with suppress(BlockingIOError):  # it was set anew meanwhile
+            os.read(descriptor, 8)
+        now = time.monotonic()
+        while left and left[-1] <= now and run.failure is None:
+            run.send(left.pop())
+        if left and run.failure is None:
+            set_alarm(descriptor, left[-1])
+        elif not done.done():
+            done.set_result(None)
+
+    loop.add_reader(descriptor, ring)
+    set_alarm(descriptor, due[0])
+    try:
+        await done
+    finally:
+        loop.remove_reader(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a program adds to the direct path at one rate, in milliseconds, from the quietest of several runs each."""
+
+    rate: float
+    direct: Sequence[Spent]
+    through: Sequence[Spent]
+
+    @property
+    def median(self) -> float:
+        return (min(each.median for each in self.through) - min(each.median for each in self.direct)) * 1e3
+
+    @property
+    def slow(self) -> float:
+        """The 99th percentile through the program less that of the direct path."""
+        return (min(each.slow for each in self.through) - min(each.slow for each in self.direct)) * 1e3
+
+    @property
+    def load_busy(self) -> float:
+        return max(each.load_busy for each in (*self.direct, *self.through))

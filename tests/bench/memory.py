@@ -1,0 +1,68 @@
+"""Memory: at rest, of a stream that waits, after load, and of a supervisor with two workers."""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from tests.bench.cases import Case
+from tests.bench.cpu import proportional_bytes, resident_bytes
+from tests.bench.load import OK, WrongAnswer, shown
+from tests.bench.programs.program import Target
+from tests.bench.traffic import Ask
+
+IDLE = Case("idle streams", Ask(chunks=2, pace=600_000), 300)
+"""Streams that have sent their first text and send the next in ten minutes."""
+
+WARM_UP = 20
+"""Streams before those, for what a program makes only once."""
+
+SETTLE = 1.0
+"""Seconds before memory is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Bytes of a program and its children: resident, and with shared pages in parts."""
+
+    resident: int
+    proportional: int
+
+
+def held(pid: int) -> Held:
+    return Held(resident_bytes(pid), proportional_bytes(pid))
+
+
+async def opened(target: Target, case: Case) -> list[asyncio.StreamWriter]:
+    """Open the case's streams and wait until each has sent its first text. Raises WrongAnswer for anything else."""
+    request = target.request(case)
+    assert request is not None
+    event, writers = target.wire(case).event, []
+    for _ in range(case.connections):
+        reader, writer = await asyncio.open_connection("127.0.0.1", target.port_of(case))
+        writers.append(writer)
+        writer.write(request)
+        data = b""
+        async with asyncio.timeout(30):
+            while event not in data:
+                piece = await reader.read(65536)
+                data += piece
+                if not piece or not data.startswith(OK):
+                    raise WrongAnswer(shown(data))
+    return writers
+
+
+async def idle_stream_bytes(target: Target, case: Case = IDLE) -> float:
+    """Bytes that one more stream takes which waits, from many of them: what they added, shared among them.
+
+    To be called before the program has had a load: memory that it then gave back to its allocator would hide theirs.
+    """
+    for writer in await opened(target, replace(case, connections=WARM_UP)):
+        writer.transport.abort()
+    await asyncio.sleep(SETTLE)
+    before = resident_bytes(target.pid)
+    writers = await opened(target, case)
+    await asyncio.sleep(SETTLE)
+    after = resident_bytes(target.pid)
+    for writer in writers:
+        writer.transport.abort()
+    await asyncio.sleep(SETTLE)
+    return (after - before) / case.connections

@@ -1,0 +1,99 @@
+"""One answer read in full and parsed, before thousands are only counted: is it what the upstream said, all of it?"""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import orjson
+
+from providers.framing.parse_aws_eventstream import FrameParser
+from tests.bench.load import LAST_CHUNK, OK, WrongAnswer, shown, whole_answer
+from tests.bench.steady import Expected, unframed
+from tests.bench.traffic import Ask, tokens
+from tests.bench.vendors import Wire
+
+WAIT = 60.0
+"""Seconds for one answer."""
+
+PACE = 2
+"""Milliseconds between two chunks at most: a long stream would take as long as it does under load, and with chunks
+that come together a proxy would frame it otherwise."""
+
+SLACK = 16
+"""Bytes by which whole answers of one program may differ: a counter of requests in an id, a time."""
+
+
+async def exchange(port: int, request: bytes, stream: bool) -> bytes:
+    """Send a request and read its answer to the end. Raises WrongAnswer, or TimeoutError after `WAIT`."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    data = b""
+    try:
+        async with asyncio.timeout(WAIT):
+            writer.write(request)
+            while piece := await reader.read(2**18):
+                data += piece
+                if not data.startswith(OK[: len(data)]):
+                    break
+                if data.endswith(LAST_CHUNK) if stream else whole_answer(data):
+                    return data
+    finally:
+        writer.close()
+    raise WrongAnswer(shown(data))
+
+
+def _openai_text(body: bytes) -> list[str]:
+    events = [orjson.loads(each) for each in re.findall(rb"^data: ?(\{.*\})\s*$", body, re.MULTILINE)]
+    deltas = [choice["delta"] for event in events for choice in event["choices"]]
+    return [delta["content"] for delta in deltas if delta.get("content")]
+
+
+def _claude_text(body: bytes) -> list[str]:
+    events = [orjson.loads(each) for each in re.findall(rb"^data: ?(\{.*\})\s*$", body, re.MULTILINE)]
+    return [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]
+
+
+def _amazon_text(body: bytes) -> list[str]:
+    payloads = [orjson.loads(payload) for _, payload in FrameParser().feed(body)]
+    return [payload["delta"]["text"] for payload in payloads if "delta" in payload]
+
+
+TEXTS: Mapping[str, Callable[[bytes], list[str]]] = {
+    "openai": _openai_text,
+    "anthropic": _claude_text,
+    "bedrock": _amazon_text,
+}
+"""How the pieces of text are read from a stream of each dialect."""
+
+
+def expected_stream(data: bytes, wire: Wire, ask: Ask) -> Expected:
+    """What each stream must be after this one. Raises WrongAnswer unless it says all of the text and ends well."""
+    body = unframed(data)
+    if "".join(TEXTS[wire.name](body[:-2])) != "".join(tokens(ask.flavour, ask.chunks)) or wire.done not in body:
+        raise WrongAnswer(shown(data))
+    size = len(body)
+    return Expected(size, size // 100 + SLACK, len(data), wire.event, body.count(wire.event), wire.done)
+
+
+def expected_whole(data: bytes) -> Expected:
+    """What each whole answer must be after this one. Raises WrongAnswer unless it is JSON."""
+    _, _, body = data.partition(b"\r\n\r\n")
+    try:
+        orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise WrongAnswer(shown(data)) from None
+    return Expected(len(body), SLACK, len(data))
+
+
+async def probe(port: int, request: bytes, wire: Wire, ask: Ask) -> Expected:
+    """Ask once, and return what every further answer must be. `wire` is the dialect that the program answers in.
+
+    Raises WrongAnswer for any other text than the upstream's.
+    """
+    quick = replace(ask, pace=min(ask.pace, PACE)).mark.encode().ljust(len(ask.mark))
+    data = await exchange(port, request.replace(ask.mark.encode(), quick), stream=bool(ask.chunks))
+    if ask.chunks:
+        return expected_stream(data, wire, ask)
+    if b"the river runs south to the sea " * 20 not in data:
+        raise WrongAnswer(shown(data))
+    return expected_whole(data)

@@ -1,0 +1,1 @@
+"""What is measured: this gateway, plain proxies, and other gateways."""

@@ -1,0 +1,110 @@
+"""This gateway with a key, metrics and the JSON log on; of this checkout or another, under any interpreter."""
+
+import hashlib
+import os
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.bench.cases import Case
+from tests.bench.programs.program import PATIENCE, Program, Target, running_process, said
+from tests.bench.traffic import KEY, MODEL, chat_request
+from tests.bench.upstream import RunningUpstream
+from tests.bench.vendors import CLAUDE
+from tests.support.gateway import ROOT, free_ports
+
+MODELS = {
+    "openai": MODEL,
+    "openai_tls": "bench_tls/model",
+    "anthropic": "anthropic/claude-haiku-4-5",
+    "anthropic_tls": "anthropic_tls/claude-haiku-4-5",
+    "bedrock": f"bedrock/{CLAUDE}",
+    "bedrock_tls": f"bedrock_tls/{CLAUDE}",
+}
+"""The model of each dialect, and of each over TLS to the vendor."""
+
+_PROFILES = {
+    "bench": ("openai_compatible", "/v1"),
+    "anthropic": ("anthropic", "/v1"),
+    "bedrock": ("bedrock", ""),
+}
+
+
+def gateway_table(upstream: RunningUpstream, server: str = "") -> str:
+    """One team with a key; each dialect's vendor at the fake upstream, in plain HTTP and over TLS."""
+    vendors = []
+    for name, (profile, path) in _PROFILES.items():
+        plain, secure = f"http://127.0.0.1:{upstream.port}{path}", f"https://localhost:{upstream.tls_port}{path}"
+        vendors.append(f'  {name}: {{profile: {profile}, base_url: "{plain}"}}')
+        vendors.append(f'  {name}_tls: {{profile: {profile}, base_url: "{secure}", ca_file: "{upstream.authority}"}}')
+    models = [f'  "{model}": {{max_output_tokens: 8192}}' for model in MODELS.values()]
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    return "\n".join(
+        [
+            "version: 1",
+            "defaults: {allow_private: true, api_key: sk-up, timeouts: {idle: 3600s, total: 3600s}}",
+            "vendors:",
+            *vendors,
+            "models:",
+            *models,
+            f'teams: {{load: {{keys: ["sha256:{digest}"], models: ["*"]}}}}',
+            server,
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway(Target):
+    """This gateway. It answers every case in OpenAI's dialect."""
+
+    def request(self, case: Case) -> bytes | None:
+        return chat_request(case.ask, MODELS[case.dialect + ("_tls" if case.tls else "")])
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Which gateway: its name in the tables, the folder of the checkout, the interpreter, the number of workers,
+    `server.limits`, and further variables of its environment."""
+
+    name: str = "gateway"
+    checkout: Path = ROOT
+    python: str = sys.executable
+    workers: int = 1
+    limits: str = "{}"
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def program(self) -> Program:
+        """The gateway as a program; its version is the commit, with `-dirty` where it is not what runs."""
+        version = said(["git", "-C", str(self.checkout), "describe", "--always", "--dirty", "--abbrev=12"])
+        return Program(self.name, version, self.start)
+
+    @contextmanager
+    def start(self, folder: Path, upstream: RunningUpstream) -> Iterator[Target]:
+        """Run it until the block ends. Raises RuntimeError with what it said when it does not become ready."""
+        port, admin = free_ports(2)
+        table = folder / "gateway.yaml"
+        sections = f"watch: false, workers: {self.workers}, limits: {self.limits}, admin: {{port: {admin}}}"
+        server = f"server: {{port: {port}, {sections}}}"
+        table.write_text(gateway_table(upstream, server), encoding="utf-8")
+        environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(self.checkout), **self.variables}
+        command = [self.python, "-m", "proxy", "serve", "-c", str(table)]
+        with running_process(command, folder, admin, environment) as pid:
+            wait_until_ready(f"http://127.0.0.1:{admin}/health/ready", folder / "output")
+            yield Gateway(self.name, port, pid)
+
+
+def wait_until_ready(url: str, output: Path) -> None:
+    """Wait until an address answers 200. Raises RuntimeError with the end of the output when it takes too long."""
+    started = time.monotonic()
+    while time.monotonic() - started < PATIENCE:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own loopback address
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.01)
+    raise RuntimeError(f"{url} is not ready: {output.read_text(encoding='utf-8', errors='replace')[-2000:]}")

@@ -1,0 +1,120 @@
+"""What is measured, as the measuring sees it: something that runs, listens, and is asked in one way."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.cases import Case
+from tests.bench.traffic import KEY, MODEL, chat_body, request_bytes
+from tests.bench.upstream import RunningUpstream
+from tests.bench.vendors import OPENAI, WIRES, Wire
+
+PATIENCE = 90.0
+"""Seconds within which a program listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A program that runs: its name, where it listens, and the process to account for, its children included."""
+
+    name: str
+    port: int
+    pid: int
+
+    def request(self, case: Case) -> bytes | None:
+        """The request of a case to this program; None where it has no such case."""
+        raise NotImplementedError
+
+    def port_of(self, case: Case) -> int:
+        return self.port
+
+    def wire(self, case: Case) -> Wire:
+        """The dialect that it answers in."""
+        return OPENAI
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarder(Target):
+    """A plain proxy: the client speaks the vendor's own dialect. A port of its own leads to the vendor over TLS."""
+
+    tls_port: int
+
+    def request(self, case: Case) -> bytes | None:
+        return WIRES[case.dialect].request(case.ask)
+
+    def port_of(self, case: Case) -> int:
+        return self.tls_port if case.tls else self.port
+
+    def wire(self, case: Case) -> Wire:
+        return WIRES[case.dialect]
+
+
+@dataclass(frozen=True, slots=True)
+class Other(Target):
+    """Another gateway, which is asked for chat completions of a vendor of the OpenAI family."""
+
+    model: str = MODEL
+    key: str = KEY
+
+    def request(self, case: Case) -> bytes | None:
+        if case.tls or case.dialect != OPENAI.name:
+            return None
+        return request_bytes("/v1/chat/completions", chat_body(case.ask, self.model), self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Something that can be started before the fake upstream: its name, its version, and how."""
+
+    name: str
+    version: str
+    start: Callable[[Path, RunningUpstream], AbstractContextManager[Target]]
+
+
+@contextmanager
+def running_process(
+    command: list[str], folder: Path, port: int, environment: Mapping[str, str] | None = None
+) -> Iterator[int]:
+    """A process that listens on a port, for as long as the block; its id. What it says goes into `output` there.
+
+    Raises RuntimeError with the end of that when it does not listen in time.
+    """
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        wait_for_port(port, process, folder / "output")
+        yield process.pid
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_for_port(port: int, process: "subprocess.Popen[bytes]", output: Path) -> None:
+    """Wait until a port accepts connections. Raises RuntimeError when the process ends instead, or takes too long."""
+    started = time.monotonic()
+    while process.poll() is None and time.monotonic() - started < PATIENCE:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+        else:
+            return
+    said = output.read_text(encoding="utf-8", errors="replace")[-2000:]
+    raise RuntimeError(f"{process.args!r} does not listen on {port} ({process.returncode}): {said}")
+
+
+def said(command: list[str]) -> str:
+    """What a program says of its version, on either stream; empty when it cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except OSError:
+        return ""
+    return (done.stdout + done.stderr).strip()

@@ -1,0 +1,189 @@
+"""The cost of relaying a streamed chunk, without sockets: `python -m tests.bench.relay`.
+
+From the vendor's bytes in the callback that brings them to the client's bytes handed to the writer: decoder, renderer,
+relay, record and deadlines, driven as in a running gateway. What the kernel, the event loop and HTTP cost is left out.
+Each load is measured with one event a read, as tokens come, and with a hundred, as they come from a cache.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from providers.unified_request import UnifiedRequest
+from proxy.deadlines import Deadlines, Phase
+from proxy.eager_task import EagerTask, Signal
+from proxy.relay.relay_to_client import Relay
+from proxy.request_record import RequestRecord
+from proxy.surfaces.openai import OPENAI
+from proxy.surfaces.surface import AnswerFacts
+from proxy.upstream.call_vendor import until_content
+from proxy.upstream.vendor_stream import OpenStream
+from tests.bench.readings import Reading, cheapest
+from tests.bench.streams import LONG_CHAT, words
+from tests.providers.dialects.kit import sent_for, target_of
+
+COUNT = 1000
+"""Chunks of a stream."""
+
+ROUNDS = 30
+IN_A_ROW = (1, 100)
+"""Events a read."""
+
+_HEAD = b'{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012","object":"chat.completion.chunk","created":1795000000,'
+_HEAD += b'"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_0123456789"'
+
+
+def _event(delta: bytes, finish: bytes = b"null", rest: bytes = b"") -> bytes:
+    choice = b'[{"index":0,"delta":%b,"logprobs":null,"finish_reason":%b}]' % (delta, finish)
+    return b'data: %b,"choices":%b%b}\n\n' % (_HEAD, choice, rest)
+
+
+def _stream(texts: Sequence[str], rest: Callable[[int], bytes] = lambda number: b"") -> list[bytes]:
+    """The events of a chat, with further members in each."""
+    said = [_event(b'{"content":%b}' % orjson.dumps(text), rest=rest(number)) for number, text in enumerate(texts)]
+    first, last = _event(b'{"role":"assistant","content":""}', rest=rest(0)), _event(b"{}", b'"stop"', rest(1))
+    usage = b'data: %b,"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18}}\n\n' % _HEAD
+    return [first, *said, last, usage, b"data: [DONE]\n\n"]
+
+
+def _padding(number: int) -> bytes:
+    return b',"obfuscation":"%b"' % (b"x%d" % number * 3)[: number % 9 + 1]
+
+
+_CHINESE = ("天", "空", "是", "蓝", "色", "的", "今天")
+
+LOADS: Mapping[str, Callable[[], list[bytes]]] = {
+    "text": lambda: _stream(words(COUNT)),
+    "padded, as OpenAI's": lambda: _stream(words(COUNT), _padding),
+    "Chinese": lambda: _stream([_CHINESE[place % len(_CHINESE)] for place in range(COUNT)]),
+    "reasoning, never quick": lambda: [
+        event.replace(b'{"content":"', b'{"reasoning_content":"') if b'"index":0,"delta":{"content"' in event else event
+        for event in _stream(words(COUNT))
+    ],
+}
+
+
+class Pushed:
+    """An answer whose pieces are pushed, by `push`. See UpstreamResponse."""
+
+    status = 200
+    headers: Mapping[str, str] = {}
+
+    def __init__(self) -> None:
+        self._piece = b""
+        self._came = Signal()
+
+    def push(self, piece: bytes) -> None:
+        """Hand a piece to whoever waits for it, who goes on before this returns."""
+        self._piece = piece
+        self._came.set()
+
+    async def read(self) -> bytes:
+        """See UpstreamResponse."""
+        if not self._piece:
+            await self._came
+        piece, self._piece = self._piece, b""
+        return piece
+
+    def release(self) -> None:
+        """See UpstreamResponse."""
+
+    def close(self) -> None:
+        """See UpstreamResponse."""
+
+
+def pieces(events: Sequence[bytes], in_a_row: int) -> list[bytes]:
+    """The events, so many in each piece."""
+    return [b"".join(events[start : start + in_a_row]) for start in range(0, len(events), in_a_row)]
+
+
+@dataclass(slots=True)
+class Load:
+    """One stream cut into reads."""
+
+    name: str
+    pieces: Sequence[bytes]
+    request: UnifiedRequest
+    chunks: int = 0
+
+    def reading(self) -> Reading:
+        """The cost of relaying the stream once. Raises whatever the relay raises."""
+        return asyncio.run(self._relayed())
+
+    async def _relayed(self) -> Reading:
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Reading] = loop.create_future()
+        loop.call_soon(self._drive, loop, answered)
+        return await answered
+
+    def _drive(self, loop: asyncio.AbstractEventLoop, answered: "asyncio.Future[Reading]") -> None:
+        """Push every piece from a callback of the loop, as a vendor's socket does."""
+        vendor = Pushed()
+        failures: list[BaseException | None] = []
+        record = RequestRecord("id", 0.0, "openai", "/")
+        task = EagerTask(self._relay(vendor, record), loop, failures.append)
+        cpu, wall = time.process_time(), time.perf_counter()
+        task.begin()
+        for piece in self.pieces:
+            vendor.push(piece)
+        reading = Reading(time.process_time() - cpu, time.perf_counter() - wall, COUNT)
+        self.chunks = record.chunks
+        failure = failures[0] if failures else RuntimeError("the relay has not ended")
+        if failure is None:
+            answered.set_result(reading)
+        else:
+            answered.set_exception(failure)
+
+    async def _relay(self, vendor: Pushed, record: RequestRecord) -> None:
+        sent = sent_for(self.request, target_of("openai"))
+        decoder = sent.target.dialect.stream(sent)
+        renderer = OPENAI.renderer(self.request, AnswerFacts("1", 1_795_000_000, "openai/tiny"))
+        with Deadlines(600.0) as deadlines:
+            deadlines.enter(Phase.FIRST_EVENT, 60.0)
+            stream = OpenStream(vendor, decoder, *await until_content(vendor, decoder))
+            deadlines.commit(60.0, 600.0, 3600.0)
+            await Relay(stream, renderer, _taken, deadlines, record, self.request).run()
+
+
+def _taken(data: bytes) -> bool:
+    """A client who always has room."""
+    return True
+
+
+def loads() -> list[Load]:
+    """Every stream in reads of each size."""
+    asked = replace(LONG_CHAT, stream=True)
+    return [
+        Load(f"{name}, {in_a_row} a read", pieces(write(), in_a_row), asked)
+        for name, write in LOADS.items()
+        for in_a_row in IN_A_ROW
+    ]
+
+
+def line(load: Load, readings: Sequence[Reading]) -> str:
+    """One line of the printed table."""
+    return f"{load.name:<36}{cheapest(readings).microseconds:>8.2f}"
+
+
+HEADER = f"{'CPU µs to relay':<36}{'chunk':>8}"
+
+
+def measured(found: Sequence[Load], rounds: int) -> Iterator[str]:
+    """Yield the line of each load, from readings taken in turns."""
+    readings: dict[str, list[Reading]] = {load.name: [] for load in found}
+    for _ in range(rounds):
+        for load in found:
+            readings[load.name].append(load.reading())
+    for load in found:
+        yield line(load, readings[load.name])
+
+
+def main() -> None:
+    print("\n".join([HEADER, *measured(loads(), ROUNDS)]))
+
+
+if __name__ == "__main__":
+    main()

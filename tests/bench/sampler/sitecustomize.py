@@ -1,0 +1,78 @@
+"""Samples the main thread's stacks of the process that imports it: put this folder into PYTHONPATH, and name a file in
+BENCH_SAMPLES.
+
+Python imports a module of this name when it starts. SIGRTMIN + 5 begins the sampling and, sent again, ends it and
+writes the stacks, a line each: the functions from the outermost on, joined by semicolons, and how many samples. The
+timer counts the thread's CPU time, in kernel and program, so what waits is not sampled; the kernel looks at it at its
+clock tick, a few milliseconds apart. It is a timer of timer_create(2), since the gateway's watchdog has the one of
+setitimer(2). A sample that falls into a call of C, such as a system call, belongs to the function that made the call.
+"""
+
+import ctypes
+import os
+import signal
+import struct
+import sys
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+
+EVERY = 1_000_000
+"""Nanoseconds of CPU between two samples; the kernel's tick if that is longer."""
+
+SWITCH, SAMPLE = signal.SIGRTMIN + 5, signal.SIGRTMIN + 6
+_THREAD_CPU, _NOTIFY_BY_SIGNAL = 3, 0
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_TIMER = ctypes.c_void_p()
+_STACKS: Counter[str] = Counter()
+_STATE = {"running": False, "made": False}
+
+
+def shortened(path: str) -> str:
+    """A file's path from the package on that it belongs to."""
+    parts = Path(path).parts
+    for top in ("site-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"):
+        if top in parts:
+            return "/".join(parts[parts.index(top) + 1 :])
+    return "/".join(parts[-3:])
+
+
+def named(frame: FrameType) -> str:
+    """A function with its file."""
+    code = frame.f_code
+    return f"{shortened(code.co_filename)}:{getattr(code, 'co_qualname', code.co_name)}"
+
+
+def sample(number: int, frame: FrameType | None) -> None:
+    """Count the stack that is running."""
+    names: list[str] = []
+    while frame is not None:
+        names.append(named(frame))
+        frame = frame.f_back
+    _STACKS[";".join(reversed(names))] += 1
+
+
+def switch(number: int, frame: FrameType | None) -> None:
+    """Begin, or end and write."""
+    _STATE["running"] = not _STATE["running"]
+    if not _STATE["made"]:
+        event = struct.pack("qii48x", 0, SAMPLE, _NOTIFY_BY_SIGNAL)
+        _checked(_LIBC.timer_create(_THREAD_CPU, event, ctypes.byref(_TIMER)))
+        _STATE["made"] = True
+    every = EVERY if _STATE["running"] else 0
+    _checked(_LIBC.timer_settime(_TIMER, 0, struct.pack("qqqq", 0, every, 0, every), None))
+    if not _STATE["running"]:
+        path = Path(os.environ["BENCH_SAMPLES"])
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text("".join(f"{stack} {count}\n" for stack, count in _STACKS.items()), encoding="utf-8")
+        unfinished.rename(path)
+
+
+def _checked(result: int) -> None:
+    if result:
+        raise OSError(ctypes.get_errno(), "the sampling timer")
+
+
+if "BENCH_SAMPLES" in os.environ:
+    signal.signal(SAMPLE, sample)
+    signal.signal(SWITCH, switch)

@@ -1,0 +1,38 @@
+"""The cases: what the issue of speed is about, each once, and the ones with a target among them."""
+
+from collections import Counter
+
+from tests.bench.cases import CASES, REQUEST, STREAMS_60, STREAMS_300, TLS_60, UNPACED, chosen
+
+
+def test_each_name_occurs_once() -> None:
+    assert {name: times for name, times in Counter(case.name for case in CASES).items() if times > 1} == {}
+
+
+def test_the_core_is_what_has_targets_beside_nginx_in_plain_http() -> None:
+    assert [case.name for case in chosen(full=False, words=())] == [REQUEST, STREAMS_60, STREAMS_300, UNPACED]
+    assert TLS_60 in {case.name for case in CASES}
+
+
+def test_a_full_run_has_every_dialect_over_tls_and_not_whole_and_streamed() -> None:
+    found = {(case.dialect, case.tls, case.unit) for case in chosen(full=True, words=())}
+    wanted = {
+        (dialect, tls, unit)
+        for dialect in ("openai", "anthropic", "bedrock")
+        for tls in (False, True)
+        for unit in ("request", "chunk")
+    }
+    assert found == wanted
+
+
+def test_every_dialect_has_each_size_and_pace() -> None:
+    for dialect in ("openai", "anthropic", "bedrock"):
+        asks = [case.ask for case in CASES if case.dialect == dialect]
+        assert {(ask.answer, ask.prompt) for ask in asks} == {(1200, 2048), (100_000, 2048), (1200, 500_000)}
+        assert {(65, 20), (65, 0), (1000, 0)} <= {(ask.chunks, ask.pace) for ask in asks}
+
+
+def test_words_choose_cases_by_name() -> None:
+    assert {case.name for case in chosen(full=False, words=("TLS",))} == {
+        case.name for case in CASES if "TLS" in case.name
+    }

@@ -1,0 +1,56 @@
+"""The command line, and a whole run with tiny numbers on real sockets. Never a time."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.bench.measure import Times
+from tests.bench.programs.nginx import nginx_path
+from tests.bench.report import report
+from tests.bench.run import KNOWN, STEPS, bench, ordered
+
+
+def test_without_arguments_the_core_is_measured_beside_nginx() -> None:
+    order = ordered([])
+    assert (order.full, order.words, order.beside, order.peers) == (False, [], ["nginx"], [])
+    assert (order.times, order.steps, order.write) == (Times(), STEPS, False)
+    assert Path(order.python).samefile(sys.executable)
+
+
+def test_a_full_run_is_beside_all_that_is_known() -> None:
+    order = ordered(["--full", "--report", "--turns", "5", "--window", "3", "--only", "cpu,memory"])
+    assert (order.full, order.write, order.beside) == (True, True, list(KNOWN))
+    assert (order.times.turns, order.times.window) == (5, 3)
+    assert order.steps == {"cpu", "memory"}
+
+
+def test_other_checkouts_and_gateways_are_named() -> None:
+    order = ordered(["--against", "before=there", "--peer", "A=a.sh", "--peer", "B=b.sh", "--beside", ""])
+    assert order.against == {"before": Path("there")}
+    assert (order.peers, order.beside) == (["A=a.sh", "B=b.sh"], [])
+
+
+def test_an_unknown_program_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        ordered(["--beside", "nginx,caddy"])
+    assert "caddy" in capsys.readouterr().err
+
+
+async def test_a_run_measures_its_cases_times_memory_and_workers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = ["nginx"] if nginx_path() else []
+    order = replace(
+        ordered(["--case", "request, TLS"]), beside=beside, times=Times(1, 0.05, 0.2), steps=STEPS - {"parts"}
+    )
+    found = await bench(order, tmp_path, "the command")
+    text = report(found)
+    for name in ["gateway", *beside]:
+        assert name in found.versions
+    assert found.workers is not None
+    assert found.start is not None
+    assert {*found.memory} == {"gateway", *beside}
+    assert "### bedrock request, TLS" in text
+    assert "no result" not in capsys.readouterr().out

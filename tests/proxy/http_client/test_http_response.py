@@ -1,0 +1,96 @@
+"""An answer is the handle of one exchange: what it says after its end is no longer about its connection."""
+
+import asyncio
+
+import pytest
+
+from providers.failure import FailureKind, UpstreamError
+from proxy.eager_task import EagerTask
+from proxy.http_client.http_response import BROKEN_OFF, LOST, HttpResponse, headers_of
+from tests.proxy.kit.wire import CHUNKED, END, OK, Line
+
+
+async def failure(response: HttpResponse) -> str:
+    with pytest.raises(UpstreamError) as caught:
+        await response.read()
+    assert caught.value.failure.kind is FailureKind.TRUNCATED
+    return caught.value.failure.message
+
+
+async def test_what_has_come_is_read_at_once_and_the_end_gives_the_connection_back() -> None:
+    line = Line().feed(CHUNKED, b"3\r\none\r\n", b"3\r\ntwo\r\n")
+    response = HttpResponse(line.connection)
+    assert await response.read() == b"onetwo"
+    line.feed(END)
+    assert await response.read() == b""
+    assert line.shelf.taken_back == [line.connection]
+    assert await response.read() == b""
+
+
+@pytest.mark.parametrize("leave", [HttpResponse.close, HttpResponse.release])
+async def test_after_its_end_an_answer_does_not_touch_the_next_user_s_connection(leave: object) -> None:
+    line = Line().feed(OK)
+    response = HttpResponse(line.connection)
+    line.read()
+    response.release()
+    line.ask()
+    assert callable(leave)
+    leave(response)
+    assert not line.wire.aborted
+    line.feed(OK)
+    assert await response.read() == b""
+    assert line.connection.pieces == [b"{}"]
+
+
+async def test_what_came_before_a_break_is_read_first() -> None:
+    line = Line().feed(CHUNKED + b"3\r\none\r\n", b"zz")
+    response = HttpResponse(line.connection)
+    assert await response.read() == b"one"
+    assert await failure(response) == BROKEN_OFF
+
+
+async def test_an_answer_that_was_given_up_cannot_be_read() -> None:
+    for leave in (HttpResponse.close, HttpResponse.release):
+        line = Line().feed(CHUNKED + b"3\r\none\r\n")
+        response = HttpResponse(line.connection)
+        leave(response)
+        assert line.wire.aborted
+        assert await failure(response) == LOST
+
+
+async def test_a_reader_goes_on_within_the_callback_that_brings_the_bytes() -> None:
+    line = Line().feed(CHUNKED)
+    response = HttpResponse(line.connection)
+    got: list[bytes] = []
+
+    async def read() -> None:
+        while piece := await response.read():
+            got.append(piece)
+        got.append(b"end")
+
+    def callbacks() -> None:
+        EagerTask(read(), asyncio.get_running_loop(), lambda error: None).begin()
+        line.feed(b"3\r\none\r\n")
+        got.append(b"back")
+        line.feed(END)
+
+    asyncio.get_running_loop().call_soon(callbacks)
+    await asyncio.sleep(0)
+    assert got == [b"one", b"back", b"end"]
+    assert line.shelf.taken_back == [line.connection]
+
+
+async def test_closing_wakes_who_waits_once_the_connection_is_gone() -> None:
+    line = Line().feed(CHUNKED)
+    response = HttpResponse(line.connection)
+    reading = asyncio.create_task(response.read())
+    await asyncio.sleep(0)
+    response.close()
+    line.connection.connection_lost(None)
+    with pytest.raises(UpstreamError):
+        await reading
+
+
+def test_headers_are_read_as_they_stand() -> None:
+    head = b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a:\t2 \r\nEmpty:\r\nX-B: a: b\xff\r\n\r\n"
+    assert headers_of(head) == {"x-a": "2", "empty": "", "x-b": "a: b\udcff"}

@@ -1,0 +1,353 @@
+"""A stream read in runs reaches the client as it does event by event: the same writes, the same record, the same
+failure, whatever the vendor sends and however it is cut."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typing_extensions import override
+
+from providers.completion import StreamEvent, TextRun
+from providers.dialect import RunDecoder, StreamDecoder
+from providers.failure import UpstreamError
+from providers.unified_request import UnifiedRequest
+from proxy.deadlines import Deadlines
+from proxy.relay.relay_to_client import Relay
+from proxy.request_record import RequestRecord
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import AnswerFacts, Surface
+from proxy.upstream.call_vendor import until_content
+from proxy.upstream.vendor_stream import OpenStream
+from tests.providers.dialects.kit import chat_request, sent_for, target_of, text_request
+from tests.proxy.kit.mark_streams import CUT, Body, Step
+from tests.proxy.kit.virtual_time import VirtualLoop
+from tests.support.dialects import fixture_path
+
+LOOP = VirtualLoop()
+CHAT, TEXT = chat_request(), text_request()
+OPENAI, FIM = SURFACES[:2]
+CHAT_SURFACES = [surface for surface in SURFACES if surface is not FIM]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loop_that_is_closed() -> Iterator[None]:
+    yield
+    LOOP.close()
+
+
+class EventByEvent:
+    """The decoder without its runs."""
+
+    def __init__(self, inner: StreamDecoder) -> None:
+        self._inner = inner
+
+    @property
+    def complete(self) -> bool:
+        return self._inner.complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        return self._inner.feed(data)
+
+    def finish(self) -> Iterator[StreamEvent]:
+        return self._inner.finish()
+
+
+class Counting(RunDecoder):
+    """The decoder with its runs, which are counted."""
+
+    def __init__(self, inner: RunDecoder) -> None:
+        self._inner = inner
+        self.led = 0
+
+    @property
+    @override
+    def complete(self) -> bool:
+        return self._inner.complete
+
+    @override
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        return self._inner.feed(data)
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        return self._inner.finish()
+
+    @override
+    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+        found = self._inner.lead(data)
+        self.led += 0 if found is None else len(found[0].literals)
+        return found
+
+
+@dataclass
+class Outcome:
+    """What the client got, a write each, the end included; what the record says; how it failed."""
+
+    writes: list[bytes] = field(default_factory=list)
+    record: RequestRecord = field(default_factory=lambda: RequestRecord("id", 0.0, "openai", "/"))
+    failure: object = None
+
+
+async def _relay(decoder: StreamDecoder, steps: Sequence[Step], asked: UnifiedRequest, surface: Surface) -> Outcome:
+    outcome = Outcome()
+    renderer = surface.renderer(asked, AnswerFacts("1", 1_795_000_000, "v/m"))
+
+    def write(data: bytes) -> bool:
+        outcome.writes.append(data)
+        return True
+
+    try:
+        with Deadlines(600.0) as clock:
+            body = Body(*steps)
+            stream = OpenStream(body, decoder, *await until_content(body, decoder))
+            clock.commit(60.0, 600.0, 3600.0)
+            await Relay(stream, renderer, write, clock, outcome.record, asked).run()
+        outcome.writes.append(renderer.end())
+    except UpstreamError as error:
+        outcome.failure = error.failure
+    return outcome
+
+
+def both(
+    steps: Sequence[Step], asked: UnifiedRequest = CHAT, surface: Surface = OPENAI, profile: str = "openai"
+) -> tuple[Outcome, int]:
+    """Relay the steps with and without runs, which must not differ; what comes of it, and how many texts were led."""
+    asked = replace(asked, stream=True)
+    sent = sent_for(asked, target_of(profile))
+    single = sent.target.dialect.stream(sent)
+    expected = LOOP.run_until_complete(_relay(EventByEvent(single), steps, asked, surface))
+    decoder = sent.target.dialect.stream(sent)
+    assert isinstance(decoder, RunDecoder)
+    counting = Counting(decoder)
+    outcome = LOOP.run_until_complete(_relay(counting, steps, asked, surface))
+    assert outcome == expected
+    return outcome, counting.led
+
+
+def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
+    """The data in pieces, cut at these places."""
+    ends = sorted({place % len(data) for place in places} - {0}) if data else []
+    return [data[start:end] for start, end in itertools.pairwise([0, *ends, len(data)]) if start < end]
+
+
+# What vendors send, and what none should -----------------------------------------------------------------------------
+
+HEAD = b'{"id":"c-1","object":"chat.completion.chunk","created":1795000000,"model":"tiny"'
+DONE = b"data: [DONE]\n\n"
+USAGE = b'data: %b,"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":7,"total_tokens":12}}\n\n' % HEAD
+
+
+def event(choice: bytes, after: bytes = b"", head: bytes = HEAD) -> bytes:
+    return b'data: %b,"choices":[%b]%b}\n\n' % (head, choice, after)
+
+
+def chat(text: bytes, after: bytes = b"", head: bytes = HEAD) -> bytes:
+    """An event of a chat with this literal as its text."""
+    return event(b'{"index":0,"delta":{"content":%b},"logprobs":null,"finish_reason":null}' % text, after, head)
+
+
+def completion(text: bytes, after: bytes = b"", head: bytes = HEAD) -> bytes:
+    return event(b'{"index":0,"text":%b,"logprobs":null,"finish_reason":null}' % text, after, head)
+
+
+ROLE = event(b'{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}')
+STOP = event(b'{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}')
+STOP_TEXT = event(b'{"index":0,"text":"","logprobs":null,"finish_reason":"stop"}')
+
+LITERALS = (
+    *(b'"a"', b'" sky"', b'"\\n\\n"', b'"\\""', b'"\\\\"', b'"ends in \\\\"', b'"\\u0041"', b'"\\u0000"', b'"\\/"'),
+    *(b'"\\ud83d\\ude00"', b'"\\ud83d"', b'"\\ude00\\ud83d"', b'"\\u2028"', b'"\\x"', b'"\\u12"', b'"\x7f"', b'"\t"'),
+    *('"天空"'.encode(), '"é😀\u2028"'.encode(), b'"\xff"', b'"\xe5\xa4"', b'"\xed\xa0\xbd"', b'""', b"null", b"7"),
+    *(b'"a\\', b'"a', b'"a"b"', b'"a\nb"', b'"a\n\nb"', b'"a\rb"', b'"a","content":"b"', b'"a"},"x":{"y":"z"'),
+    *(b'"data: {"', b'"[DONE]"', b'"%b"' % (b"x" * 9000), b'"%b"' % (b"{[" * 300), b'["a"]', b'{"a":"b"}'),
+    *(b'"\\"},\\"finish_reason\\":\\"stop\\"', b'"the mark of a hole"', b'" a "', b' "a" ', b'"a" ', b'"\x00"'),
+)
+"""Texts as JSON, some of which end elsewhere or are none."""
+
+ODD = (
+    *(ROLE, STOP, USAGE, DONE, b": comment\n\n", b"\n", b"\r\n", b"\r", b"\xef\xbb\xbf", b"event: x\n", b"data:\n\n"),
+    *(chat(b'"a"').replace(b"data: ", b"data:"), chat(b'"a"').replace(b"\n", b"\r\n"), chat(b'"a"')[:-1]),
+    *(chat(b'"a"').replace(b"\n", b"\r"), chat(b'"a"').replace(b"data: ", b"data:  "), chat(b'"a"')[:-2]),
+    *(chat(b'"a"').replace(b"data: ", b"event: message\ndata: "), chat(b'"a"').replace(b'"a"', b'"a",\ndata: "x":1')),
+    *(chat(b'"a"').replace(b'"index":0', b'"index":1'), chat(b'"a"').replace(b'"index":0', b'"index": 0')),
+    *(chat(b'"a"').replace(b'"finish_reason":null', b'"finish_reason":"length"'), chat(b'"a"', b',"error":"x"')),
+    *(chat(b'"a"', b',"usage":null'), chat(b'"a"', b',"usage":{"prompt_tokens":1,"completion_tokens":2}')),
+    *(chat(b'"a"', b',"system_fingerprint":"f1"'), chat(b'"b"', b',"system_fingerprint":"f2"')),
+    *(chat(b'"a"', b',"service_tier":"flex"'), chat(b'"b"', b',"service_tier":"default"'), chat(b'"b"', b',"x":"y"')),
+    *(chat(b'"a"', b',"obfuscation":"p"'), chat(b'"bc"', b',"obfuscation":"pqr"'), chat(b'"d"', b',"obfuscation":""')),
+    *(chat(b'"a"', b',"obfuscation":"\\u0041"'), chat(b'"a"', b',"obfuscation":"\xff"'), chat(b'"a"', b',"id":"two"')),
+    *(
+        chat(b'"a"', b',"obfuscation":"x\\"'),
+        chat(b'"a"', b',"obfuscation":7'),
+        chat(b'"a"', b',"obfuscation":"a\\"}"'),
+    ),
+    *(chat(b'"a"', head=HEAD.replace(b"c-1", b"c-%d" % number)) for number in (2, 3, 4)),
+    *(chat(b'"a"', head=HEAD.replace(b"1795", stamp)) for stamp in (b"1796", b"01797", b"-1797", b"1.5e", b"9" * 400)),
+    *(chat(b'"a"', head=HEAD.replace(b'"c-1"', name)) for name in (b"null", b"7", b'"c-1","id":"c-2"', b'"\\ud83d"')),
+    event(b'{"index":0,"delta":{"content":"a","content":"b"},"logprobs":null,"finish_reason":null}'),
+    event(b'{"index":0,"delta":{"content":"a","role":"assistant"},"logprobs":null,"finish_reason":null}'),
+    event(b'{"index":0,"delta":{"reasoning_content":"a"},"logprobs":null,"finish_reason":null}'),
+    event(
+        b'{"index":0,"delta":{"content":[{"type":"tool_reference","url":"u"}]},"logprobs":null,"finish_reason":null}'
+    ),
+    event(b'{"index":0,"delta":{"content":"a"},"logprobs":{"content":[]},"finish_reason":null}'),
+    event(b'{"index":0,"delta":{"content":"a"},"text":"b","logprobs":null,"finish_reason":null}'),
+    event(b'{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":""}}]}}'),
+    *(completion(b'"a"'), completion(b'" b"'), STOP_TEXT, b'data: {"error":{"message":"no"}}\n\n'),
+    event(b'{"index":0,"delta":null,"text":"a","finish_reason":null}'),
+    event(b'{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}'),
+)
+
+BEGIN = ROLE + chat(b'"He"') + chat(b'"llo"')
+LONG = BEGIN + chat(b'" sky"') * 20
+END = STOP + USAGE + DONE
+
+_places = st.lists(st.integers(0, 10**6), max_size=12)
+_chats = st.sampled_from(LITERALS).map(chat)
+_texts = st.text(max_size=8).map(lambda text: chat(b'"%b"' % text.encode("utf-8", "replace")))
+_padded = st.tuples(st.sampled_from(LITERALS), st.text('ab\\"é', max_size=5)).map(
+    lambda found: chat(found[0], b',"obfuscation":"%b"' % found[1].encode())
+)
+_identified = st.tuples(st.sampled_from(LITERALS), st.integers(0, 10**20), st.sampled_from((b"1", b"22", b"\\u0041")))
+_renamed = _identified.map(
+    lambda found: chat(found[0], head=HEAD.replace(b"c-1", found[2]).replace(b"1795000000", b"%d" % found[1]))
+)
+_kinds = (_chats, _texts, _padded, _renamed, st.sampled_from(ODD), st.just(chat(b'" sky"') * 3))
+_streams = st.lists(st.one_of(*_kinds), max_size=14).map(b"".join)
+
+
+@given(_streams, _places, st.sampled_from((b"", CUT)), st.sampled_from((ROLE, BEGIN, LONG)))
+@settings(max_examples=300, deadline=None)
+def test_a_chat_is_relayed_the_same(stream: bytes, places: list[int], end: Step, begin: bytes) -> None:
+    both([*cut(begin + stream + END, places), end])
+
+
+@given(_streams, st.sampled_from((ROLE, BEGIN)))
+@settings(max_examples=100, deadline=None)
+def test_event_by_event_is_relayed_the_same(stream: bytes, begin: bytes) -> None:
+    events = [each + b"\n\n" for each in (begin + stream + END).split(b"\n\n")]
+    both([*events, b""])
+
+
+@given(_streams, _places, st.sampled_from(CHAT_SURFACES), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_every_surface_writes_the_same(stream: bytes, places: list[int], surface: Surface, usage: bool) -> None:
+    asked = replace(CHAT, stream_options=replace(CHAT.stream_options, include_usage=usage))
+    both([*cut(BEGIN + stream + END, places), b""], asked, surface)
+
+
+@given(
+    st.lists(st.sampled_from(LITERALS).map(completion), max_size=8).map(b"".join),
+    _places,
+    st.sampled_from(SURFACES[:6]),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_completion_is_relayed_the_same(stream: bytes, places: list[int], surface: Surface) -> None:
+    both([*cut(completion(b'"He"') * 3 + stream + STOP_TEXT + DONE, places), b""], TEXT, surface)
+
+
+FIXTURES = sorted(fixture_path("openai").rglob("*.sse"))
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_vendors_streams_with_events_repeated_and_bytes_changed_are_relayed_the_same(data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(FIXTURES))
+    events = path.read_bytes().split(b"\n\n")
+    place = data.draw(st.integers(0, len(events) - 1))
+    stream = bytearray(b"\n\n".join([*events[:place], *events[place : place + 2] * 4, *events[place:]]))
+    for _ in range(data.draw(st.integers(0, 2))):
+        where = data.draw(st.integers(0, len(stream) - 1))
+        stream[where : where + data.draw(st.integers(0, 2))] = data.draw(st.sampled_from(CHANGES))
+    asked = TEXT if "completion" in path.name else CHAT
+    profile = path.parent.name if path.parent.name in PROFILES else "openai"
+    both([*cut(bytes(stream), data.draw(_places)), b""], asked, profile=profile)
+
+
+CHANGES = (b"", b'"', b"\\", b"\n", b"\r", b"\x00", b"\xff", b"1", b",", b"{", b"}", b"\\u", b" ", "é".encode())
+PROFILES = ("azure", "deepseek", "fireworks", "groq", "mistral", "openrouter", "perplexity", "together", "vllm", "xai")
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_a_stream_cut_at_every_byte_is_relayed_the_same(literal: bytes) -> None:
+    tail = chat(b'"b"') + chat(literal) + chat(b'"c"')
+    for place in range(0, len(tail), 1 + len(tail) // 600):
+        both([*BEGIN.splitlines(keepends=True), chat(b'"x"'), tail[:place], tail[place:] + END, b""])
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_no_event_of_the_run_is_relayed_the_same(odd: bytes) -> None:
+    again = BEGIN + 3 * (odd + chat(b'"x"')) + END
+    for stream in (LONG + odd + LONG + END, again, LONG + odd * 3 + chat(b'"x"') + odd + END):
+        both([stream, b""])
+        both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
+        both([*[stream[start : start + 700] for start in range(0, len(stream), 700)], b""])
+    both([*again.split(b"\n"), b""])
+    both([*[again[start : start + 7] for start in range(0, len(again), 7)], b""])
+
+
+# That there are runs -------------------------------------------------------------------------------------------------
+
+WORDS = [b'" w%d"' % number for number in range(200)]
+
+
+def padded(number: int, word: bytes) -> bytes:
+    return chat(word, b',"obfuscation":"%b"' % (b"x" * (number % 9)))
+
+
+def renamed(number: int, word: bytes) -> bytes:
+    return chat(word, head=HEAD.replace(b"c-1", b"c-%d" % number).replace(b"1795", b"%d" % (1795 + number)))
+
+
+SHAPES = {
+    "plain": [chat(word) for word in WORDS],
+    "padded": [padded(number, word) for number, word in enumerate(WORDS)],
+    "renamed": [renamed(number, word) for number, word in enumerate(WORDS)],
+    "spaced": [chat(word).replace(b":", b": ").replace(b",", b", ") for word in WORDS],
+    "no space": [chat(word).replace(b"data: ", b"data:") for word in WORDS],
+    "CRLF": [chat(word).replace(b"\n", b"\r\n") for word in WORDS],
+    "escaped": [chat(b'"\\n%b' % word[1:]) for word in WORDS],
+    "Chinese": [chat('"天空%d"'.encode() % number) for number in range(200)],
+    "null usage": [chat(word, b',"usage":null') for word in WORDS],
+    "fingerprint": [chat(word, b',"system_fingerprint":"fp"') for word in WORDS],
+    "completion": [completion(word) for word in WORDS],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_but_the_first_events_are_read_in_runs(shape: str) -> None:
+    events = SHAPES[shape]
+    asked, stop = (TEXT, STOP_TEXT) if shape == "completion" else (CHAT, STOP)
+    outcome, led = both([*events, stop, DONE, b""], asked)
+    assert (outcome.failure, outcome.record.chunks) == (None, 202)
+    assert led >= 196
+    assert both(
+        [b"".join([*events[:100], events[100][:50]]), events[100][50:] + b"".join([*events[101:], stop]), DONE, b""],
+        asked,
+    )[1] >= (90 if shape == "CRLF" else 190)
+
+
+@pytest.mark.parametrize("surface", CHAT_SURFACES)
+def test_each_surface_writes_a_read_at_once(surface: Surface) -> None:
+    events = SHAPES["plain"]
+    outcome, _ = both([*events[:3], b"".join(events[3:]), STOP, DONE, b""], CHAT, surface)
+    assert outcome.writes[3].count(b"data: ") == 197
+
+
+def test_a_form_that_changes_each_time_is_learned_a_few_times_only() -> None:
+    events = [chat(word, b',"service_tier":"%d"' % number) for number, word in enumerate(WORDS)]
+    assert both([*events, STOP, DONE, b""])[1] == 0
+
+
+def test_an_event_too_long_to_be_kept_gives_no_form() -> None:
+    events = [chat(b'"x"', b',"model":"%b"' % (b"m" * 5000))] * 10
+    assert both([*events, STOP, DONE, b""])[1] == 0
+
+
+def test_long_pieces_are_read_event_by_event() -> None:
+    events = b"".join(SHAPES["plain"][:100]) * 60
+    assert len(events) > 1024 * 1024 // 2
+    both([LONG, events, events, STOP, DONE, b""])

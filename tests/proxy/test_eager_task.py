@@ -1,0 +1,468 @@
+"""An EagerTask is a task to the coroutine that runs in it, and goes on within the call that wakes it."""
+
+import asyncio
+import gc
+import sys
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import pytest
+import uvloop
+
+from proxy.eager_task import EagerTask, Signal
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
+    """Both loops that the gateway runs on."""
+    made = LOOPS[request.param]()
+    made.set_debug(False)
+    yield made
+    made.run_until_complete(made.shutdown_asyncgens())
+    made.close()
+
+
+def in_callback(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> object:
+    """Call from a callback of the loop, where no task runs, as a protocol's methods are."""
+    seen: list[object] = []
+
+    def called() -> None:
+        try:
+            seen.append(call())
+        except Exception as error:
+            seen.append(error)
+        finally:
+            loop.stop()
+
+    loop.call_soon(called)
+    loop.run_forever()
+    if isinstance(seen[0], Exception):
+        raise seen[0]
+    return seen[0]
+
+
+def turn(loop: asyncio.AbstractEventLoop, turns: int = 30) -> None:
+    """Let the loop run what is ready."""
+
+    async def settle() -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    loop.run_until_complete(settle())
+
+
+class Started:
+    """An EagerTask that was begun in a callback, and how it ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, None, object]) -> None:
+        self.loop = loop
+        self.ends: list[BaseException | None] = []
+        self.task: EagerTask
+
+        def begin() -> None:
+            self.task = EagerTask(coroutine, loop, self.ends.append)
+            self.task.begin()
+
+        in_callback(loop, begin)
+
+    def cancel(self) -> bool:
+        return bool(in_callback(self.loop, self.task.cancel))
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Leave it to reference counts to free what is dropped."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def test_a_coroutine_that_waits_for_nothing_has_ended_when_begin_returns(loop: asyncio.AbstractEventLoop) -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        seen.append("ran")
+
+    def begin() -> None:
+        task = EagerTask(work(), loop, lambda error: seen.append(f"ended {error}"))
+        task.begin()
+        seen.append(f"done {task.done()}")
+
+    in_callback(loop, begin)
+    assert seen == ["ran", "ended None", "done True"]
+
+
+def test_it_goes_on_within_the_call_that_sets_its_signal(loop: asyncio.AbstractEventLoop) -> None:
+    signal, seen = Signal(), []
+
+    async def work() -> None:
+        for number in range(3):
+            await signal
+            seen.append(number)
+
+    started = Started(loop, work())
+
+    def set_thrice() -> None:
+        for number in range(3):
+            assert len(seen) == number
+            signal.set()
+
+    in_callback(loop, set_thrice)
+    assert seen == [0, 1, 2]
+    assert started.ends == [None]
+
+
+def test_a_signal_set_by_a_running_task_wakes_through_the_loop(loop: asyncio.AbstractEventLoop) -> None:
+    signal, seen = Signal(), []
+
+    async def work() -> None:
+        await signal
+        seen.append("woken")
+
+    async def other() -> None:
+        signal.set()
+        seen.append("set")
+        await asyncio.sleep(0)
+        seen.append("went on")
+
+    Started(loop, work())
+    loop.run_until_complete(other())
+    assert seen[0] == "set"
+    assert sorted(seen[1:]) == ["went on", "woken"]
+
+
+def test_two_tasks_that_wake_each_other_do_not_nest(loop: asyncio.AbstractEventLoop) -> None:
+    first, second = Signal(), Signal()
+    depths: list[int] = []
+
+    def depth() -> int:
+        frame, found = sys._getframe(), 0
+        while frame := frame.f_back:  # type: ignore[assignment]  # None ends it
+            found += 1
+        return found
+
+    async def work(mine: Signal, other: Signal) -> None:
+        for _ in range(2_000):
+            await mine
+            depths.append(depth())
+            other.set()
+
+    tasks = [Started(loop, work(first, second)), Started(loop, work(second, first))]
+    in_callback(loop, first.set)
+    turn(loop, 5_000)
+    assert [task.ends for task in tasks] == [[None], [None]]
+    assert len(depths) == 4_000
+    assert max(depths) - min(depths) <= 10
+
+
+def test_a_signal_that_nobody_waits_for_is_forgotten(loop: asyncio.AbstractEventLoop) -> None:
+    signal = Signal()
+
+    async def work() -> None:
+        await signal
+
+    in_callback(loop, signal.set)
+    started = Started(loop, work())
+    turn(loop)
+    assert started.ends == []
+    in_callback(loop, signal.set)
+    assert started.ends == [None]
+
+
+def test_a_task_of_asyncio_waits_for_a_signal_too(loop: asyncio.AbstractEventLoop) -> None:
+    async def work() -> str:
+        signal = Signal()
+        asyncio.get_running_loop().call_soon(signal.set)
+        await signal
+        return "woken"
+
+    assert loop.run_until_complete(asyncio.wait_for(work(), 5)) == "woken"
+
+
+async def _sleeps() -> object:
+    await asyncio.sleep(0)
+    return await asyncio.sleep(0.001, "slept")
+
+
+async def _timeout() -> object:
+    try:
+        async with asyncio.timeout(0.001):
+            await asyncio.Event().wait()
+    except TimeoutError:
+        return "timed out"
+    return None
+
+
+async def _group() -> object:
+    async with asyncio.TaskGroup() as group:
+        parts = [group.create_task(asyncio.sleep(0, number)) for number in range(3)]
+    return [part.result() for part in parts]
+
+
+async def _broken_group() -> object:
+    async def breaks() -> None:
+        raise ValueError("broken")
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.Event().wait())
+            group.create_task(breaks())
+            await asyncio.Event().wait()
+    except ExceptionGroup as errors:
+        return [str(error) for error in errors.exceptions]
+    return None
+
+
+async def _gather() -> object:
+    return await asyncio.gather(
+        asyncio.sleep(0, 1), asyncio.shield(asyncio.sleep(0, 2)), asyncio.wait_for(asyncio.sleep(0, 3), 5)
+    )
+
+
+async def _wait_for() -> object:
+    try:
+        return await asyncio.wait_for(asyncio.Event().wait(), 0.001)
+    except TimeoutError:
+        return "timed out"
+
+
+async def _event_lock_queue() -> object:
+    event, lock, queue = asyncio.Event(), asyncio.Lock(), asyncio.Queue[int]()
+
+    async def other() -> None:
+        async with lock:
+            event.set()
+            await asyncio.sleep(0)
+        queue.put_nowait(7)
+
+    asyncio.current_task()
+    task = asyncio.get_running_loop().create_task(other())
+    await event.wait()
+    async with lock:
+        found = await queue.get() if not queue.empty() else None
+    found = found or await queue.get()
+    await task
+    return found
+
+
+async def _thread() -> object:
+    return await asyncio.to_thread(lambda: "from a thread")
+
+
+@pytest.mark.parametrize(
+    ("work", "gives"),
+    [
+        (_sleeps, "slept"),
+        (_timeout, "timed out"),
+        (_group, [0, 1, 2]),
+        (_broken_group, ["broken"]),
+        (_gather, [1, 2, 3]),
+        (_wait_for, "timed out"),
+        (_event_lock_queue, 7),
+        (_thread, "from a thread"),
+    ],
+)
+def test_what_asyncio_offers_to_tasks_works_inside(
+    loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[object]], gives: object
+) -> None:
+    seen: list[object] = []
+
+    async def noted() -> None:
+        seen.append(await work())
+
+    async def until_ended() -> None:
+        ended = loop.create_future()
+        loop.call_soon(EagerTask(noted(), loop, ended.set_result).begin)
+        assert await ended is None
+
+    loop.run_until_complete(asyncio.wait_for(until_ended(), 20))
+    assert seen == [gives]
+
+
+def test_current_task_is_the_one_that_runs_and_none_while_it_waits(loop: asyncio.AbstractEventLoop) -> None:
+    signal = Signal()
+    seen: list[object] = []
+
+    async def work() -> None:
+        seen.append(asyncio.current_task())
+        await signal
+        seen.append(asyncio.current_task())
+
+    started = Started(loop, work())
+    assert in_callback(loop, asyncio.current_task) is None
+    in_callback(loop, signal.set)
+    assert in_callback(loop, asyncio.current_task) is None
+    assert seen == [started.task, started.task]
+
+
+WAITS: dict[str, Callable[[], Awaitable[object]]] = {
+    "signal": Signal,
+    "future": lambda: asyncio.get_running_loop().create_future(),
+    "event": lambda: asyncio.Event().wait(),
+    "sleep": lambda: asyncio.sleep(3600),
+    "shield": lambda: asyncio.shield(asyncio.get_running_loop().create_future()),
+    "gather": lambda: asyncio.gather(asyncio.Event().wait()),
+}
+
+
+@pytest.mark.parametrize("kind", WAITS)
+def test_cancel_raises_in_the_loops_next_turn_whatever_is_waited_for(
+    loop: asyncio.AbstractEventLoop, kind: str
+) -> None:
+    seen: list[object] = []
+
+    async def work() -> None:
+        try:
+            await WAITS[kind]()
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    started = Started(loop, work())
+
+    def cancel_twice() -> None:
+        assert started.task.cancel()
+        assert started.task.cancel()
+        seen.append("asked")
+
+    in_callback(loop, cancel_twice)
+    turn(loop)
+    assert seen == ["asked", "cancelled"]
+    assert [type(end) for end in started.ends] == [asyncio.CancelledError]
+    assert started.task.done()
+    assert not started.cancel()
+
+
+def test_a_signal_set_after_a_cancel_does_not_wake_twice(loop: asyncio.AbstractEventLoop) -> None:
+    signal, after = Signal(), Signal()
+    seen: list[str] = []
+
+    async def work() -> None:
+        try:
+            await signal
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+        await after
+        seen.append("after")
+
+    started = Started(loop, work())
+
+    def cancel_and_set() -> None:
+        started.task.cancel()
+        signal.set()
+
+    in_callback(loop, cancel_and_set)
+    turn(loop)
+    assert seen == ["cancelled"]
+    in_callback(loop, after.set)
+    assert seen == ["cancelled", "after"]
+    assert started.ends == [None]
+
+
+def test_a_task_that_cancels_itself_is_cancelled_at_its_next_wait_or_its_end(loop: asyncio.AbstractEventLoop) -> None:
+    async def waits(signal: Signal) -> None:
+        asyncio.current_task().cancel()  # type: ignore[union-attr]
+        await signal
+
+    async def returns() -> None:
+        asyncio.current_task().cancel()  # type: ignore[union-attr]
+
+    for work in (waits(Signal()), returns()):
+        started = Started(loop, work)
+        turn(loop)
+        assert [type(end) for end in started.ends] == [asyncio.CancelledError]
+
+
+def test_context_variables_are_the_tasks_own_and_kept_over_waits(loop: asyncio.AbstractEventLoop) -> None:
+    variable: ContextVar[str] = ContextVar("variable", default="none")
+    signals = Signal(), Signal()
+    seen: list[str] = []
+
+    async def work(name: str, signal: Signal) -> None:
+        seen.append(variable.get())
+        variable.set(name)
+        await signal
+        seen.append(variable.get())
+        await asyncio.sleep(0)
+        seen.append(variable.get())
+
+    Started(loop, work("a", signals[0]))
+    Started(loop, work("b", signals[1]))
+    for signal in signals:
+        in_callback(loop, signal.set)
+    turn(loop)
+    assert sorted(seen) == ["a", "a", "b", "b", "none", "none"]
+    assert in_callback(loop, variable.get) == "none"
+
+
+def test_an_exception_goes_to_ended(loop: asyncio.AbstractEventLoop) -> None:
+    async def fails(signal: Signal) -> None:
+        await signal
+        raise ValueError("failed")
+
+    signal = Signal()
+    started = Started(loop, fails(signal))
+    in_callback(loop, signal.set)
+    assert repr(started.ends) == "[ValueError('failed')]"
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_process_goes_to_ended_and_on(kind: type[BaseException]) -> None:
+    loop = asyncio.new_event_loop()
+    signal, ends = Signal(), list[BaseException | None]()
+
+    async def work() -> None:
+        await signal
+        raise kind
+
+    task = EagerTask(work(), loop, ends.append)
+    loop.call_soon(task.begin)
+    loop.call_soon(signal.set)
+    with pytest.raises(kind):
+        loop.run_forever()
+    loop.close()
+    assert [type(end) for end in ends] == [kind]
+
+
+@pytest.mark.parametrize("end", ["returns", "fails", "cancelled", "cancelled at a future", "cancelled while it runs"])
+def test_a_task_that_ended_leaves_no_cycle(loop: asyncio.AbstractEventLoop, end: str) -> None:
+    class Held:
+        pass
+
+    died: list[str] = []
+
+    async def work(signal: Signal) -> None:
+        held = Held()
+        weakref.finalize(held, died.append, end)
+        if end == "cancelled at a future":
+            await asyncio.sleep(3600)
+        if end == "cancelled while it runs":
+            asyncio.current_task().cancel()  # type: ignore[union-attr]
+        await signal
+        if end == "fails":
+            raise ValueError
+
+    def ended(error: BaseException | None) -> None:
+        pass
+
+    signal = Signal()
+    with uncollected():
+        task = EagerTask(work(signal), loop, ended)
+        in_callback(loop, task.begin)
+        in_callback(loop, task.cancel if end.startswith("cancelled") else signal.set)
+        turn(loop)
+        assert task.done()
+        reference = weakref.ref(task)
+        del task
+        assert reference() is None
+        assert died == [end]

@@ -1,0 +1,35 @@
+"""A program sees the same as an EagerTask and as a task of asyncio's, whatever happens to it, and when."""
+
+import asyncio
+
+import uvloop
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.proxy.kit.task_programs import ACTIONS, Step, as_asyncio_task, as_eager_task, programs, traced
+
+bursts_of_actions = st.lists(st.lists(st.sampled_from(ACTIONS), min_size=1, max_size=3), max_size=5)
+
+
+@given(
+    program=programs,
+    bursts=bursts_of_actions,
+    by_callback=st.booleans(),
+)
+@settings(max_examples=1_000)
+def test_programs_see_the_same_as_in_a_task_of_asyncio(
+    program: list[Step], bursts: list[list[Step]], by_callback: bool
+) -> None:
+    expected = traced(asyncio.new_event_loop, as_asyncio_task, program, bursts, by_callback)
+    assert traced(asyncio.new_event_loop, as_eager_task, program, bursts, by_callback) == expected
+
+
+@given(
+    program=programs,
+    bursts=bursts_of_actions,
+    by_callback=st.booleans(),
+)
+@settings(max_examples=200)
+def test_programs_see_the_same_under_uvloop(program: list[Step], bursts: list[list[Step]], by_callback: bool) -> None:
+    expected = traced(uvloop.new_event_loop, as_asyncio_task, program, bursts, by_callback)
+    assert traced(uvloop.new_event_loop, as_eager_task, program, bursts, by_callback) == expected
