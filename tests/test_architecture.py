@@ -88,8 +88,11 @@ MAY_REVEAL = frozenset(
 )
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
-# name, or takes the process down. A task hands on whatever ends its coroutine.
-MAY_CATCH_ALL = frozenset({"proxy/gateway/handle_request.py", "proxy/eager_task.py"})
+# name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
+# its parent's handlers see why.
+MAY_CATCH_ALL = frozenset(
+    {"proxy/gateway/handle_request.py", "proxy/eager_task.py", "proxy/workers/worker_template.py"}
+)
 
 
 def complaints(files: Mapping[str, str], rule: Callable[[str], list[str]]) -> list[str]:

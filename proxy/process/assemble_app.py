@@ -1,6 +1,7 @@
 """The composition root of one process: makes every long-lived part, in order, and closes them in reverse."""
 
 import asyncio
+import codecs
 import gc
 import logging
 import os
@@ -303,8 +304,9 @@ def set_up_process(form: str) -> logging.Logger:
 
 def load_shareable() -> None:
     """Load what serving needs and a fork may share, beyond the modules and the table: the authorities that the system
-    trusts, which take 3 MB."""
+    trusts, which take 3 MB, and what asyncio loads to look at a host's name."""
     tls()
+    codecs.lookup("idna")
 
 
 def log_table(log: logging.Logger, source: Source) -> None:

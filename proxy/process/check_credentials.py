@@ -6,7 +6,6 @@ Sources, for where each vendor's own tools look: botocore 1.44.5 `credentials.cr
 2.62.2 `_default.default`; azure-identity 1.27.0 `DefaultAzureCredential`.
 """
 
-import configparser
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -160,6 +159,8 @@ def _aws(source: AwsSource, machine: Machine) -> Lack | None:
 
 def _profiles(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the profiles in a file and the names of their keys; none of a file that cannot be read."""
+    import configparser  # most tables need none, and it takes 2 ms to load
+
     parser = configparser.RawConfigParser(strict=False, default_section="")
     try:
         parser.read_string(file.read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ from tests.bench.cpu import family, processes, proportional_bytes
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of
-from tests.support.gateway import SERVER, RunningGateway, running_gateway
+from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway, start_gateway, until_ready
 from tests.support.waiting import until
 
 TABLE = MOCK + SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
@@ -151,11 +151,64 @@ async def test_a_worker_forked_after_a_reload_serves_the_new_table(tmp_path: Pat
         assert "template" not in gateway.messages()
 
 
+LOADS = """
+import os
+from proxy.process.load_table import Source
+load = Source.load
+def noted(self, *store):
+    with open(os.environ["LOADS"], "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    return load(self, *store)
+Source.load = noted
+"""
+"""Run before the gateway: notes which processes load a table in the way that workers do."""
+
+
+async def test_a_worker_builds_no_table_of_its_own_before_there_is_another(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(LOADS, encoding="utf-8")
+    loads = tmp_path / "loads"
+    loads.touch()
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "LOADS": str(loads)}
+    async with running_gateway(TABLE, tmp_path, environment) as gateway:
+        await gateway.serving(2)
+        assert loads.read_text() == ""
+        await gateway.reload(TABLE.replace("mock/echo", "mock/new"))
+        await until(lambda: set(map(int, loads.read_text().split())) == set(workers(gateway)))
+
+
+FAULT = """
+import os
+from proxy.workers import worker_main
+sound = worker_main.report_counts
+async def report_counts(*given):
+    if not os.path.exists(os.environ["MARK"]):
+        open(os.environ["MARK"], "x").close()
+        raise BrokenPipeError("a fault")
+    await sound(*given)
+worker_main.report_counts = report_counts
+"""
+"""Run before the gateway: one worker ends on a fault, of a kind that the program's own end has an answer to."""
+
+
+async def test_a_fault_that_ends_a_forked_worker_is_logged_and_ends_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT, encoding="utf-8")
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "MARK": str(tmp_path / "mark")}
+    gateway = start_gateway(TABLE, tmp_path, environment)
+    try:
+        await until_ready(gateway)
+        await gateway.serving(2, restarts=1)
+        assert "the gateway ended on a fault of its own" in gateway.messages()
+        assert "ended with status 1; another takes its place" in gateway.messages()
+        assert await gateway.stop() == 0
+    finally:
+        gateway.process.kill()
+        gateway.process.wait()
+
+
 async def test_what_was_not_yet_written_is_written_once(tmp_path: Path) -> None:
     """What a start-up hook has left in the buffer of standard output belongs to one process."""
     (tmp_path / "sitecustomize.py").write_text('import sys\nsys.stdout.write(\'{"message": "hook"}\\n\')\n')
-    root = Path(template_module.__file__).parents[2]
-    async with running_gateway(TABLE, tmp_path, {"PYTHONPATH": f"{tmp_path}:{root}"}) as gateway:
+    async with running_gateway(TABLE, tmp_path, {"PYTHONPATH": f"{tmp_path}:{ROOT}"}) as gateway:
         await gateway.serving(2)
         assert await gateway.stop() == 0
         assert gateway.stdout.read_text().count("hook") == 1
