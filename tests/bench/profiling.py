@@ -29,7 +29,9 @@ NAMED: Mapping[str, str] = {"request": REQUEST, "chunk": STREAMS_300}
 SAMPLER = Path(__file__).with_name("sampler")
 SECONDS = 10.0
 RAMP = 2.0
-SHOWN = 40
+LEAST, MOST = 0.004, 0.995
+"""Shares that are shown: those of the event loop and what started it say nothing."""
+
 PATIENCE = 10.0
 """Seconds within which the sampler writes."""
 
@@ -78,8 +80,10 @@ def read_stacks(text: str) -> dict[tuple[str, ...], int]:
 def shares(profile: Profile, counts: Counter[str], head: str) -> list[str]:
     """The largest of the counts as a table."""
     rows = []
-    for name, count in counts.most_common(SHOWN):
+    for name, count in counts.most_common():
         share = count / profile.samples
+        if share < LEAST or share > MOST:
+            continue
         rows.append([name, f"{share:.1%}", f"{share * profile.microseconds:.1f}"])
     return table([head, "share", "µs"], rows)
 

@@ -52,8 +52,6 @@ KNOWN: Mapping[str, Callable[[], Program | None]] = {
 """The programs beside the gateway that the bench can start by itself, where they are installed."""
 
 STEPS = frozenset({"cpu", "latency", "memory", "workers", "parts"})
-STARTS = 5
-LATENCY_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,7 @@ async def measured_latency(stage: Stage) -> dict[str, Added]:
     if not capacity[stage.targets[0].name].turns:
         return {}
     rate = 0.5e6 / capacity[stage.targets[0].name].total
-    due = due_times(rate, LATENCY_SECONDS)
+    due = due_times(rate, stage.order.times.clocked)
     added: dict[str, Added] = {}
     for target in stage.targets:
         request = target.request(case)
@@ -184,10 +182,10 @@ async def measured_latency(stage: Stage) -> dict[str, Added]:
 
 async def idle_streams(stage: Stage) -> dict[str, float]:
     """What a stream that waits takes in each gateway, and in nginx."""
-    found = {}
+    found, times = {}, stage.order.times
     for target in stage.targets:
         try:
-            found[target.name] = await idle_stream_bytes(target)
+            found[target.name] = await idle_stream_bytes(target, times.idle, times.settle)
         except (WrongAnswer, OSError, TimeoutError) as error:
             print(f"{target.name} with idle streams: no result, {str(error)[:200] or type(error).__name__}")
     return found
@@ -204,7 +202,7 @@ async def measured_workers(stage: Stage) -> Workers | None:
         place = stage.folder / build.name
         place.mkdir()
         with build.start(place, stage.upstream) as target:
-            await asyncio.sleep(1)
+            await asyncio.sleep(stage.order.times.settle)
             memory = held(target.pid)
             pin_pids([*family_pids(target.pid), *stage.load], stage.cores)
             taken.append((await measure_case([target], case, stage.load, stage.order.times))[target.name])
@@ -214,7 +212,7 @@ async def measured_workers(stage: Stage) -> Workers | None:
 def start_seconds(stage: Stage) -> float:
     """The quickest of several starts, from the start of the process to being ready."""
     taken = []
-    for number in range(STARTS):
+    for number in range(stage.order.times.starts):
         build = Build(f"start{number}", python=stage.order.python)
         (stage.folder / build.name).mkdir()
         started = time.perf_counter()

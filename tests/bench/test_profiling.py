@@ -35,6 +35,7 @@ def test_the_text_has_shares_and_microseconds() -> None:
     text = profile_text(Profile(read_stacks(TEXT), 50.0), profiled_case("chunk"))
     assert text.startswith("chunk, 300 streams: 50.0 µs of CPU a chunk, 10 samples")
     assert "60.0% | 30.0 |" in text
+    assert "100.0%" not in text
 
 
 def test_a_profile_is_of_a_case() -> None:

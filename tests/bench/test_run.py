@@ -43,7 +43,10 @@ async def test_a_run_measures_its_cases_times_memory_and_workers(
 ) -> None:
     beside = ["nginx"] if nginx_path() else []
     order = replace(
-        ordered(["--case", "request, TLS"]), beside=beside, times=Times(1, 0.05, 0.2), steps=STEPS - {"parts"}
+        ordered(["--case", "anthropic request, TLS", "--case", "bedrock request, TLS"]),
+        beside=beside,
+        times=Times(turns=1, ramp=0.05, window=0.2, clocked=0.2, settle=0.05, idle=5, starts=1),
+        steps=STEPS - {"parts"},
     )
     found = await bench(order, tmp_path, "the command")
     text = report(found)

@@ -79,8 +79,8 @@ class Build:
 
     def program(self) -> Program:
         """The gateway as a program; its version is the commit, with `-dirty` where it is not what runs."""
-        version = said(["git", "-C", str(self.checkout), "describe", "--always", "--dirty", "--abbrev=12"])
-        return Program(self.name, version, self.start)
+        told = said(["git", "-C", str(self.checkout), "describe", "--always", "--dirty", "--abbrev=12"])
+        return Program(self.name, told if " " not in told else "of no commit", self.start)
 
     @contextmanager
     def start(self, folder: Path, upstream: RunningUpstream) -> Iterator[Target]:

@@ -28,19 +28,29 @@ _STACKS: Counter[str] = Counter()
 _STATE = {"running": False, "made": False}
 
 
+TOPS = ("site-packages", f"python{sys.version_info.major}.{sys.version_info.minor}")
+PACKAGES = ("config", "providers", "proxy")
+
+
 def shortened(path: str) -> str:
     """A file's path from the package on that it belongs to."""
     parts = Path(path).parts
-    for top in ("site-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"):
+    for top in TOPS:
         if top in parts:
             return "/".join(parts[parts.index(top) + 1 :])
-    return "/".join(parts[-3:])
+    for package in PACKAGES:
+        if package in parts:
+            return "/".join(parts[parts.index(package) :])
+    return "/".join(parts[-2:])
 
 
 def named(frame: FrameType) -> str:
-    """A function with its file."""
+    """A function with its file; one that was made from a text, as those of dataclasses are, with its object's class."""
     code = frame.f_code
-    return f"{shortened(code.co_filename)}:{getattr(code, 'co_qualname', code.co_name)}"
+    function = getattr(code, "co_qualname", code.co_name)
+    if code.co_filename == "<string>" and code.co_argcount:
+        return f"<string>:{type(frame.f_locals[code.co_varnames[0]]).__qualname__}.{code.co_name}"
+    return f"{shortened(code.co_filename)}:{function}"
 
 
 def sample(number: int, frame: FrameType | None) -> None:

@@ -1,0 +1,1 @@
+"""On PYTHONPATH while a gateway is profiled."""
