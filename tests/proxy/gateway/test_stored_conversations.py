@@ -338,7 +338,7 @@ async def test_the_oldest_turns_are_left_out_where_the_client_wants_that_and_it_
     assert sizes[0] > sizes[1] > sizes[2] > 1
     roles = said_to(served.vendor)
     assert (roles[0], roles[-1]) == (("system", "Be brief."), ("user", "now"))
-    assert served.records[-1].outcome == "ok"
+    assert (await served.finished(1))[-1].outcome == "ok"
 
 
 async def test_a_conversation_is_shortened_a_few_times_and_no_more(served: Rig) -> None:
