@@ -150,7 +150,10 @@ class Breaker:
     def untroubled(self, now: float) -> bool:
         """Return whether it admits everybody, does not hang, and should get all of its requests: so it is with nearly
         every request."""
-        return not self._tripped and now - self._returned >= self._rules.slow_start and not self.hanging(now)
+        rules = self._rules
+        if self._tripped or now - self._returned < rules.slow_start:
+            return False
+        return self.in_flight <= rules.hanging_least or not self.hanging(now)
 
     def begin(self, now: float, answer: AnswerKind, team: str = "") -> "TrackedAttempt":
         """Count a team's attempt in, which is about to be sent: a probe unless the breaker is closed."""

@@ -4,7 +4,7 @@ import pytest
 
 from providers.completion import Usage
 from providers.target import Price
-from proxy.request_record import Attempt, RequestRecord, request_id
+from proxy.request_record import Attempt, RequestRecord, fresh_id, request_id
 
 
 def record() -> RequestRecord:
@@ -46,6 +46,11 @@ def test_a_request_id_that_may_not_be_echoed_is_replaced(given: str) -> None:
     made = request_id({"x-request-id": given})
     assert made != given
     assert request_id({"x-request-id": made}) == made
+
+
+def test_an_id_is_24_hex_digits_however_small_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.request_record._bits", lambda bits: 10)
+    assert fresh_id() == "00000000000000000000000a"
 
 
 def test_requests_without_an_id_get_different_ones() -> None:
