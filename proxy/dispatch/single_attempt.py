@@ -139,6 +139,8 @@ class Dispatcher:
     async def _place(self, prepared: Prepared, planned: PlannedRequest[ClientRequest]) -> DeploymentQueue:
         """Take a place at the deployment. Raises UpstreamError BUSY when there is none."""
         queue = self.deployments.queue(prepared.target)
+        if queue.take_free(planned.team.name):
+            return queue
         try:
             await queue.take(planned.team.name)
         except UpstreamError as error:

@@ -42,7 +42,7 @@ class EarlyRefusingConnection(PublicHandler):
 
     def data_received(self, data: bytes) -> None:
         # All received bytes pass here, so without overload this must cost next to nothing.
-        if self._admission.sheds and self._handle_early(data):
+        if data and self._admission.sheds and self._handle_early(data):
             return
         PublicHandler.data_received(self, data)
 
