@@ -308,7 +308,7 @@ class Http1Connection(asyncio.Protocol):
         elif not sensible:
             self._die("broken off")
         else:
-            self._unread = len(data)
+            self._count(len(data), brought=bool(self.pieces))
 
     def _receive_body(self, data: bytes) -> None:
         before = len(self.pieces)
@@ -317,13 +317,19 @@ class Http1Connection(asyncio.Protocol):
             self._complete()
         elif not sensible:
             self._die("broken off")
-        elif len(self.pieces) > before:
-            self._barren = 0
-            self._unread += len(data)
         else:
-            self._barren += len(data)
-            if self._barren > BARREN_LIMIT:
-                self._die("broken off")
+            self._count(len(data), brought=len(self.pieces) > before)
+
+    def _count(self, size: int, brought: bool) -> None:
+        """Keep the bounds after bytes that `brought` something of a body, or nothing but framing. Only what can be
+        taken counts as unread: reading goes on when it is taken."""
+        if brought:
+            self._barren = 0
+            self._unread += size
+            return
+        self._barren += size
+        if self._barren > BARREN_LIMIT + len(self.head):
+            self._die("broken off")
 
     def _parse(self, data: bytes) -> bool:
         """Give bytes to the parser; returns whether they are HTTP."""
