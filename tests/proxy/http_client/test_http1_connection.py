@@ -208,6 +208,16 @@ def test_framing_without_a_body_is_bounded(framing: bytes) -> None:
     for at in range(0, len(framing), 1024):
         line.feed(framing[at : at + 1024])
     assert line.told == ("broken off", b"")
+    assert Line().feed(CHUNKED + framing).told == ("broken off", b"")
+    assert Line().feed(CHUNKED, framing).told == ("broken off", b"")
+
+
+def test_reading_never_stops_while_there_is_nothing_to_take() -> None:
+    head = CHUNKED[:-2] + b"".join(b"a%d: %s\r\n" % (number, b"x" * 8000) for number in range(8)) + b"\r\n"
+    assert len(head) < HEAD_LIMIT
+    line = Line().feed(head + b"1;" + b"e" * (BARREN_LIMIT - 100))
+    assert line.reading == "resumed"
+    assert line.feed(b"\r\nx\r\n" + END).told == ("ended", b"x")
 
 
 def test_interim_answers_are_read_up_to_a_number_and_then_nothing_is() -> None:
