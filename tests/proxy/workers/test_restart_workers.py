@@ -143,7 +143,7 @@ async def test_one_that_does_not_take_a_table_makes_room_for_another(
         await rig.workers.use_table(new)
         monkeypatch.undo()
         os.kill(stopped, signal.SIGCONT)
-        await until(lambda: rig.counted.restarts == 1 and rig.counted.serving[-1] == 2)
+        await until(lambda: rig.counted.restarts >= 1 and rig.counted.serving[-1] == 2)
         assert {worker.digest for worker in rig.workers._alive.values()} == {new.snapshot.digest}
 
 
