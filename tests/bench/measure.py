@@ -15,10 +15,13 @@ from tests.bench.cpu import Usage, family_pids, pin_pids, usage
 from tests.bench.load import WrongAnswer
 from tests.bench.probe import probe
 from tests.bench.programs.program import Target
-from tests.bench.steady import Expected, running_load
+from tests.bench.steady import Expected, Tally, running_load
 
 BUSY = 0.9
 """The share of its core from which on a process is taken to be busy all of the time."""
+
+LONGEST = 20.0
+"""Seconds to which a window is made longer, by whole windows, while nothing comes in it."""
 
 KEPT_PACE = 0.95
 """The share of the chunks of its pace below which a program fell behind."""
@@ -123,25 +126,30 @@ def separate(targets: Sequence[int], others: Sequence[int]) -> None:
         pin_pids(family_pids(pid), [cores[0]])
 
 
+def counted(case: Case, expected: Expected, before: Tally, after: Tally) -> float:
+    """How many requests or chunks came between two looks. Chunks by their bytes: one is counted when it comes, not with
+    the end of its stream."""
+    if case.ask.chunks:
+        return (after.bytes - before.bytes) / expected.sent * case.ask.chunks
+    return float(after.answers - before.answers)
+
+
 async def take_turn(target: Target, case: Case, expected: Expected, load_pids: Sequence[int], times: Times) -> Turn:
     """One window of a case at one program. Raises WrongAnswer for any answer that is not as expected, or for none."""
     request = target.request(case)
     assert request is not None
-    pids = family_pids(target.pid)
+    pids, clock = family_pids(target.pid), asyncio.get_running_loop().time
     async with running_load(target.port_of(case), [request] * case.connections, expected, case.spread) as load:
         await asyncio.sleep(times.ramp)
-        cpu, own, before, clock = usage(pids), usage(load_pids), load.tally.copy(), asyncio.get_running_loop().time()
-        await asyncio.sleep(times.window)
-        after, used, own_used = load.tally.copy(), usage(pids), usage(load_pids)
-        wall = asyncio.get_running_loop().time() - clock
-        load.check()
-    count = float(after.answers - before.answers)
-    if case.ask.chunks:
-        # By bytes: a chunk is counted when it comes, not with the end of its stream.
-        count = (after.bytes - before.bytes) / expected.sent * case.ask.chunks
-    if not count:
-        raise WrongAnswer(f"nothing came in {times.window} seconds")
-    return Turn(used - cpu, own_used - own, wall, count, after.bytes - before.bytes)
+        cpu, own, before, began = usage(pids), usage(load_pids), load.tally.copy(), clock()
+        while True:
+            await asyncio.sleep(times.window)
+            load.check()
+            after, used, own_used, wall = load.tally.copy(), usage(pids), usage(load_pids), clock() - began
+            if count := counted(case, expected, before, after):
+                return Turn(used - cpu, own_used - own, wall, count, after.bytes - before.bytes)
+            if wall > LONGEST:
+                raise WrongAnswer(f"nothing came in {wall:.0f} seconds")
 
 
 @dataclass(slots=True)

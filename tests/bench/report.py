@@ -187,7 +187,8 @@ def report(results: Results) -> str:
     if results.added:
         lines += ["", "## Times", "", *latency(results)]
     if results.memory:
-        lines += ["", "## Memory", "", *memory(results), *workers(results)]
+        lines += ["", "## Memory", "", *memory(results)]
+    lines += workers(results)
     lines += ["", "## CPU", "", METHOD, *cases(results)]
     return "\n".join(lines) + "\n"
 

@@ -34,7 +34,7 @@ def test_a_python_that_was_not_optimised_is_told_plainly() -> None:
 
 def test_every_part_is_in_the_report() -> None:
     text = report(results())
-    for part in ("## Targets", "## Times", "## Memory", "### Two workers", "## CPU", f"### {REQUEST}", "Ready 0.40 s"):
+    for part in ("## Targets", "## Times", "## Memory", "## Two workers", "## CPU", f"### {REQUEST}", "Ready 0.40 s"):
         assert part in text
     assert "| gateway     | 120.0 | 90.0 |   30.0 |    6.00 |" in text
     assert "| streamed chunk, 20 ms, 300 streams (× nginx)" in summary(results())
