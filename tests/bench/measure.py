@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.bench.cases import Case
-from tests.bench.cpu import Usage, family_pids, pin_pids, usage
+from tests.bench.cpu import Usage, family_pids, pin_pids, queued, usage
 from tests.bench.load import WrongAnswer
 from tests.bench.probe import probe
 from tests.bench.programs.program import Target
@@ -22,6 +22,9 @@ BUSY = 0.9
 
 LONGEST = 20.0
 """Seconds to which a window is made longer, by whole windows, while nothing comes in it."""
+
+UNDISTURBED = 0.1
+"""The share of a window for which a program may wait for its core."""
 
 KEPT_PACE = 0.95
 """The share of the chunks of its pace below which a program fell behind."""
@@ -43,14 +46,14 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One window: the CPU of the program, of load and upstream together; how many requests or chunks came back, and how
-    many bytes."""
+    """One window: the CPU of the program, of load and upstream together; seconds; how many requests or chunks came
+    back; and the seconds for which the program waited for its core, because something else had it."""
 
     cpu: Usage
     load: Usage
     wall: float
     count: float
-    bytes: int
+    queued: float = 0.0
 
     @property
     def microseconds(self) -> float:
@@ -65,6 +68,11 @@ class Turn:
     def busy(self) -> float:
         """The share of one core that the program used."""
         return self.cpu.total / self.wall
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether other programs had its core for long. What then comes late comes in bunches, which cost less each."""
+        return self.queued / self.wall > UNDISTURBED
 
     @property
     def load_busy(self) -> float:
@@ -84,8 +92,9 @@ class Outcome:
 
     @property
     def best(self) -> Turn:
-        """The turn with the least CPU each: whatever else ran on the machine can only add to it."""
-        return min(self.turns, key=lambda turn: turn.microseconds)
+        """The turn with the least CPU each of those that nothing disturbed, if there are any: what else ran on the
+        machine made caches cold."""
+        return min(self.turns, key=lambda turn: (turn.disturbed, turn.microseconds))
 
     @property
     def total(self) -> float:
@@ -141,13 +150,14 @@ async def take_turn(target: Target, case: Case, expected: Expected, load_pids: S
     pids, clock = family_pids(target.pid), asyncio.get_running_loop().time
     async with running_load(target.port_of(case), [request] * case.connections, expected, case.spread) as load:
         await asyncio.sleep(times.ramp)
-        cpu, own, before, began = usage(pids), usage(load_pids), load.tally.copy(), clock()
+        cpu, own, waited = usage(pids), usage(load_pids), queued(pids)
+        before, began = load.tally.copy(), clock()
         while True:
             await asyncio.sleep(times.window)
             load.check()
             after, used, own_used, wall = load.tally.copy(), usage(pids), usage(load_pids), clock() - began
             if count := counted(case, expected, before, after):
-                return Turn(used - cpu, own_used - own, wall, count, after.bytes - before.bytes)
+                return Turn(used - cpu, own_used - own, wall, count, queued(pids) - waited)
             if wall > LONGEST:
                 raise WrongAnswer(f"nothing came in {wall:.0f} seconds")
 

@@ -63,6 +63,8 @@ def notes(outcome: Outcome) -> str:
     said = []
     if outcome.failed:
         said.append(f"{outcome.failed} more turns with a wrong answer")
+    if outcome.best.disturbed:
+        said.append(f"others had its core {outcome.best.queued / outcome.best.wall:.0%} of the time")
     if outcome.behind:
         said.append("fell behind the pace")
     if outcome.load_bound:
