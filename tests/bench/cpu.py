@@ -103,6 +103,17 @@ def usage(pids: Iterable[int]) -> Usage:
     return total
 
 
+def queued(pids: Iterable[int]) -> float:
+    """Seconds that the main threads of these processes have waited for a core that others had (`schedstat`)."""
+    waited = 0
+    for pid in pids:
+        try:
+            waited += int((PROC / str(pid) / "schedstat").read_text(encoding="utf-8").split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended
+    return waited / 1e9
+
+
 def cpu_seconds(pid: int) -> float:
     """CPU that a process and its living children used since they started."""
     return usage(family_pids(pid)).total

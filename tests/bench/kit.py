@@ -29,7 +29,7 @@ def outcome(name: str, microseconds: float, wall: float = 1.0) -> Outcome:
     """An outcome of one turn of a thousand requests or chunks."""
     case = next(case for case in CASES if case.name == name)
     total = microseconds * 1000 / 1e6
-    return Outcome(case, [Turn(Usage(total, total * 0.75, total * 0.25), Usage(0.1), wall, 1000, 10**6)])
+    return Outcome(case, [Turn(Usage(total, total * 0.75, total * 0.25), Usage(0.1), wall, 1000)])
 
 
 def results() -> Results:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.bench.cases import CASES, REQUEST, STREAMS_300, Case
 from tests.bench.cpu import usage
-from tests.bench.measure import separate
+from tests.bench.measure import counted, separate
 from tests.bench.probe import probe
 from tests.bench.programs.gateway import Build
 from tests.bench.report import table
@@ -120,7 +120,7 @@ async def profiled(case: Case, build: Build, folder: Path, seconds: float = SECO
         request = target.request(case)
         assert request is not None
         expected = await probe(target.port_of(case), request, target.wire(case), case.ask)
-        async with running_load(target.port, [request] * case.connections, expected, case.spread) as load:
+        async with running_load(target.port_of(case), [request] * case.connections, expected, case.spread) as load:
             await asyncio.sleep(min(RAMP, seconds))
             os.kill(target.pid, signal.SIGRTMIN + 5)
             cpu, before = usage([target.pid]), load.tally.copy()
@@ -129,9 +129,7 @@ async def profiled(case: Case, build: Build, folder: Path, seconds: float = SECO
             os.kill(target.pid, signal.SIGRTMIN + 5)
             load.check()
             await asyncio.to_thread(wait_for, samples)
-    count = float(after.answers - before.answers)
-    if case.ask.chunks:
-        count = (after.bytes - before.bytes) / expected.sent * case.ask.chunks
+    count = counted(case, expected, before, after)
     return Profile(read_stacks(samples.read_text(encoding="utf-8")), spent.total / max(count, 1.0) * 1e6)
 
 

@@ -63,6 +63,8 @@ def notes(outcome: Outcome) -> str:
     said = []
     if outcome.failed:
         said.append(f"{outcome.failed} more turns with a wrong answer")
+    if outcome.best.disturbed:
+        said.append(f"others had its core {outcome.best.queued / outcome.best.wall:.0%} of the time")
     if outcome.behind:
         said.append("fell behind the pace")
     if outcome.load_bound:
@@ -187,7 +189,8 @@ def report(results: Results) -> str:
     if results.added:
         lines += ["", "## Times", "", *latency(results)]
     if results.memory:
-        lines += ["", "## Memory", "", *memory(results), *workers(results)]
+        lines += ["", "## Memory", "", *memory(results)]
+    lines += workers(results)
     lines += ["", "## CPU", "", METHOD, *cases(results)]
     return "\n".join(lines) + "\n"
 

@@ -44,6 +44,7 @@ def test_a_profile_is_of_a_case() -> None:
         profiled_case("everything")
 
 
+@pytest.mark.timeout(180)
 async def test_a_gateway_is_sampled_under_load(tmp_path: Path) -> None:
     profile = await profiled(Case("small", Ask(), 4), Build(python=sys.executable), tmp_path, seconds=0.5)
     assert profile.samples > 0

@@ -34,7 +34,7 @@ def test_a_python_that_was_not_optimised_is_told_plainly() -> None:
 
 def test_every_part_is_in_the_report() -> None:
     text = report(results())
-    for part in ("## Targets", "## Times", "## Memory", "### Two workers", "## CPU", f"### {REQUEST}", "Ready 0.40 s"):
+    for part in ("## Targets", "## Times", "## Memory", "## Two workers", "## CPU", f"### {REQUEST}", "Ready 0.40 s"):
         assert part in text
     assert "| gateway     | 120.0 | 90.0 |   30.0 |    6.00 |" in text
     assert "| streamed chunk, 20 ms, 300 streams (× nginx)" in summary(results())
@@ -61,6 +61,10 @@ def test_times_of_a_busy_load_are_no_result() -> None:
     assert cells(times, "gateway")[0][1:4] == ["1,000", "–", "–"]
 
 
+def late(found: Outcome) -> Outcome:
+    return replace(found, turns=[replace(each, queued=0.4) for each in found.turns])
+
+
 @pytest.mark.parametrize(
     ("found", "words"),
     [
@@ -68,6 +72,7 @@ def test_times_of_a_busy_load_are_no_result() -> None:
         (outcome(STREAMS_300, 1), "fell behind the pace"),
         (replace(outcome(REQUEST, 1), failed=1), "1 more turns with a wrong answer"),
         (outcome(REQUEST, 1), ""),
+        (late(outcome(REQUEST, 1)), "others had its core 40% of the time"),
     ],
 )
 def test_what_must_be_known_of_an_outcome_is_noted(found: Outcome, words: str) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.bench.measure import Times
-from tests.bench.programs.nginx import nginx_path
 from tests.bench.report import report
 from tests.bench.run import KNOWN, STEPS, bench, ordered
 
@@ -38,22 +37,28 @@ def test_an_unknown_program_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> 
     assert "caddy" in capsys.readouterr().err
 
 
-async def test_a_run_measures_its_cases_times_memory_and_workers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    beside = ["nginx"] if nginx_path() else []
-    order = replace(
-        ordered(["--case", "anthropic request, TLS", "--case", "bedrock request, TLS"]),
-        beside=beside,
-        times=Times(turns=1, ramp=0.05, window=0.2, clocked=0.2, settle=0.05, idle=5, starts=1),
-        steps=STEPS - {"parts"},
-    )
+TINY = replace(
+    ordered(["--case", "bedrock request, TLS"]),
+    beside=(),
+    times=Times(turns=1, ramp=0.05, window=0.2, clocked=0.2, settle=0.05, idle=5, starts=1),
+)
+
+
+@pytest.mark.timeout(180)
+async def test_a_run_measures_its_cases_times_and_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    order = replace(TINY, steps=frozenset({"cpu", "latency", "memory"}))
     found = await bench(order, tmp_path, "the command")
-    text = report(found)
-    for name in ["gateway", *beside]:
-        assert name in found.versions
-    assert found.workers is not None
+    assert found.versions.keys() == found.memory.keys() == found.added.keys() == {"gateway"}
     assert found.start is not None
-    assert {*found.memory} == {"gateway", *beside}
-    assert "### bedrock request, TLS" in text
+    assert found.workers is None
+    assert "### bedrock request, TLS" in report(found)
     assert "no result" not in capsys.readouterr().out
+
+
+@pytest.mark.timeout(180)
+async def test_a_run_measures_two_workers_beside_one_process(tmp_path: Path) -> None:
+    found = await bench(replace(TINY, steps=frozenset({"workers"})), tmp_path, "the command")
+    assert found.workers is not None
+    assert found.workers.one.turns
+    assert found.workers.two.turns
+    assert "## Two workers" in report(found)

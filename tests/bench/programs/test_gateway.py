@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.bench.cases import Case
 from tests.bench.measure import Times, measure_case
 from tests.bench.memory import held, idle_stream_bytes
@@ -21,6 +23,7 @@ def test_the_table_has_the_teams_key_only_as_a_digest() -> None:
     assert "https://localhost:1235/v1" in table
 
 
+@pytest.mark.timeout(180)
 async def test_it_answers_every_dialect_whole_and_streamed_over_tls_and_not(tmp_path: Path) -> None:
     program = Build().program()
     assert re.match(r"[0-9a-f]{12}", program.version)
