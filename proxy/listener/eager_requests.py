@@ -63,6 +63,12 @@ class EagerRequests(HalfClosable):
         if self._eager is not None:
             self._eager.cancel()
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        # aiohttp calls this for every body that has been read to its end, and parses nothing in it; of a request that
+        # came whole there is nothing to resume.
+        if self._reading_paused or (resume_parser and self._eager is None):
+            super().resume_reading(resume_parser)
+
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - aiohttp's own
         await super().shutdown(timeout)
         if self._eager is not None:
