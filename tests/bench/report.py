@@ -53,7 +53,17 @@ def targets(results: Results) -> list[str]:
         shown = "–" if value is None else f"{value:.2f}"
         limits = (aim.before, f"{aim.must:g}", f"{aim.aim:g}")
         rows.append([f"{aim.name} ({aim.unit})", *limits, shown, aim.verdict(results)])
-    return table(["target", "before", "must", "aim", "found", "verdict"], rows)
+    return [*table(["target", "before", "must", "aim", "found", "verdict"], rows), *disturbance(results)]
+
+
+def disturbance(results: Results) -> list[str]:
+    """A warning, where the machine was not quiet."""
+    found = [outcome for of_case in results.outcomes.values() for outcome in of_case.values() if outcome.turns]
+    disturbed = sum(outcome.best.disturbed for outcome in found)
+    if not disturbed:
+        return []
+    words = "other programs had the measured one's core for long. Measure again on a quiet machine."
+    return ["", f"**These verdicts mean little**: in {disturbed} of {len(found)} results {words}"]
 
 
 def notes(outcome: Outcome) -> str:

@@ -80,6 +80,12 @@ def test_what_must_be_known_of_an_outcome_is_noted(found: Outcome, words: str) -
     assert words in live_line("case", found, "gateway")
 
 
+def test_a_machine_that_was_not_quiet_is_told() -> None:
+    assert "mean little" not in report(results())
+    noisy = {REQUEST: {"gateway": late(outcome(REQUEST, 9)), "nginx": outcome(REQUEST, 1)}}
+    assert "in 1 of 2 results" in summary(replace(results(), outcomes=noisy))
+
+
 def test_the_committed_report_says_what_its_figures_come_from() -> None:
     if RESULTS.exists():
         head = RESULTS.read_text(encoding="utf-8").partition("## Targets")[0]
