@@ -88,7 +88,7 @@ class EagerRequests(HalfClosable):
             or self._force_close
         ):
             return False
-        self._messages.clear()
+        self._messages.popleft()
         if self._parser is not None:
             self._parser.message_consumed()
         answer = self._answer(message, payload, StreamWriter(self, self._loop))
