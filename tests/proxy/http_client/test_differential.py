@@ -196,13 +196,13 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 @given(answer=mutated(), ending=st.sampled_from(ENDINGS), method=st.sampled_from(["POST", "POST", "POST", "HEAD"]))
 @example(answer=OK + FIVE + b"\r\nhello", ending="stays", method="HEAD")
-@settings(max_examples=500)
+@settings(max_examples=400, derandomize=True)  # what is new is for DIFFERENCES, not for whoever changes something else
 def test_mutated_answers_are_read_as_aiohttp_reads_them(lab: Lab, answer: bytes, ending: Ending, method: str) -> None:
     lab.explanations(answer, ending, method)
 
 
 @given(answer=mutated(), ending=st.sampled_from(ENDINGS[:2]), places=st.lists(st.integers(0, 999), max_size=8))
-@settings(max_examples=300)
+@settings(max_examples=250)
 def test_pieces_of_mutated_answers_make_no_difference(
     lab: Lab, answer: bytes, ending: Ending, places: list[int]
 ) -> None:

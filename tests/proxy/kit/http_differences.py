@@ -175,7 +175,7 @@ DIFFERENCES = (
         " another end. llhttp refuses a space before an extension, too, which 7.1.1 allows and nobody sends.",
         lambda answer: not well_chunked(answer),
         BROKEN,
-        r"200 (?:ok(?: reused)?|waits|truncated)",
+        r"[0-9]+ (?:ok(?: reused)?|waits|truncated)",
     ),
     Difference(
         "A fault in the same read as the head: here the status is told and the body breaks off, there the whole answer"
@@ -187,19 +187,19 @@ DIFFERENCES = (
     Difference(
         "A length may have 64 bits (RFC 9110, 8.6 sets no limit); llhttp's number for `no length` is 2**64 - 1.",
         in_head(rb"content-length:[ \t]*18446744073709551615"),
-        r"200 (?:waits|truncated)",
-        r"200 ok(?: reused)?",
+        r"[0-9]+ (?:waits|truncated)",
+        r"[0-9]+ ok(?: reused)?",
     ),
     Difference(
         "Trailers say nothing of the connection (RFC 9110, 6.5.1); not to reuse it costs nothing.",
         in_rest(rb"\n0+\r\n.*connection"),
-        r"200 ok",
-        r"200 ok reused",
+        r"[0-9]+ ok",
+        r"[0-9]+ ok reused",
     ),
     Difference(
         "Trailers are skipped; their bytes are limited, not those of each line.",
         in_rest(rb"\n0+\r\n.*:.{5000}"),
-        r"200 ok(?: reused)?",
+        r"[0-9]+ ok(?: reused)?",
         r"malformed",
     ),
     Difference(

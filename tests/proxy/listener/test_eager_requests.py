@@ -3,11 +3,7 @@ client cannot tell which."""
 
 import asyncio
 import gc
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager
-from contextvars import ContextVar
-from typing import cast
+from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
 import uvloop
@@ -16,16 +12,16 @@ from typing_extensions import override
 
 from proxy.eager_task import EagerTask
 from proxy.listener.eager_requests import MAX_AHEAD
-from proxy.listener.http_connection import PublicHandler, PublicServer
-from proxy.surfaces.registry import surface_envelope
-from tests.proxy.kit.raw_client import RawClient, connected, request
+from tests.proxy.kit import desk as kit
+from tests.proxy.kit.desk import Desk, answered, desk, get, settle
+from tests.proxy.kit.raw_client import connected, request
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
 }
 Run = Callable[[Coroutine[object, None, None]], None]
-carried: ContextVar[str] = ContextVar("carried", default="nothing")
+SMALL = 10_000
 
 
 @pytest.fixture(params=LOOPS)
@@ -34,112 +30,10 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
     with asyncio.Runner(loop_factory=LOOPS[request.param]) as runner:
 
         async def within(scenario: Coroutine[object, None, None]) -> None:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(55):
                 await scenario
 
         yield lambda scenario: runner.run(within(scenario))
-
-
-SMALL = 10_000
-
-
-class Abandoned(BaseException):
-    """What no handler should raise."""
-
-
-class Desk:
-    """A handler whose answers hold the path and the body. On `/wait...` it waits for `opened` first; on `/raise` and
-    `/abandon` it fails.
-
-    `eager` tells of each request whether it was answered the quick way; `begun`, `ended` and `cancelled` have paths.
-    """
-
-    def __init__(self) -> None:
-        self.opened = asyncio.Event()
-        self.changed = asyncio.Event()
-        self.eager: list[bool] = []
-        self.begun: list[str] = []
-        self.ended: list[str] = []
-        self.cancelled: list[str] = []
-        self.carried: list[str] = []
-        self.depths: list[int] = []
-        self.server: PublicServer
-        self.port = 0
-
-    async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
-        path = http.path
-        self.begun.append(path)
-        self.changed.set()
-        self.eager.append(isinstance(asyncio.current_task(), EagerTask))
-        self.carried.append(carried.get())
-        carried.set(path)
-        self.depths.append(depth())
-        try:
-            body = await http.read()
-            if path == "/raise":
-                raise ValueError
-            if path == "/abandon":
-                raise Abandoned
-            if path.startswith("/wait"):
-                await self.opened.wait()
-        except asyncio.CancelledError:
-            self.cancelled.append(path)
-            self.changed.set()
-            raise
-        self.ended.append(path)
-        self.changed.set()
-        return web.Response(text=f"{path}:{body.decode()}")
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds that a request changes."""
-        while not holds():
-            self.changed.clear()
-            await self.changed.wait()
-
-    @property
-    def connection(self) -> PublicHandler:
-        """The only connection's protocol."""
-        (found,) = self.server.connections
-        return cast(PublicHandler, found)
-
-
-def depth() -> int:
-    """Frames below this one."""
-    frame, found = sys._getframe(), 0
-    while (below := frame.f_back) is not None:
-        frame, found = below, found + 1
-    return found
-
-
-@asynccontextmanager
-async def desk() -> AsyncIterator[Desk]:
-    """A listener with a Desk."""
-    made = Desk()
-    made.server = PublicServer(made, 1 << 20, surface_envelope)
-    listener = await asyncio.get_running_loop().create_server(made.server, "127.0.0.1", 0)
-    made.port = listener.sockets[0].getsockname()[1]
-    try:
-        yield made
-    finally:
-        made.opened.set()
-        listener.close()
-        made.server.pre_shutdown()
-        await made.server.shutdown(0.2)
-
-
-async def answered(client: RawClient) -> tuple[int, bytes]:
-    """The next answer's status and body."""
-    status, headers = await client.head()
-    return status, await client.reader.readexactly(int(headers["content-length"]))
-
-
-async def settle(turns: int = 20) -> None:
-    for _ in range(turns):
-        await asyncio.sleep(0)
-
-
-def get(path: str, **headers: str) -> bytes:
-    return request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def test_a_request_that_came_whole_is_answered_eagerly(run: Run) -> None:
@@ -444,7 +338,7 @@ class Stubborn(Desk):
 
 def test_an_answer_after_the_client_left_harms_nobody(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        monkeypatch.setitem(globals(), "Desk", Stubborn)
+        monkeypatch.setattr(kit, "Desk", Stubborn)
         async with desk() as made:
             async with connected(made.port) as client:
                 await client.send(get("/wait"))

@@ -1,0 +1,116 @@
+"""A listener with the gateway's own protocol whose handler waits, fails and notes how it was called."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import cast
+
+from aiohttp import web
+
+from proxy.eager_task import EagerTask
+from proxy.listener.http_connection import PublicHandler, PublicServer
+from proxy.surfaces.registry import surface_envelope
+from tests.proxy.kit.raw_client import RawClient, request
+
+carried: ContextVar[str] = ContextVar("carried", default="nothing")
+
+
+class Abandoned(BaseException):
+    """What no handler should raise."""
+
+
+class Desk:
+    """A handler whose answers hold the path and the body. On `/wait...` it waits for `opened` first; on `/raise` and
+    `/abandon` it fails.
+
+    `eager` tells of each request whether it was answered the quick way; `begun`, `ended` and `cancelled` have paths.
+    """
+
+    def __init__(self) -> None:
+        self.opened = asyncio.Event()
+        self.changed = asyncio.Event()
+        self.eager: list[bool] = []
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.cancelled: list[str] = []
+        self.carried: list[str] = []
+        self.depths: list[int] = []
+        self.server: PublicServer
+        self.port = 0
+
+    async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
+        path = http.path
+        self.begun.append(path)
+        self.changed.set()
+        self.eager.append(isinstance(asyncio.current_task(), EagerTask))
+        self.carried.append(carried.get())
+        carried.set(path)
+        self.depths.append(depth())
+        try:
+            body = await http.read()
+            if path == "/raise":
+                raise ValueError
+            if path == "/abandon":
+                raise Abandoned
+            if path.startswith("/wait"):
+                await self.opened.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(path)
+            self.changed.set()
+            raise
+        self.ended.append(path)
+        self.changed.set()
+        return web.Response(text=f"{path}:{body.decode()}")
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds that a request changes."""
+        while not holds():
+            self.changed.clear()
+            await self.changed.wait()
+
+    @property
+    def connection(self) -> PublicHandler:
+        """The only connection's protocol."""
+        (found,) = self.server.connections
+        return cast(PublicHandler, found)
+
+
+def depth() -> int:
+    """Frames below this one."""
+    frame, found = sys._getframe(), 0
+    while (below := frame.f_back) is not None:
+        frame, found = below, found + 1
+    return found
+
+
+@asynccontextmanager
+async def desk() -> AsyncIterator[Desk]:
+    """A listener with a Desk."""
+    made = Desk()
+    made.server = PublicServer(made, 1 << 20, surface_envelope)
+    listener = await asyncio.get_running_loop().create_server(made.server, "127.0.0.1", 0)
+    made.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        made.opened.set()
+        listener.close()
+        made.server.pre_shutdown()
+        await made.server.shutdown(0.2)
+
+
+async def answered(client: RawClient) -> tuple[int, bytes]:
+    """The next answer's status and body."""
+    status, headers = await client.head()
+    return status, await client.reader.readexactly(int(headers["content-length"]))
+
+
+async def settle(turns: int = 20) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+def get(path: str, **headers: str) -> bytes:
+    return request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
