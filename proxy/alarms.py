@@ -35,7 +35,8 @@ class Alarms:
         self.now = loop_clock()
         self._heap: list[tuple[float, int, Alarm]] = []
         self._order = count()
-        self._timer: asyncio.TimerHandle | None = None
+        # uvloop's handle of a time that has passed does not tell it.
+        self._timer: tuple[float, asyncio.TimerHandle] | None = None
         self._dropped = 0
 
     def set(self, at: float, ring: Callable[[], None]) -> Alarm:
@@ -62,15 +63,16 @@ class Alarms:
     def _arm(self, at: float) -> None:
         """Make sure that the timer fires in time."""
         if self._timer is not None:
-            if self._timer.when() <= at:
+            when, handle = self._timer
+            if when <= at:
                 return
-            self._timer.cancel()
-        self._timer = self._loop.call_at(at, self._ring)
+            handle.cancel()
+        self._timer = at, self._loop.call_at(at, self._ring)
 
     def _ring(self) -> None:
         """Ring what is due. Each alarm may set others."""
         timer, self._timer = self._timer, None
-        now = self.now() if timer is None else max(self.now(), timer.when())
+        now = self.now() if timer is None else max(self.now(), timer[0])
         try:
             while self._heap and self._heap[0][0] <= now:
                 _, _, alarm = heappop(self._heap)

@@ -67,7 +67,7 @@ class Dispatcher:
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
         )
-        self._reports = AttemptReports(self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
+        self.reports = AttemptReports(self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
         metrics.watch(lambda: self.deployments.breakers.states(self.now()))
         metrics.watch_limits(lambda: self.deployments.limited(self.now()))
 
@@ -102,7 +102,7 @@ class Dispatcher:
 
         async def make(prepared: P, limits: AttemptLimits) -> tuple[P, T]:
             queue = await self._place(prepared, planned)
-            running = RunningAttempt(self._reports, prepared, planned, queue, AnswerKind.WHOLE)
+            running = RunningAttempt(self.reports, prepared, planned, queue, AnswerKind.WHOLE)
             with running, planned.deadlines.attempt(limits.total):
                 return prepared, await read(prepared, limits)
 
@@ -128,7 +128,7 @@ class Dispatcher:
 
         What fails within the block has been committed, so no attempt follows.
         """
-        return OpenedAttempt(self._context, self._reports, planned, prepare, begin, self._place)
+        return OpenedAttempt(self._context, self.reports, planned, prepare, begin, self._place)
 
     def _preparing(self, planned: PlannedRequest[UnifiedRequest]) -> Prepare[CallPlan]:
         # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.

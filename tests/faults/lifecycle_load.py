@@ -33,7 +33,7 @@ def stopped(rig: Rig) -> Stopped:
     """From now on deployments are judged by this clock."""
     clock = Stopped(asyncio.get_running_loop().time())
     dispatcher = rig.app.front.dispatcher
-    dispatcher.now = clock
+    dispatcher.now = dispatcher.reports.now = clock
     dispatcher._context = dispatcher._context._replace(now=clock)
     return clock
 
