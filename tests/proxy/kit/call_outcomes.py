@@ -144,8 +144,8 @@ class Rig:
             await vendor.sent.wait()
         await settle(8)
         if not calling.done():
-            # Nothing more will come; the loop may only have been slow.
-            await asyncio.wait([calling], timeout=0.005)
+            # Nothing more will come; the loop may only have been slow, above all to see an end, which ends every call.
+            await asyncio.wait([calling], timeout=0.005 if ending == "stays" else 1.0)
         if not calling.done():
             calling.cancel()
             await asyncio.wait([calling])
