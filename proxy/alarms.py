@@ -52,7 +52,10 @@ class Alarms:
             return
         alarm.ring = None
         self._dropped += 1
-        if self._dropped > PRUNED_FROM and 2 * self._dropped > len(self._heap):
+        if self._dropped == len(self._heap):
+            self._heap.clear()
+            self._dropped = 0
+        elif self._dropped > PRUNED_FROM and 2 * self._dropped > len(self._heap):
             self._heap = [entry for entry in self._heap if entry[2].ring is not None]
             heapify(self._heap)
             self._dropped = 0

@@ -91,12 +91,6 @@ class CallPlan:
         """The checks of the answer."""
         return () if self.finishing is None else self.finishing.checks
 
-    def let_bodies_go(self) -> None:
-        """Free the memory of what has been sent, once no attempt can follow. Of several calls some may be still to
-        come."""
-        if len(self.calls) == 1:
-            self.calls[0].sent.let_body_go()
-
 
 def unsupported_field(target: Target, name: str, why: str) -> Refusal:
     """Return the refusal of a field that the target cannot honour; `why` is a clause without its full stop."""

@@ -82,7 +82,7 @@ class Exchange:
                 async with self.dispatcher.streamed(self.job) as (prepared, stream):
                     if self.keeper is not None:
                         stream = self.keeper.watched(prepared.target, stream)
-                    prepared.let_bodies_go()
+                    let_body_go(prepared)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     renderer = self._renderer = self._make_renderer(prepared)
@@ -145,6 +145,12 @@ class Exchange:
         unique = fresh_id() if self.store is None else token_hex(16)
         facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target))
         return self.surface.renderer(prepared.request, facts)
+
+
+def let_body_go(prepared: CallPlan) -> None:
+    """Free the memory of what has been sent for a stream that has begun. Of several calls some may be still to come."""
+    if len(prepared.calls) == 1:
+        prepared.calls[0].sent.let_body_go()
 
 
 def make_job(

@@ -93,8 +93,8 @@ FIGURES: Final = (
         Tests(FAULTS, none_hung),
         Sabotage(
             "proxy/deadlines.py",
-            "self._handle = None if self._task is None else self._loop.call_at(due, self._check)",
-            "self._handle = None",
+            "self._alarm = None if self._task is None else self._alarms.set(due, self._check)",
+            "self._alarm = None",
         ),
     ),
     Figure(
@@ -103,7 +103,7 @@ FIGURES: Final = (
         "0 sockets, descriptors, tasks, places, gauges",
         "C",
         Tests(FAULTS, none_leaked),
-        Sabotage("proxy/dispatch/single_attempt.py", "queue.release(planned.team.name)", "pass"),
+        Sabotage("proxy/dispatch/running_attempt.py", "self._queue.release(self._planned.team.name)", "pass"),
     ),
     Figure(
         "R04",
@@ -256,7 +256,7 @@ FIGURES: Final = (
         "0",
         "C",
         Tests(("tests/security/test_canary.py",)),
-        Sabotage("proxy/dispatch/single_attempt.py", "return target.credential.conceal(text, fetched)", "return text"),
+        Sabotage("proxy/dispatch/running_attempt.py", "return target.credential.conceal(text, fetched)", "return text"),
     ),
     Figure(
         "R28",

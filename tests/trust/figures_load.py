@@ -97,8 +97,8 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         soak.r10,
         Sabotage(
             "proxy/process/request_observer.py",
-            "self._lines.write(self._line(record))\n",
-            "self._lines.write(self._line(record)), self.__dict__.setdefault('kept', []).append(record)\n",
+            "self._lines.write(self._line(record, cost))\n",
+            "self._lines.write(self._line(record, cost)), self.__dict__.setdefault('kept', []).append(record)\n",
         ),
         4.2,
     ),
@@ -110,9 +110,9 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         load_memory.r12,
         Sabotage(
             "proxy/gateway/client_call.py",
-            "        await response.prepare(self.http)\n        return response\n",
+            "        await response.prepare(self.http)\n        if self.http",
             "        await response.prepare(self.http)\n"
-            '        response["x"] = b"x" * 2**16\n        return response\n',
+            '        response.__dict__["x"] = b"x" * 2**16\n        if self.http',
         ),
         0.6,
     ),

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.tables import digest_of
@@ -122,6 +123,11 @@ async def quiet(made: Rig) -> Counter[str]:
     # A deadline may pass before the vendor is asked: the next way's requests must not get what is left.
     made.vendor.forget_answers()
     made.gateway._dispatcher.deployments.breakers._known.clear()
+    # Of those that are idle there may be one more or less.
+    http = made.gateway._dispatcher.calls._http
+    assert isinstance(http, HttpTransport)
+    http.pool.drop_idle()
+    await asyncio.sleep(0)
     return objects()
 
 

@@ -389,11 +389,3 @@ def test_the_gateway_keeps_one_call_where_the_vendor_has_no_such_switch(profile:
 def test_the_gateway_has_no_part_in_calls_otherwise(to: Target, params: Params) -> None:
     plan = plan_calls(chat(params), to)
     assert (plan.emulated, plan.finishing) == ((), None)
-
-
-def test_the_body_of_a_begun_stream_can_be_let_go_but_not_those_of_calls_to_come() -> None:
-    alone, several = plan_calls(chat(), GROQ), plan_calls(completion(prompt=ABC), GROQ)
-    for prepared in (alone, several):
-        prepared.let_bodies_go()
-    assert [call.sent.body for call in alone.calls] == [b""]
-    assert all(call.sent.body for call in several.calls)

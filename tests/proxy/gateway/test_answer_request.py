@@ -2,12 +2,13 @@
 
 import pytest
 
+from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import abort_labels, make_job, record_failure
+from proxy.gateway.answer_request import abort_labels, let_body_go, make_job, record_failure
 from proxy.request_record import Outcome, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
@@ -95,3 +96,13 @@ def test_what_is_no_time_is_refused_by_name(header: str) -> None:
     with pytest.raises(GatewayError) as caught:
         job(x_request_timeout=header)
     assert (caught.value.facts.status, caught.value.facts.param) == (400, "x-request-timeout")
+
+
+def test_the_body_of_a_begun_stream_is_let_go_but_not_those_of_calls_to_come() -> None:
+    (target,) = TABLE.models["v/m"].targets[:1]
+    alone = plan_calls(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {}), target)
+    several = plan_calls(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("a", "b")), {"best_of": 2}), target)
+    for prepared in (alone, several):
+        let_body_go(prepared)
+    assert [call.sent.body for call in alone.calls] == [b""]
+    assert all(call.sent.body for call in several.calls)
