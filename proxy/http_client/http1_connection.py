@@ -3,7 +3,7 @@
 What comes is kept here, as state; the coroutine that waits for it is woken by `signal` within the callback that brought
 it. So every method that wakes it does so last: when that call returns, this exchange may be over and the next begun.
 
-Limits of an answer are those of the HTTP client used before (aiohttp 3.14): 8190 bytes a line, 128 fields.
+Limits of an answer's head: 16 KiB a line, 128 fields, 64 KiB in all.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ SHORT: Final = 64 * 1024
 """Bytes of a body that is copied behind its head, so that both leave in one write."""
 
 HEAD_LIMIT: Final = 64 * 1024
-LINE_LIMIT: Final = 8190
+LINE_LIMIT: Final = 16 * 1024
 FIELD_LIMIT: Final = 128
 
 INTERIM_LIMIT: Final = 1000
@@ -46,6 +46,7 @@ _LENGTH: Final = b"\r\ncontent-length:"
 _CODING: Final = b"\r\ntransfer-encoding:"
 _PACKING: Final = b"\r\ncontent-encoding:"
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n")
+_IDENTITY: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*identity[ \t]*\r\n")
 _BODILESS: Final = frozenset({b"204", b"304"})
 _PARSE_ERRORS: Final = (HttpParserError, HttpParserUpgrade)
 
@@ -289,7 +290,7 @@ class Http1Connection(asyncio.Protocol):
         head = self.head
         sensible = self._parse(data) or self._end >= 0
         lines = head.lower()
-        coded = _CODING in lines
+        coded = _CODING in lines and not _is_uncoded(lines)
         if (not sensible and not self.pieces) or not _within_limits(head) or (coded and not _plainly_chunked(lines)):
             self.pieces.clear()
             self._die("garbled")
@@ -385,6 +386,12 @@ def _within_limits(head: bytes) -> bool:
         and head.count(b"\r\n") <= FIELD_LIMIT + 2
         and (len(head) <= LINE_LIMIT or max(map(len, head.split(b"\r\n"))) <= LINE_LIMIT)
     )
+
+
+def _is_uncoded(lines: bytes) -> bool:
+    """Return whether a head names the coding that is none, as servers of HTTP/1.1's first years do (RFC 2616, 3.6): the
+    body ends with the connection. With a length its end could be read in two ways."""
+    return lines.count(_CODING) == 1 and _LENGTH not in lines and _IDENTITY.search(lines) is not None
 
 
 def _plainly_chunked(lines: bytes) -> bool:

@@ -86,7 +86,7 @@ async def test_a_connection_that_ends_in_the_middle_of_the_head(
         b"HTTP/1.1 abc OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\na: \x00\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\na: " + b"x" * 10_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\na: " + b"x" * 20_000 + b"\r\n\r\n",
         b"HTTP/1.1 200 OK\r\n" + b"a: 1\r\n" * 200 + b"\r\n",
     ],
     ids=["words", "status", "two framings", "nul", "long header", "many headers"],
@@ -136,3 +136,13 @@ async def test_a_connection_that_ends_while_it_waits_for_work_is_no_trouble(
     await whole(await opened(transport, vendor))
     gc.collect()
     assert caplog.text == ""
+
+
+async def test_the_coding_that_is_none_is_no_reason_to_refuse_an_answer(
+    vendor: FakeVendor, transport: HttpTransport
+) -> None:
+    vendor.answer((Send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Identity\r\n\r\nhello"), Fin()))
+    assert await whole(await opened(transport, vendor)) == b"hello"
+    length = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nhello"
+    vendor.answer((Send(length), Fin()))
+    assert await failure(transport, vendor.base_url) is FailureKind.MALFORMED

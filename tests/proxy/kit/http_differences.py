@@ -146,6 +146,12 @@ DIFFERENCES = (
         r"[0-9]* ?(?:ok|waits|truncated)(?: reused)?",
     ),
     Difference(
+        "A line of 8 to 16 KB is harmless: cookies and policies of a vendor's front are that long.",
+        in_head(rb"[^\n]{8192}"),
+        GOOD,
+        REFUSED,
+    ),
+    Difference(
         "A head has a limit as a whole, not only its lines: 64 KB are more than any vendor sends.",
         in_head(rb"\A.{65536}"),
         REFUSED,
