@@ -3,7 +3,7 @@
 What comes is kept here, as state; the coroutine that waits for it is woken by `signal` within the callback that brought
 it. So every method that wakes it does so last: when that call returns, this exchange may be over and the next begun.
 
-Limits of an answer's head: 16 KiB a line, 128 fields, 64 KiB in all.
+Limits of an answer's head: a value of 8 KiB behind a name in each line, 128 fields, 64 KiB in all.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ SHORT: Final = 64 * 1024
 """Bytes of a body that is copied behind its head, so that both leave in one write."""
 
 HEAD_LIMIT: Final = 64 * 1024
-LINE_LIMIT: Final = 16 * 1024
+LINE_LIMIT: Final = 8192 + 256
 FIELD_LIMIT: Final = 128
 
 INTERIM_LIMIT: Final = 1000

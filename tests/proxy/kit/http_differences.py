@@ -146,8 +146,8 @@ DIFFERENCES = (
         r"[0-9]* ?(?:ok|waits|truncated)(?: reused)?",
     ),
     Difference(
-        "A line of 8 to 16 KB is harmless: cookies and policies of a vendor's front are that long.",
-        in_head(rb"[^\n]{8192}"),
+        "A value of 8 KB is harmless behind whatever name.",
+        in_head(rb"[^\n]{8191}"),
         GOOD,
         REFUSED,
     ),
