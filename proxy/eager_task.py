@@ -109,9 +109,7 @@ class EagerTask:
         self._cancels += 1
         waits_for = self._waits_for
         if isinstance(waits_for, Signal):
-            waits_for.leave()
-            self._waits_for = None
-            self._loop.call_soon(self._step, asyncio.CancelledError(), context=self._context)
+            self._stop_waiting(waits_for)
         elif waits_for is None or not waits_for.cancel(msg):
             self._cancelled = True
         return True
@@ -165,9 +163,7 @@ class EagerTask:
             self._waits_for = waits_for
             if self._cancelled:  # cancelled by itself while it ran
                 self._cancelled = False
-                waits_for.leave()
-                self._waits_for = None
-                self._loop.call_soon(self._step, asyncio.CancelledError(), context=self._context)
+                self._stop_waiting(waits_for)
         elif waits_for is None:  # asyncio.sleep(0)
             self._loop.call_soon(self._step, None, context=self._context)
         else:
@@ -177,6 +173,12 @@ class EagerTask:
             future.add_done_callback(self._future_done, context=self._context)
             if self._cancelled and future.cancel():
                 self._cancelled = False
+
+    def _stop_waiting(self, signal: Signal) -> None:
+        """Raise CancelledError where the coroutine waits for a signal, in the loop's next turn."""
+        signal.leave()
+        self._waits_for = None
+        self._loop.call_soon(self._step, asyncio.CancelledError(), context=self._context)
 
     def _future_done(self, future: "asyncio.Future[Any]") -> None:
         # The coroutine asks the future for its result, or its exception, when it goes on.

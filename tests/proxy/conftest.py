@@ -1,10 +1,12 @@
-"""A fake vendor, and the gateway's own transport."""
+"""A fake vendor, the gateway's own transport, and the loops that it runs on."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from proxy.http_client.http_transport import HttpTransport
+from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.transport_calls import OK, tidy_transport
 from tests.support.vendor import FakeVendor
 
@@ -20,3 +22,13 @@ async def transport() -> AsyncIterator[HttpTransport]:
     """The gateway's own transport."""
     async with tidy_transport() as made:
         yield made
+
+
+@pytest.fixture(params=LOOPS)
+def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
+    """Both loops that the gateway runs on."""
+    made = LOOPS[request.param]()
+    made.set_debug(False)
+    yield made
+    made.run_until_complete(made.shutdown_asyncgens())
+    made.close()

@@ -2,28 +2,12 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 import pytest
-import uvloop
 
 from proxy.eager_task import EagerTask, Signal
 from tests.proxy.kit.eager_tasks import Started, in_callback, turn
-
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "asyncio": asyncio.new_event_loop,
-    "uvloop": uvloop.new_event_loop,
-}
-
-
-@pytest.fixture(params=LOOPS)
-def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
-    """Both loops that the gateway runs on."""
-    made = LOOPS[request.param]()
-    made.set_debug(False)
-    yield made
-    made.run_until_complete(made.shutdown_asyncgens())
-    made.close()
 
 
 def test_a_coroutine_that_waits_for_nothing_has_ended_when_begin_returns(loop: asyncio.AbstractEventLoop) -> None:

@@ -5,25 +5,21 @@ Bytes are given whole, one by one and cut anywhere; the vendor stays, leaves or 
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
-import uvloop
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.proxy.kit.byte_vendor import Ending
 from tests.proxy.kit.call_outcomes import Outcome, Rig, rig
+from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.http_answers import CHUNKED, FIVE, HAND_WRITTEN, LAST, OK, PLAIN, recorded
 from tests.proxy.kit.http_differences import DIFFERENCES, Difference, read
 
 ENDINGS: tuple[Ending, ...] = ("stays", "fin", "rst")
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "asyncio": asyncio.new_event_loop,
-    "uvloop": uvloop.new_event_loop,
-}
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,19 @@
-"""Drives EagerTasks from callbacks of a loop, as a protocol's methods do."""
+"""Drives EagerTasks from callbacks of a loop, as a protocol's methods do, on both loops that the gateway runs on."""
 
 import asyncio
 import gc
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 
+import uvloop
+
 from proxy.eager_task import EagerTask
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+"""Both loops that the gateway runs on."""
 
 
 def in_callback(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> object:

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable, Coroutine, Iterator
 
 import pytest
-import uvloop
 from aiohttp import web
 from typing_extensions import override
 
@@ -14,12 +13,9 @@ from proxy.eager_task import EagerTask
 from proxy.listener.eager_requests import MAX_AHEAD
 from tests.proxy.kit import desk as kit
 from tests.proxy.kit.desk import Desk, answered, desk, get, settle
+from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.raw_client import connected, request
 
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "asyncio": asyncio.new_event_loop,
-    "uvloop": uvloop.new_event_loop,
-}
 Run = Callable[[Coroutine[object, None, None]], None]
 SMALL = 10_000
 

@@ -3,14 +3,13 @@ answer, in order, and nothing within a body is taken for a request."""
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
-import uvloop
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,12 +19,9 @@ from proxy.listener.malformed_requests import MalformedRequests
 from proxy.overload.admission_limits import Admitted
 from proxy.overload.refuse_before_parsing import EarlyRefusal, read_whole_request
 from proxy.overload.refusing_connection import EarlyRefusingServer, claim_admission
+from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.raw_client import RawClient, connected, request
 
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "asyncio": asyncio.new_event_loop,
-    "uvloop": uvloop.new_event_loop,
-}
 Found = tuple[bytes, int, bytes]
 
 
