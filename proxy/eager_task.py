@@ -14,6 +14,7 @@ import asyncio.tasks
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from threading import get_ident
+from types import coroutine
 from typing import Any, Final, cast
 
 _enter_task: Final = cast("Callable[[asyncio.AbstractEventLoop, object], None]", asyncio.tasks._enter_task)
@@ -30,13 +31,24 @@ class Signal:
     """Wakes the one coroutine that waits for it. What has come is the owner's to keep: a signal that is set while
     nobody waits is forgotten, so look before waiting."""
 
-    __slots__ = ("_waiter",)
+    __slots__ = ("_failed", "_step", "_waiter")
 
     def __init__(self) -> None:
         self._waiter: EagerTask | asyncio.Future[None] | None = None
+        self._step: Callable[[], bool] | None = None
+        self._failed: BaseException | None = None
 
     def set(self) -> None:
-        """Wake the waiter: an EagerTask goes on before this returns, unless another task is running."""
+        """Wake the waiter: an EagerTask goes on before this returns, unless another task is running. One that waits
+        with a step is left alone while the step returns True."""
+        step = self._step
+        if step is not None:
+            try:
+                if step():
+                    return
+            except BaseException as error:  # for the waiter, whose step it is
+                self._failed = error
+            self._step = None
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             return
@@ -46,8 +58,34 @@ class Signal:
             waiter.set_result(None)
 
     def leave(self) -> None:
-        """Forget the waiter, which has been cancelled."""
-        self._waiter = None
+        """Forget the waiter, which has been cancelled, and its step."""
+        self._waiter = self._step = None
+
+    @coroutine
+    def each(self, step: Callable[[], bool]) -> Generator[object, None, None]:
+        """Call `step` each time the signal is set, until it returns False. Raises what the step raises.
+
+        For an EagerTask the step is called by `set`, outside the task: what a piece of a stream costs is then a call,
+        not the resumption of every coroutine from the request's handler on. To be called only in such a task's
+        coroutine or in asyncio's; the step may not call what needs a running task.
+        """
+        task = _running.get(get_ident())
+        if task is None:
+            going = True
+            while going:
+                yield from self.__await__()
+                going = step()
+            return
+        self._waiter, self._step = task, step
+        try:
+            yield self
+        finally:
+            failed, self._failed, self._step = self._failed, None, None
+        if failed is not None:
+            try:
+                raise failed
+            finally:
+                del failed  # its traceback holds this frame, which would hold it
 
     def __await__(self) -> Generator[object, None, None]:
         task = _running.get(get_ident())

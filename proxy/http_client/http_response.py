@@ -5,7 +5,7 @@ from email.utils import formatdate
 
 from providers.failure import FailureKind, UpstreamError
 from proxy.http_client.http1_connection import Http1Connection
-from proxy.upstream.transport import fail
+from proxy.upstream.transport import Take, fail
 
 BROKEN_OFF = "The upstream's answer broke off."
 LOST = "The connection to the upstream was lost during its answer."
@@ -15,12 +15,14 @@ class HttpResponse:
     """See UpstreamResponse. The handle of one exchange: from its end on it has no connection, which by then may serve
     another call."""
 
-    __slots__ = ("_connection", "_head", "_over", "status")
+    __slots__ = ("_connection", "_head", "_more", "_over", "_take", "status")
 
     def __init__(self, connection: Http1Connection) -> None:
         self._connection: Http1Connection | None = connection
         self._head = connection.head
         self._over = False
+        self._take: Take | None = None
+        self._more = False
         self.status = int(self._head[9:12])
 
     @property
@@ -47,6 +49,29 @@ class HttpResponse:
             else:
                 raise broken(connection)
         return connection.take()
+
+    async def each(self, take: Take) -> None:
+        """See UpstreamResponse. A piece is given to `take` within the callback that brought it; this coroutine goes on
+        only for what came before, for the end, and where `take` wants no more."""
+        self._take, self._more = take, True
+        try:
+            while self._more:
+                connection = self._connection
+                if connection is None or connection.pieces or connection.state != "body":
+                    self._more = take(await self.read())
+                else:
+                    await connection.signal.each(self._pushed)
+        finally:
+            self._take = None  # which holds whoever holds this response
+
+    def _pushed(self) -> bool:
+        """Hand over what has come, if anything has. Returns whether more of it may come so."""
+        connection, take = self._connection, self._take
+        if connection is None or take is None:
+            return False
+        if connection.pieces:
+            self._more = take(connection.take())
+        return self._more and connection.state == "body"
 
     def release(self) -> None:
         """See UpstreamResponse."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from providers.failure import FailureKind
 from proxy.http_client.http_response import BROKEN_OFF, HttpResponse
-from proxy.upstream.transport import UpstreamResponse, fail
+from proxy.upstream.transport import Take, UpstreamResponse, fail, read_each
 
 INFLATED: Final = 64 * 1024
 """Bytes that are inflated at a time."""
@@ -62,6 +62,10 @@ class InflatedResponse:
                     return b""
             if piece := self._inflate():
                 return piece
+
+    async def each(self, take: Take) -> None:
+        """See UpstreamResponse."""
+        await read_each(self, take)
 
     def release(self) -> None:
         """See UpstreamResponse."""

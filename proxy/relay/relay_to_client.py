@@ -1,14 +1,14 @@
 """Relays a committed stream to the client: upstream events in, the surface's frames out, one write for each piece.
 
-A piece is relayed within the callback that brought it, while the client reads: `wait` is where the coroutine stands
-between two pieces, and nothing else is awaited. The clock is read twice for a piece, when it has come and when it has
-been written.
+A piece is relayed by a plain call within the callback that brought it, while the client reads. The coroutine waits
+meanwhile: it goes on where somebody has to be waited for, at the end, and at a failure. The clock is read twice for a
+piece, when it has come and when it has been written.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
+from providers.completion import Chunk, StreamEvent, TextRun
 from providers.emulation.estimate_missing_usage import estimate_usage, size_of
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
@@ -17,7 +17,7 @@ from proxy.loop_clock import loop_clock
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import Renderer
 from proxy.upstream.transport import fail
-from proxy.upstream.vendor_stream import OpenStream, Stream, read_tail
+from proxy.upstream.vendor_stream import Parts, Stream, first_parts, hand_each, read_tail
 
 OWN_WORK = 0.005
 """Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
@@ -40,6 +40,9 @@ class Relay:
     _expected: int = field(init=False)
     _finished: int = 0
     _size: int = 0
+    _idle_since: float = 0.0
+    _unread: Awaitable[object] | None = None
+    _broken: UpstreamError | None = None
     _now: Callable[[], float] = field(default_factory=loop_clock)
 
     def __post_init__(self) -> None:
@@ -60,19 +63,18 @@ class Relay:
 
     async def _run(self) -> None:
         stream, record, deadlines = self.stream, self.record, self.deadlines
-        # Others see events one by one: what wraps a stream or changes its choices knows nothing of runs.
-        in_runs = stream if isinstance(stream, OpenStream) and stream.finisher is None else None
-        take = stream.take if in_runs is None else in_runs.take_parts
-        await self._emit(stream.first() if in_runs is None else in_runs.first_parts())
-        idle_since = deadlines.touch()
+        await self._emit(first_parts(stream))
+        self._idle_since = deadlines.touch()
         while not stream.over and self._finished < self._expected:
             try:
-                await stream.wait()
-            finally:
-                record.waited += self._now() - idle_since
-            frames = record.chunks
-            await self._emit(take())
-            idle_since = deadlines.advance() if record.chunks > frames else deadlines.touch()
+                await hand_each(stream, self._piece_came)
+            except BaseException:
+                record.waited += self._now() - self._idle_since
+                raise
+            if self._unread is not None:
+                await self._until_read()
+                self._idle_since = deadlines.advance()
+            self._raise_broken()
         if not stream.over:
             deadlines.pause()
             await read_tail(stream, self._wait, self._emit)
@@ -80,7 +82,7 @@ class Relay:
             message = f"The upstream finished {self._finished} of {self._expected} choices."
             raise fail(FailureKind.TRUNCATED, message)
         if record.usage is None:
-            await self._emit(iter((estimate_usage(self.request, self._size),)))
+            await self._emit((estimate_usage(self.request, self._size),))
 
     async def _wait(self) -> None:
         before = self._now()
@@ -89,29 +91,27 @@ class Relay:
         finally:
             self.record.waited += self._now() - before
 
-    async def _emit(self, parts: Iterable[StreamPart]) -> None:
-        """Write the frames of parts of the stream at once, those before the point where it breaks included."""
-        frames: list[bytes] = []
-        broken: UpstreamError | None = None
-        try:
-            self._render(parts, frames)
-        except UpstreamError as error:
-            broken = error
-        data = b"".join(frames)
-        # Held once only, while the client does not read.
-        frames.clear()
-        if data:
-            sent = self.write(data)
-            if not isinstance(sent, bool):
-                await self._until_read(sent)
-        if broken is not None:
-            try:
-                raise broken
-            finally:
-                del broken  # its traceback holds this frame, and frames that hold what the upstream sent
+    async def _emit(self, parts: Parts) -> None:
+        """Write the frames of parts of the stream, and wait until the client reads."""
+        self._pass_on(parts)
+        await self._until_read()
+        self._raise_broken()
 
-    async def _until_read(self, sent: Awaitable[object]) -> None:
-        """Wait for the client, while the upstream's silence does not count."""
+    def _piece_came(self, parts: Parts) -> bool:
+        """Relay a piece. Returns whether the next one may come: not where the client does not read, the stream has
+        broken, or every choice has ended."""
+        record, deadlines = self.record, self.deadlines
+        record.waited += self._now() - self._idle_since
+        frames = record.chunks
+        self._pass_on(parts)
+        self._idle_since = deadlines.advance() if record.chunks > frames else deadlines.touch()
+        return self._unread is None and self._broken is None and self._finished < self._expected
+
+    async def _until_read(self) -> None:
+        """Wait for the client if it does not read, while the upstream's silence does not count."""
+        sent, self._unread = self._unread, None
+        if sent is None:
+            return
         self.deadlines.pause()
         before = self._now()
         await sent
@@ -119,19 +119,36 @@ class Relay:
         if took > OWN_WORK:
             self.record.client_waited += took
 
-    def _render(self, parts: Iterable[StreamPart], frames: list[bytes]) -> None:
-        """Add the frames of parts to `frames`, one by one, so that those before a failure are there."""
+    def _raise_broken(self) -> None:
+        broken, self._broken = self._broken, None
+        if broken is not None:
+            try:
+                raise broken
+            finally:
+                del broken  # its traceback holds this frame, and frames that hold what the upstream sent
+
+    def _pass_on(self, parts: Parts) -> None:
+        """Write the frames of parts of the stream at once, those before the point where it breaks included."""
         record = self.record
-        for part in parts:
-            if not isinstance(part, TextRun):
-                frames.append(self._frame(part))
-                record.chunks += 1
-            elif (data := self.renderer.run(part)) is not None:
-                frames.append(data)
-                record.chunks += len(part.literals)
-                self._size += part.size
-            else:
-                self._render(part.chunks(), frames)
+        frames: list[bytes] = []
+        try:
+            for part in parts:
+                if isinstance(part, TextRun):
+                    run = self.renderer.run(part)
+                    if run is not None:
+                        frames.append(run)
+                        record.chunks += len(part.literals)
+                        self._size += part.size
+                        continue
+                for event in part.chunks() if isinstance(part, TextRun) else (part,):
+                    frames.append(self._frame(event))
+                    record.chunks += 1
+        except UpstreamError as error:
+            self._broken = error
+        if data := b"".join(frames):
+            sent = self.write(data)
+            if not isinstance(sent, bool):
+                self._unread = sent
 
     def _frame(self, event: StreamEvent) -> bytes:
         if isinstance(event, Chunk):

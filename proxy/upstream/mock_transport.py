@@ -7,7 +7,7 @@ from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind
 from providers.mock import server as mock
 from proxy.errors import model_not_found
-from proxy.upstream.transport import Repeats, UpstreamResponse, fail
+from proxy.upstream.transport import Repeats, Take, UpstreamResponse, fail, read_each
 
 AT_ONCE = 16
 """Pieces without a delay that are handed out before other tasks get a turn."""
@@ -40,6 +40,10 @@ class MockResponse:
         if self._end == "cut":
             raise fail(FailureKind.TRUNCATED, "The upstream's answer broke off.")
         return b""
+
+    async def each(self, take: Take) -> None:
+        """See UpstreamResponse."""
+        await read_each(self, take)
 
     def release(self) -> None:
         """Nothing to release."""

@@ -18,6 +18,10 @@ MAX_BODY = 32 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
 
 
+Take = Callable[[bytes], bool]
+"""Takes a piece of a body, empty at its end. Returns whether it is to get the next one; False at the end."""
+
+
 class UpstreamResponse(Protocol):
     """A response whose body is still coming. `headers` has lower-case names."""
 
@@ -31,6 +35,10 @@ class UpstreamResponse(Protocol):
 
     async def read(self) -> bytes:
         """Return the next piece of the body, empty at its end. Raises UpstreamError when the body broke off."""
+
+    async def each(self, take: "Take") -> None:
+        """Give `take` what `read` would return, each piece as it comes, until it returns False. Raises what either of
+        them raises. `take` may be called outside the task that waits."""
 
     def release(self) -> None:
         """Free the connection for another request if the body was read to its end, else close it."""
@@ -81,6 +89,12 @@ class Transport(Protocol):
 def fail(kind: FailureKind, message: str) -> UpstreamError:
     """Return an UpstreamError whose message is our own."""
     return UpstreamError(Failure(kind, message, ours=True))
+
+
+async def read_each(response: UpstreamResponse, take: Take) -> None:
+    """See UpstreamResponse.each: for responses whose pieces are brought by no callback."""
+    while take(await response.read()):
+        pass
 
 
 def unwatched(piece: bytes) -> None:

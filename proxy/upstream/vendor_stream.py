@@ -23,6 +23,11 @@ MAX_DRAIN = 64 * 1024
 """Bytes read for the same purpose."""
 
 
+Parts = Iterable[StreamPart]
+HandOn = Callable[[Parts], bool]
+"""Takes the parts of a piece, which raise UpstreamError where the stream breaks; returns whether to go on."""
+
+
 class Stream(Protocol):
     """A stream that has shown its first content. Calls of `wait` and `take` alternate."""
 
@@ -60,6 +65,7 @@ class OpenStream:
     finisher: PostProcessor | None = None
     _piece: bytes = b""
     _read: "Read" = field(init=False)
+    _hand: HandOn | None = None
 
     def __post_init__(self) -> None:
         self._read = reader_of(self.decoder)
@@ -89,10 +95,23 @@ class OpenStream:
         piece, self._piece = self._piece, b""
         return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
 
-    def take_parts(self) -> Iterable[StreamPart]:
-        """Return what `take` does, runs as such, and before any post-processing."""
-        piece, self._piece = self._piece, b""
-        return self._read(piece) if piece else self.decoder.finish()
+    async def each(self, hand: HandOn) -> None:
+        """See hand_each. A piece is decoded and handed on within the callback that brought it."""
+        self._hand = hand
+        try:
+            await self.response.each(self._came)
+        finally:
+            self._hand = None  # which may hold whoever holds this stream
+
+    def _came(self, piece: bytes) -> bool:
+        """Hand on a piece, or the end. Returns whether to go on."""
+        if self._hand is None:
+            return False
+        self.ended = not piece
+        parts = self._read(piece) if piece else self.decoder.finish()
+        if self.finisher is not None:
+            parts = self._finished(without_runs(parts))
+        return self._hand(parts) and not (self.ended or self.decoder.complete)
 
     def conclude(self) -> Iterator[StreamEvent]:
         """See Stream."""
@@ -169,6 +188,24 @@ def finished(events: Iterator[StreamEvent], finisher: PostProcessor) -> Iterator
             yield from finisher.feed(event)
         else:
             yield event
+
+
+def first_parts(stream: Stream) -> Parts:
+    """Return what a stream's `first` does, with runs where the stream has them and nothing changes its choices."""
+    return stream.first_parts() if isinstance(stream, OpenStream) and stream.finisher is None else stream.first()
+
+
+def hand_each(stream: Stream, hand: HandOn) -> Awaitable[None]:
+    """Give `hand` the parts of each piece of a stream as it comes, the end's included, until it returns False or the
+    stream is over. Raises what the stream and `hand` raise. `hand` may be called outside the task that waits."""
+    return stream.each(hand) if isinstance(stream, OpenStream) else _pulled(stream, hand)
+
+
+async def _pulled(stream: Stream, hand: HandOn) -> None:
+    going = True
+    while going and not stream.over:
+        await stream.wait()
+        going = hand(stream.take())
 
 
 async def drain(response: UpstreamResponse) -> None:

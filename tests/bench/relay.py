@@ -22,6 +22,7 @@ from proxy.request_record import RequestRecord
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
 from proxy.upstream.call_vendor import until_content
+from proxy.upstream.transport import Take
 from proxy.upstream.vendor_stream import OpenStream
 from tests.bench.readings import Reading, cheapest
 from tests.bench.streams import LONG_CHAT, words
@@ -87,8 +88,15 @@ class Pushed:
         """See UpstreamResponse."""
         if not self._piece:
             await self._came
+        return self._taken()
+
+    def _taken(self) -> bytes:
         piece, self._piece = self._piece, b""
         return piece
+
+    async def each(self, take: Take) -> None:
+        """See UpstreamResponse."""
+        await self._came.each(lambda: take(self._taken()))
 
     def release(self) -> None:
         """See UpstreamResponse."""

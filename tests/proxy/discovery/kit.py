@@ -9,7 +9,7 @@ import orjson
 from providers.dialect import UpstreamRequest
 from providers.failure import UpstreamError
 from proxy.routing.snapshot import Snapshot
-from proxy.upstream.transport import Repeats
+from proxy.upstream.transport import Repeats, Take, read_each
 from tests.proxy.kit.tables import snapshot
 
 VENDORS = """\
@@ -41,6 +41,9 @@ class Given:
             await asyncio.sleep(self.wait)
             self._pieces = iter([self.body])
         return next(self._pieces, b"")
+
+    async def each(self, take: Take) -> None:
+        await read_each(self, take)
 
     def release(self) -> None:
         self.released = True

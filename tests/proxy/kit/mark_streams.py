@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from providers.completion import Chunk, StreamEvent, Usage
 from providers.failure import Failure, FailureKind, UpstreamError
-from proxy.upstream.transport import fail
+from proxy.upstream.transport import Take, fail, read_each
 
 USAGE = Usage(6, 2)
 CUT = UpstreamError(Failure(FailureKind.TRUNCATED, "The upstream's answer broke off."))
@@ -51,6 +51,9 @@ class Body:
             await asyncio.sleep(step)
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
+
+    async def each(self, take: Take) -> None:
+        await read_each(self, take)
 
     def release(self) -> None:
         self.released += 1

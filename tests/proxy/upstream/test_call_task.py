@@ -15,7 +15,7 @@ from proxy.upstream import call_task
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 from proxy.upstream.call_vendor import AT_ONCE
 from proxy.upstream.send_call import CallSender
-from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, UpstreamResponse, fail
+from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Take, UpstreamResponse, fail, read_each
 from tests.providers.tasks.kit import at
 from tests.proxy.kit.in_process_checks import off_loop
 from tests.proxy.kit.virtual_time import run
@@ -36,6 +36,9 @@ class _Answering:
     async def read(self) -> bytes:
         await asyncio.sleep(self.seconds)
         return self.pieces.pop(0) if self.pieces else b""
+
+    async def each(self, take: Take) -> None:
+        await read_each(self, take)
 
     def release(self) -> None:
         self.released = True

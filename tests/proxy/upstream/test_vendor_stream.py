@@ -8,7 +8,16 @@ from typing_extensions import override
 from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
 from providers.dialect import RunDecoder, StreamDecoder
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder
-from proxy.upstream.vendor_stream import MOST_SINGLE, LocalStream, OpenStream, read_through, reader_of, without_runs
+from proxy.upstream.vendor_stream import (
+    MOST_SINGLE,
+    LocalStream,
+    OpenStream,
+    Parts,
+    hand_each,
+    read_through,
+    reader_of,
+    without_runs,
+)
 from tests.proxy.kit.mark_streams import USAGE, Body, Marks
 from tests.proxy.kit.merged_calls import said
 from tests.proxy.kit.virtual_time import in_virtual_time, run
@@ -180,13 +189,18 @@ def test_who_knows_nothing_of_runs_sees_events() -> None:
     ]
 
 
-def test_parts_are_taken_as_events_are() -> None:
+def test_each_piece_is_handed_on_in_parts() -> None:
     async def main() -> list[object]:
-        stream = OpenStream(Body(b"=a\n\n+b", b""), Runs(), [TextRun(0, [b"0"], {}, 1, 1)], False)
+        stream = OpenStream(Body(b"=a\n\n+b .", b""), Runs(), [TextRun(0, [b"0"], {}, 1, 1)], False)
         found: list[StreamPart] = [*stream.first_parts(), *stream.first_parts()]
-        while not stream.over:
-            await stream.wait()
-            found += [] if stream.over else stream.take_parts()
+        assert stream.over is False
+
+        def hand(parts: Parts) -> bool:
+            found.extend(parts)
+            return True
+
+        await hand_each(stream, hand)
+        assert stream.over
         return texts(found)
 
-    assert run(main()) == [[b"0"], [b"a"], "b"]
+    assert run(main()) == [[b"0"], [b"a"], "b", ""]
