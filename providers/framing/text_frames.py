@@ -117,7 +117,7 @@ def _is_plain(literal: bytes) -> bool:
 def text_run(index: int, literals: list[bytes], fingerprint: str | None) -> TextRun | None:
     """Return texts of a choice that were read as a run; None if one of them is not the inside of a JSON string."""
     joined = b"".join(literals)
-    if _is_plain(joined):
+    if not joined.translate(None, _PLAIN):
         return TextRun(index, literals, {}, len(joined), len(joined), fingerprint)
     odd: dict[int, str] = {}
     characters = size = 0

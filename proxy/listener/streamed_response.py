@@ -44,15 +44,27 @@ class StreamedResponse(web.StreamResponse):
             self._keep_alive = request.keep_alive and (self._chunked or sized)
         self._head = streamed_head(version, lines, self._chunked, self._keep_alive)
 
-    def send(self, data: bytes | bytearray | memoryview) -> bool | Awaitable[None]:
-        """Send a piece. Returns True, or what to wait for while the client does not read. Either raises ConnectionError
-        when it is gone."""
+    def send(self, data: bytes | bytearray | memoryview, end: bytes = b"") -> bool | Awaitable[None]:
+        """Send a piece, and what is to follow it. Returns True, or what to wait for while the client does not read.
+        Either raises ConnectionError when it is gone.
+
+        The whole of it stands here: in a function of its own, each step would cost as much again.
+        """
+        head = self._head
         if self._chunked and data:
-            data = b"".join((self._head, b"%x\r\n" % len(data), data, b"\r\n"))
-        elif self._head:
-            data = self._head + data
-        self._head = b""
-        return self._sent(data)
+            data = b"".join((head, b"%x\r\n" % len(data), data, b"\r\n", end))
+        elif head or end:
+            data = b"".join((head, data, end))
+        client = self._client
+        transport = None if client is None else client.transport
+        if client is None or transport is None or transport.is_closing():
+            raise ClientConnectionResetError(GONE)
+        if data:
+            if head:
+                self._head = b""
+                self._writer.output_size = len(data)  # which is asked only whether there was any
+            transport.write(data)
+        return client._drain_helper() if client._paused else True
 
     async def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send a piece, and wait while the client does not read. Raises ConnectionError when it is gone."""
@@ -65,22 +77,6 @@ class StreamedResponse(web.StreamResponse):
         if self._ended:
             return
         self._ended = True
-        if self._chunked:
-            last = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
-            data = b"%b%b0\r\n\r\n" % (self._head, last)
-        else:
-            data = self._head + data
-        self._head = b""
-        sent = self._sent(data)
+        sent = self.send(data, b"0\r\n\r\n" if self._chunked else b"")
         if sent is not True:
             await cast(Awaitable[None], sent)
-
-    def _sent(self, data: bytes | bytearray | memoryview) -> bool | Awaitable[None]:
-        client = self._client
-        transport = None if client is None else client.transport
-        if client is None or transport is None or transport.is_closing():
-            raise ClientConnectionResetError(GONE)
-        if data:
-            self._writer.output_size += len(data)
-            transport.write(data)
-        return client._drain_helper() if client.writing_paused else True

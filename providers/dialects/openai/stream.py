@@ -30,7 +30,7 @@ from providers.dialects.openai.read_extras import (
     with_members,
 )
 from providers.dialects.openai.streamed_calls import StreamedCalls, StreamedChoice
-from providers.dialects.openai.text_runs import TextRuns
+from providers.dialects.openai.text_runs import MOST_LED, SameMembers, TextRuns
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
     index_of,
@@ -46,6 +46,7 @@ from providers.dialects.shared.stream_reader import cut
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_sse import DataLines, EventTooLarge, SSEParser
+from providers.framing.text_frames import text_run
 from providers.json_types import JsonObject, JsonValue
 
 MAX_BODY = 32 * 1024 * 1024
@@ -73,6 +74,7 @@ class OpenAIStream(RunDecoder):
         "_lifting",
         "_own",
         "_runs",
+        "_same",
         "_sent",
         "_signs",
         "_slow",
@@ -98,6 +100,9 @@ class OpenAIStream(RunDecoder):
         self._sources: Sequence[Source] = ()
         self._waiting: list[Chunk] | None = []
         self._runs = TextRuns(self._sse, self._choices)
+        # Since the last run, of this form, nothing else has come: the next one needs none of the questions whether it
+        # may be read as such.
+        self._same: SameMembers | None = None
         # An event may need more than to be passed on.
         self._slow = True
         self._done = False
@@ -109,6 +114,7 @@ class OpenAIStream(RunDecoder):
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
+        self._same = None
         if not self._started:
             data = data.lstrip()
             if not data:
@@ -135,11 +141,19 @@ class OpenAIStream(RunDecoder):
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
         """See RunDecoder. The events of a run change what `_plain` would have changed for them."""
+        same = self._same
+        if same is not None:
+            literals, end = same.form.read(data)
+            if end == len(data) <= MOST_LED:
+                run = text_run(same.choice.index, literals, same.fingerprint)
+                if run is not None:
+                    same.choice.written += run.characters
+                    return run, b""
         if not self._runs.ready or self._slow or self._done or (found := self._runs.lead(data)) is None:
             return None
-        run, rest, same = found
-        same.choice.written += run.characters
-        self._tier = same.tier or self._tier
+        run, rest, self._same = found
+        self._same.choice.written += run.characters
+        self._tier = self._same.tier or self._tier
         return run, rest
 
     def finish(self) -> Iterator[StreamEvent]:

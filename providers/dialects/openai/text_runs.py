@@ -14,12 +14,12 @@ from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice
 from providers.dialects.shared.read_json import load_json
 from providers.framing.parse_sse import DataLines, SSEParser
-from providers.framing.text_frames import MARK, MOST_BYTES, FrameLearner, text_run
+from providers.framing.text_frames import MARK, MOST_BYTES, FrameLearner, TextFrames, text_run
 from providers.json_types import JsonObject, JsonValue
 
 _ALWAYS_CHANGING = frozenset({"obfuscation"})
 
-_MOST_LED = 1024 * 1024
+MOST_LED = 1024 * 1024
 """Bytes at most of a piece that is read so, and hence of an event: far below any limit of an event that is parsed."""
 
 _MOST_BEGUN = 8 * 1024
@@ -28,8 +28,9 @@ _MOST_BEGUN = 8 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SameMembers:
-    """What is the same in the events of a run, besides their form."""
+    """What is the same in the events of a run."""
 
+    form: TextFrames
     choice: StreamedChoice
     tier: JsonValue
     fingerprint: str | None
@@ -58,19 +59,20 @@ class TextRuns:
     def lead(self, data: bytes) -> tuple[TextRun, bytes, SameMembers] | None:
         """Return what a piece begins with, the rest of it, and what the events of the run have in common; None where it
         does not begin with text alone. The parser of events sees nothing of a run."""
-        frames, learner = self._frames, self._learner
-        if frames is None or len(data) > _MOST_LED:
+        frames = self._frames
+        if frames is None or len(data) > MOST_LED:
             return None
         begun = frames.begun(_MOST_BEGUN)
         if begun is None:
             return None
         if begun:
             data = begun + data
-        literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
+        same = self._same
+        literals, end = ([], 0) if same is None else same.form.read(data)
         if not end and self._recent:
             self._learn(data)
-            literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        same = self._same
+            same = self._same
+            literals, end = ([], 0) if same is None else same.form.read(data)
         if not end or same is None or same.choice.finished:
             return None
         run = text_run(same.choice.index, literals, same.fingerprint)
@@ -98,8 +100,9 @@ class TextRuns:
         member = "content" if chat else "text"
         marked: JsonObject = {**raw, "delta": {member: MARK}} if chat else {**raw, member: MARK}
         self._learner.learn(recent, member, {**event, "choices": [marked]}, data)
-        self._same = SameMembers(
-            self._choices[index],
-            event.get("service_tier"),
-            fingerprint if isinstance(fingerprint, str) else None,
-        )
+        form = self._learner.frames
+        if form is None:
+            self._same = None
+            return
+        fingerprint = fingerprint if isinstance(fingerprint, str) else None
+        self._same = SameMembers(form, self._choices[index], event.get("service_tier"), fingerprint)

@@ -85,7 +85,7 @@ class ChatRenderer(AnswerRenderer):
         """See Renderer."""
         if run.index not in self._choices:
             return None
-        if run.system_fingerprint is not None:
+        if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
         return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)
 

@@ -67,7 +67,7 @@ class TextRenderer(AnswerRenderer):
 
     def run(self, run: TextRun) -> bytes:
         """See Renderer."""
-        if run.system_fingerprint is not None:
+        if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
         return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)
 

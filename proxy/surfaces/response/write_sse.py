@@ -88,6 +88,8 @@ class SseWriter:
 
     def events(self, before: bytes, run: TextRun, after: bytes) -> bytes:
         """Return an event with one choice for each text of a run, which stands between `before` and `after` in it."""
+        if len(run.literals) == 1 and not run.odd:
+            return b"".join((self._prefix, before, b'"', run.literals[0], b'"', after, self._suffix))
         return run_events(self._prefix + before, run, after + self._suffix)
 
     def event_with(self, choice: bytes, members: Mapping[str, object]) -> bytes:
