@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.listener.cors_and_host_names import BrowserGuard
-from proxy.listener.malformed_requests import MalformedRequests
 from proxy.overload.admission_limits import Admitted
+from proxy.overload.malformed_requests import MalformedRequests
 from proxy.overload.refuse_before_parsing import EarlyRefusal, read_whole_request
 from proxy.overload.refusing_connection import EarlyRefusingServer, claim_admission
 from tests.proxy.kit.raw_client import RawClient, connected, request
