@@ -11,7 +11,7 @@ from proxy.deadlines import Deadlines
 from proxy.errors import GatewayError, OverloadReason, overloaded
 from proxy.gateway.answer_request import record_client_gone
 from proxy.listener.buffered_response import BufferedResponse, header_lines
-from proxy.listener.http_connection import Incoming
+from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body
 from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse

@@ -8,9 +8,12 @@ from http import HTTPStatus
 from typing import cast
 
 from aiohttp import HttpVersion, HttpVersion11, web
+from aiohttp.client_exceptions import ClientConnectionResetError
 
-from proxy.listener.http_connection import Incoming
+from proxy.listener.client_request import Incoming
 from proxy.listener.response_headers import BASE_HEADERS, JSON
+
+GONE = "the client has closed the connection"
 
 _KNOWN = frozenset(HTTPStatus)
 
@@ -39,7 +42,15 @@ class BufferedResponse(web.StreamResponse):
         headers = self._header_lines + header_lines(cors) if cors else self._header_lines
         head = response_head(request.version, self._status, headers, len(self._content), self._keep_alive)
         content = b"" if request.method == "HEAD" else self._content
-        await request.writer.write_eof(head + content)
+        client = request.protocol
+        transport = client.transport
+        if transport is None or transport.is_closing():
+            raise ClientConnectionResetError(GONE)
+        data = head + content
+        request.writer.output_size += len(data)  # by which others see that the answer has begun
+        transport.write(data)
+        if client.writing_paused:
+            await client._drain_helper()
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: `prepare` has sent everything."""

@@ -31,11 +31,8 @@ class HalfClosable(RequestHandler):
 
     __slots__ = ("_half_closed", "_looks")
 
-    _half_closed: bool
-    _looks: int
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
+    def __init__(self, manager: web.Server, **settings: object) -> None:
+        super().__init__(manager, **settings)  # type: ignore[arg-type]  # passed through from the server
         self._half_closed = False
         self._looks = 0
 

@@ -1,18 +1,17 @@
 """The listeners' HTTP on top of aiohttp: limits on heads and idle clients, early checks, answers to malformed bytes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
-from multidict import CIMultiDict, CIMultiDictProxy
 
 from proxy.deadlines import CLIENT_STALL
 from proxy.errors import ErrorFacts, GatewayError, bad_http, internal_error
+from proxy.listener.client_request import Incoming, PlainRequest
 from proxy.listener.cors_and_host_names import BrowserGuard, Permitted, Preflight, Verdict
 from proxy.listener.eager_requests import EagerRequests
 from proxy.listener.head_checks import head_fault
@@ -60,7 +59,7 @@ class PublicHandler(EagerRequests):
     __slots__ = ("_envelope", "_head_bytes", "_head_looks", "_stalled_looks", "_unread")
 
     def __init__(self, manager: web.Server, envelope: Envelope, **settings: object) -> None:
-        super().__init__(manager, **settings)  # type: ignore[arg-type]  # passed through from the server
+        super().__init__(manager, **settings)
         self._envelope = envelope
         self._head_bytes = 0
         self._head_looks = -1
@@ -79,9 +78,9 @@ class PublicHandler(EagerRequests):
         if transport is not None and hasattr(transport, "_read_ready_cb"):
             transport._read_ready_cb = None
 
-    def data_received(self, data: bytes) -> None:
+    def _parse(self, data: bytes) -> None:
         complete = self._request_count
-        super().data_received(data)
+        super()._parse(data)
         if self._request_count > complete or self.answering:
             self._head_looks = -1
             if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
@@ -99,11 +98,6 @@ class PublicHandler(EagerRequests):
         current = self._current_request
         if current is not None and not current.content.is_eof():
             current.content.set_exception(web.RequestPayloadError())
-
-    @property
-    def untouched(self) -> bool:
-        """Whether no byte has arrived on the connection."""
-        return self._request_count == 0 and self._head_looks < 0
 
     def ignore_upgrade(self) -> None:
         """Stay with HTTP/1.1 after an offer to upgrade; bytes after it belong to the other protocol: dropped."""
@@ -129,11 +123,13 @@ class PublicHandler(EagerRequests):
             self._stalled_looks = self._unread = 0
 
     def _refuse_head(self, status: int) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            self._head_looks = -1
-            self._messages.append((_ErrInfo(status, TimeoutError(), ""), EMPTY_PAYLOAD))
-            waiter.set_result(None)
+        if self.answering or self._messages:
+            return
+        self._head_looks = -1
+        self._messages.append((_ErrInfo(status, TimeoutError(), ""), EMPTY_PAYLOAD))
+        # There is no waiter yet where the connection's first bytes were too many.
+        if self._waiter is not None:
+            self._waiter.set_result(None)
 
     def refusal(self, path: str, error: GatewayError) -> web.Response:
         """Return an error that closes the connection: other bytes that came on it cannot be trusted."""
@@ -162,26 +158,6 @@ class PublicHandler(EagerRequests):
         else:
             error = bad_http("The request could not be read as HTTP.", status)
         return self.refusal(path_of(request), error)
-
-
-_NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
-
-
-class Incoming(web.BaseRequest):
-    """A request. `cors` are the headers that let the web page that sent it read the answer."""
-
-    cors: Mapping[str, str] = MappingProxyType({})
-
-    def let_head_and_body_go(self) -> None:
-        """Free the memory of what the client sent, all of which has been read: a stream may last for minutes. The
-        request has no header fields after that."""
-        self._headers = _NO_HEADERS
-        self._message = self._message._replace(headers=_NO_HEADERS, raw_headers=())
-        self._payload = EMPTY_PAYLOAD
-
-    async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        # aiohttp calls this before it writes the head of an answer.
-        response.headers.update(self.cors)
 
 
 RequestHandling = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -215,7 +191,7 @@ class PublicServer(web.Server):
             access_log=None,
         )
         self._handler = handler
-        self._max_body = max_body
+        self.max_body = max_body
         self._envelope = envelope
         self._guard = guard
         self._refuse = refuse or _refusal_of
@@ -236,13 +212,13 @@ class PublicServer(web.Server):
 
     def _handle(self, http: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         # Not a coroutine itself: every request passes here.
-        message = http._message
-        if (fault := head_fault(message)) is not None:
+        plain = isinstance(http, PlainRequest)
+        if not plain and (fault := head_fault(http._message)) is not None:
             return _refused(http, fault)
         handler = self._handler
-        if self._guard is not None and (verdict := self._guard.judge(message.method, message.headers)) is not None:
+        if self._guard is not None and (verdict := self._guard.judge(http.method, http.headers)) is not None:
             handler = partial(self._answer_browser, verdict)
-        return self._without_upgrade(handler, http) if message.upgrade else handler(http)
+        return handler(http) if plain or not http._message.upgrade else self._without_upgrade(handler, http)
 
     async def _answer_browser(self, verdict: Verdict, http: web.BaseRequest) -> web.StreamResponse:
         """Answer a request on which the browser guard has a verdict."""
@@ -272,7 +248,7 @@ class PublicServer(web.Server):
         writer: "AbstractStreamWriter",
         task: "asyncio.Task[None]",
     ) -> web.BaseRequest:
-        return Incoming(message, payload, protocol, writer, task, self._loop, client_max_size=self._max_body)
+        return Incoming(message, payload, protocol, writer, task, self._loop, client_max_size=self.max_body)
 
 
 async def _refused(http: web.BaseRequest, reason: str) -> web.StreamResponse:
@@ -285,4 +261,4 @@ def _refusal_of(http: web.BaseRequest, error: GatewayError) -> web.StreamRespons
 
 def path_of(http: web.BaseRequest) -> str:
     """Return a request's path, decoded but for `%2F` and `%25`: with the slashes that a rule in front of it sees."""
-    return http.rel_url.path_safe
+    return cast(Incoming, http).safe_path

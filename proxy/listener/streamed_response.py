@@ -13,7 +13,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 from aiohttp.http_writer import StreamWriter
 
 from proxy.listener.buffered_response import header_lines, streamed_head
-from proxy.listener.http_connection import Incoming
+from proxy.listener.client_request import Incoming
 
 GONE = "the client has closed the connection"
 

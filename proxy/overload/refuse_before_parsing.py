@@ -1,8 +1,8 @@
 """Refuses requests under overload before HTTP is parsed: refusing thousands a second must leave time to serve others.
 
 Refuses only bytes that no parser reads differently: nothing is under way on their connection, the parser holds nothing
-of another request, and they are exactly one request of a restricted form. All other bytes go to the parser, and are
-then refused with the same answer.
+of another request, and they are exactly one request of a restricted form, which `plain_head` reads too. All other bytes
+take the ordinary way, and are then refused with the same answer.
 """
 
 import re
@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
-
-from aiohttp.http_parser import RawRequestMessage
 
 from providers.unified_request import Operation
 from proxy.errors import OverloadReason
@@ -60,14 +58,6 @@ def read_whole_request(data: bytes) -> tuple[bytes, int, bytes] | None:
     return path, int(length), host.strip(b" \t")
 
 
-def parsed_alone(data: bytes, message: RawRequestMessage) -> bool:
-    """Return whether the parser made this message of one request in the restricted form and of no earlier bytes: those
-    would be part of the first line, or another header line."""
-    text, _, _ = data.partition(b"\r\n\r\n")
-    first = f"{message.method} {message.path} HTTP/1.1\r\n".encode()
-    return text.startswith(first) and text.count(b"\r\n") == len(message.raw_headers)
-
-
 WholeRequest = tuple[Surface, int]
 """The surface of a request, and the bytes of its body."""
 
@@ -88,8 +78,7 @@ class EarlyRefusal:
     """Decides on requests before they are parsed. Bodies of more than `max_body` bytes, and hosts that `guard` does not
     serve, are left to the parser.
 
-    `report` receives a surface's name, a reason and the number of requests refused since the last report. `period`
-    numbers the times in which all received bytes pass here, from 1 on.
+    `report` receives a surface's name, a reason and the number of requests refused since the last report.
     """
 
     gateway: RefusingGateway
@@ -98,7 +87,6 @@ class EarlyRefusal:
     max_body: int
     guard: BrowserGuard
     report: Callable[[str, OverloadReason, int], None]
-    period: int = 1
     _counts: Counter[RefusalResponse] = field(default_factory=Counter)
 
     def read(self, data: bytes) -> WholeRequest | None:
@@ -127,8 +115,8 @@ class EarlyRefusal:
         return self.admission.begin(request[1])
 
     def look(self) -> None:
-        """Report refusals, and begin another period if there were none. To be called every second."""
+        """Report refusals. To be called every second."""
         counts, self._counts = self._counts, Counter()
         for prepared, count in counts.items():
             self.report(prepared.surface, prepared.reason, count)
-        self.period += not self.admission.look()
+        self.admission.look()

@@ -3,26 +3,22 @@
 from typing import cast
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler, _ErrInfo
+from aiohttp.web_protocol import RequestHandler
 
 from proxy.errors import GatewayError
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.listener.http_connection import Envelope, PublicHandler, PublicServer, Refuse, RequestHandling
-from proxy.listener.malformed_requests import MalformedRequests
 from proxy.overload.admission_limits import Admitted
-from proxy.overload.refuse_before_parsing import EarlyRefusal, parsed_alone
+from proxy.overload.malformed_requests import MalformedRequests
+from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.surfaces.registry import surface_envelope
 
 
 class EarlyRefusingConnection(PublicHandler):
-    """A connection whose bytes go to EarlyRefusal first while requests are refused, if a request begins with them.
+    """A connection whose requests go to EarlyRefusal first while requests are refused, where each begins with the bytes
+    that came: see `at_boundary`."""
 
-    `_clean_in` is the period of EarlyRefusal in which the parser was last known to hold nothing of another request: no
-    byte had come before, or only a request that came alone. `_whole` says that what is being parsed is one request
-    of the restricted form.
-    """
-
-    __slots__ = ("_admission", "_admitted", "_clean_in", "_early", "_malformed", "_whole")
+    __slots__ = ("_admission", "_admitted", "_early", "_malformed")
 
     def __init__(
         self,
@@ -36,13 +32,11 @@ class EarlyRefusingConnection(PublicHandler):
         self._early = early
         self._malformed = malformed
         self._admission = early.admission
-        self._clean_in = 0
-        self._whole = False
         self._admitted: Admitted | None = None
 
     def data_received(self, data: bytes) -> None:
         # All received bytes pass here, so without overload this must cost next to nothing.
-        if data and self._admission.sheds and self._handle_early(data):
+        if data and self._admission.sheds and self._refuse_early(data):
             return
         PublicHandler.data_received(self, data)
 
@@ -63,20 +57,11 @@ class EarlyRefusingConnection(PublicHandler):
         if (admitted := self.claim()) is not None:
             admitted.end()
 
-    def _handle_early(self, data: bytes) -> bool:
-        """Return whether these bytes have been answered or given to the parser."""
-        clean_in, self._clean_in = self._clean_in, 0
+    def _refuse_early(self, data: bytes) -> bool:
+        """Return whether the request that these bytes are has been refused."""
         early, transport = self._early, self.transport
-        found = early.read(data)
-        if found is None or transport is None or self._messages:
+        if transport is None or self._paused or not self.at_boundary or (found := early.read(data)) is None:
             return False
-        if not self._is_idle() or (clean_in != early.period and not self.untouched):
-            self._whole = True
-            PublicHandler.data_received(self, data)
-            self._whole = False
-            self._note_what_came(data)
-            return True
-        self._clean_in = early.period
         answer = early.refusal(found)
         if answer is None:
             self._admitted = early.admit(found)
@@ -84,22 +69,6 @@ class EarlyRefusingConnection(PublicHandler):
         transport.write(answer)
         self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
         return True
-
-    def _is_idle(self) -> bool:
-        """Return whether nothing is under way or about to close, and the client reads its answers."""
-        return not (self.answering or self._paused or self._close or self._force_close)
-
-    def _begin_alone(self, data: bytes) -> bool:
-        if self._whole:
-            self._note_what_came(data)
-        return super()._begin_alone(data)
-
-    def _note_what_came(self, data: bytes) -> None:
-        """Note that the parser holds nothing where it has just made one message, of these bytes and none before."""
-        if len(self._messages) == 1:
-            message, _ = self._messages[0]
-            if not isinstance(message, _ErrInfo) and parsed_alone(data, message):
-                self._clean_in = self._early.period
 
 
 def claim_admission(http: web.BaseRequest) -> Admitted | None:

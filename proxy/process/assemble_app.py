@@ -25,12 +25,12 @@ from proxy.http_client.dialer import tls
 from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
 from proxy.listener.http_connection import PublicServer
-from proxy.listener.malformed_requests import MalformedRequests
 from proxy.listener.tls import Presented, Secured, keep_small_buffers
 from proxy.off_loop.answer_check_pool import AnswerChecks
 from proxy.off_loop.request_threads import OffLoop
 from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
 from proxy.overload.event_loop_lag import LagRules, Lags, LoopLag, Watchdog
+from proxy.overload.malformed_requests import MalformedRequests
 from proxy.overload.memory_usage import MemoryMeter, groups
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer

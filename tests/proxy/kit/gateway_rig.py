@@ -18,11 +18,11 @@ from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import Gateway
 from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import BrowserGuard
-from proxy.listener.malformed_requests import MalformedRequests
 from proxy.off_loop.answer_check_pool import AnswerChecks
 from proxy.off_loop.request_threads import OffLoop
 from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
 from proxy.overload.event_loop_lag import Lags
+from proxy.overload.malformed_requests import MalformedRequests
 from proxy.overload.memory_usage import MemoryMeter
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer

@@ -8,8 +8,9 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from proxy.listener import http_connection as server
+from proxy.listener.client_request import Incoming
 from proxy.listener.head_checks import MAX_TARGET
-from proxy.listener.http_connection import Incoming, PublicServer
+from proxy.listener.http_connection import PublicServer
 from proxy.request_record import request_id
 from proxy.surfaces.registry import surface_envelope
 from tests.proxy.kit.echo_listener import LIMIT, Echo, listening

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.listener.cors_and_host_names import BrowserGuard
-from proxy.listener.malformed_requests import MalformedRequests
 from proxy.overload.admission_limits import Admitted
+from proxy.overload.malformed_requests import MalformedRequests
 from proxy.overload.refuse_before_parsing import EarlyRefusal, read_whole_request
 from proxy.overload.refusing_connection import EarlyRefusingServer, claim_admission
 from tests.proxy.kit.eager_tasks import LOOPS
@@ -27,18 +27,15 @@ Found = tuple[bytes, int, bytes]
 
 @dataclass
 class ChanceRefusal:
-    """Refuses by chance, before parsing, and answers with the path that it read. Every time in which it may refuse is
-    a period of its own, as with EarlyRefusal."""
+    """Refuses by chance, before parsing, and answers with the path that it read."""
 
     chance: random.Random
     admission: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(sheds=False))
     queue: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(coming=0))
-    period: int = 1
     refused: int = 0
 
     def shed(self, sheds: bool) -> None:
         """Begin or end a time in which all bytes pass here."""
-        self.period += self.admission.sheds and not sheds
         self.admission.sheds = sheds
 
     def read(self, data: bytes) -> Found | None:

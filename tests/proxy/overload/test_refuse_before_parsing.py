@@ -1,14 +1,9 @@
 """What may be refused before it is parsed, and that the ordinary way reads and answers the same bytes the same."""
 
-import asyncio
 from collections.abc import Mapping
 from unittest import mock
 
 import pytest
-from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
-from aiohttp.streams import StreamReader
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -16,14 +11,15 @@ from providers.unified_request import Operation
 from proxy.errors import OverloadReason
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.listener.head_checks import head_fault
-from proxy.listener.http_connection import MAX_FIELDS
+from proxy.listener.plain_head import read_plain_head
 from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
 from proxy.overload.refusal_responses import RefusalResponses
-from proxy.overload.refuse_before_parsing import MAX_HEAD, EarlyRefusal, parsed_alone, read_whole_request
+from proxy.overload.refuse_before_parsing import MAX_HEAD, EarlyRefusal, read_whole_request
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.surfaces.registry import SURFACES, surface_for_path
 from proxy.surfaces.surface import Surface
 from tests.proxy.kit import smuggled_requests as smuggling
+from tests.proxy.kit.parsed_requests import parsed
 from tests.proxy.overload.test_admission_limits import Gauge
 
 PATHS = [
@@ -39,23 +35,6 @@ def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, b
     """A request's bytes."""
     fields = "".join(f"{name}: {value}\r\n" for name, value in {**SOUND, **(more or {})}.items())
     return f"POST {path} HTTP/1.1\r\n{fields}\r\n".encode("latin-1") + body
-
-
-def parsed(data: bytes) -> list[tuple[RawRequestMessage, StreamReader]]:
-    """What the listener's parser makes of these bytes; the settings are those of the public listener."""
-    loop = mock.create_autospec(asyncio.AbstractEventLoop, instance=True)
-    parser = HttpRequestParser(
-        BaseProtocol(loop),
-        loop,
-        2**16,
-        max_line_size=8190,
-        max_field_size=8190,
-        max_headers=MAX_FIELDS,
-        auto_decompress=False,
-    )
-    messages, upgraded, tail = parser.feed_data(data)
-    assert (upgraded, tail) == (False, b"")
-    return list(messages)
 
 
 @pytest.mark.parametrize(("surface", "path"), PATHS)
@@ -192,30 +171,9 @@ def test_what_is_read_is_what_the_parser_reads_and_nothing_more(
     assert (message.method, message.path, message.should_close) == ("POST", path, False)
     assert (message.upgrade, message.chunked) == (False, False)
     assert not {"expect", "x-request-id", "origin", "sec-fetch-site"} & {name.lower() for name in message.headers}
-    assert parsed_alone(data, message)
-
-
-BEFORE = [
-    b"P",
-    b"POST ",
-    b"POST /v1/completions HTTP/1.1\r\n",
-    b"POST /v1/completions HTTP/1.1\r\nA: ",
-    b"POST /v1/completions HTTP/1.1\r\nA",
-    b"POST /v1/completions HTTP/1.1\r\nA:b\r\nC: ",
-    b"GET /v1/completions HTTP/1.1\r\nHost: b\r\nA: ",
-    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n",
-    b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\nPOST /v1/completions HTTP/1.1\r\nA: ",
-]
-
-
-@pytest.mark.parametrize("before", BEFORE)
-def test_what_the_parser_had_before_is_seen_in_what_it_makes(before: bytes) -> None:
-    data = told()
-    try:
-        messages = parsed(before + data)
-    except HttpProcessingError:  # which is as good
-        return
-    assert [message for message, _ in messages if parsed_alone(data, message)] == [] or len(messages) != 1
+    head = read_plain_head(data)
+    assert head is not None
+    assert (head.target, head.size + head.length) == (message.path, len(data))
 
 
 def made(
@@ -242,18 +200,17 @@ def test_what_was_refused_is_told_once_by_surface_and_reason() -> None:
     assert len(tales) == 2
 
 
-def test_a_watch_lasts_as_long_as_requests_are_refused() -> None:
+def test_requests_go_to_the_door_first_as_long_as_some_are_refused() -> None:
     gauge = Gauge(share=1.0)
     door, _ = made(gauge)
-    period = door.period
     for _ in range(3):
         assert door.refusal((SURFACES[0], 2))
         door.look()
-    assert door.period == period
+        assert door.admission.sheds
     gauge.share = 0.0
     assert door.refusal((SURFACES[0], 2)) is None
     door.look()
-    assert door.period == period + 1
+    assert not door.admission.sheds
 
 
 def test_those_who_are_let_in_at_once_count_under_the_lids() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from proxy.listener.malformed_requests import MalformedRequests
+from proxy.overload.malformed_requests import MalformedRequests
 from proxy.telemetry.access_log import MALFORMED_LINES
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
