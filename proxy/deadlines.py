@@ -110,9 +110,7 @@ class Deadlines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._alarm is not None:
-            self._alarms.drop(self._alarm)
-            self._alarm = None
+        self._drop_alarm()
         task, self._task = self._task, None
         if self.passed is None or task is None:
             return
@@ -194,9 +192,7 @@ class Deadlines:
 
     def stop(self) -> None:
         """Let no deadline pass any more: the answer is written, and what remains has limits of its own."""
-        if self._alarm is not None:
-            self._alarms.drop(self._alarm)
-            self._alarm = None
+        self._drop_alarm()
         self._task = None
 
     def expire(self, phase: Phase) -> None:
@@ -206,11 +202,16 @@ class Deadlines:
     def _arm(self) -> None:
         """Make sure that the alarm rings in time; one that rings earlier sets another."""
         due = self._due()
+        if self._alarm is not None and self._alarm.at <= due:
+            return
+        self._drop_alarm()
+        if self._task is not None:
+            self._alarm = self._alarms.set(due, self._check)
+
+    def _drop_alarm(self) -> None:
         if self._alarm is not None:
-            if self._alarm.at <= due:
-                return
             self._alarms.drop(self._alarm)
-        self._alarm = None if self._task is None else self._alarms.set(due, self._check)
+            self._alarm = None
 
     def _due(self) -> float:
         limit = self._limit if self._waiting else CLIENT_STALL

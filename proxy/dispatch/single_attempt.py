@@ -1,5 +1,5 @@
-"""One attempt at a deployment: its place in the queue, its entry in the record, and what its end means for the
-deployment. A stream is handed over at its first content, the commit point."""
+"""Answers planned requests: each attempt takes its place at a deployment, calls it, and gives the place back. A stream
+is handed over at its first content, the commit point."""
 
 import logging
 import random

@@ -69,13 +69,6 @@ class ConnectionPool:
         self._idle = kept
         self._timer = self._loop.call_later(SWEEP_EVERY, self._sweep) if kept else None
 
-    def drop_idle(self) -> None:
-        """Close the connections that serve no call."""
-        for idle in self._idle.values():
-            for connection in idle:
-                connection.abort()
-        self._idle.clear()
-
     async def aclose(self) -> None:
         """Close every connection, those in use as well, and wait until the loop has done so."""
         self._closed = True
