@@ -1,6 +1,7 @@
 """Answers the calls of tasks that are translated: parsed, planned, dispatched and rendered as its `TaskApi` says."""
 
 import time
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 
@@ -10,8 +11,7 @@ from providers.dialect import TaskCalls
 from providers.failure import UpstreamError
 from providers.target import Target
 from providers.unified_request import Task
-from proxy.deadlines import DeadlinePassed
-from proxy.dispatch.attempt_deadline import AttemptLimits
+from proxy.deadlines import DeadlinePassed, Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
@@ -72,8 +72,8 @@ class TaskAnswers:
             work = partial(api.calls, request, target, team.on_unsupported or target.on_unsupported)
             return await self._threads.run(record.owner, work) if job.heavy else work()
 
-        async def read(prepared: TaskCalls[A], limits: AttemptLimits) -> A:
-            return await self._caller.answer(prepared, record, job.deadlines, limits.answer, kept)
+        def read(prepared: TaskCalls[A], record: RequestRecord, own: Deadlines, answer: float | None) -> Awaitable[A]:
+            return self._caller.answer(prepared, record, own, answer, kept)
 
         try:
             with job.deadlines:
