@@ -67,18 +67,29 @@ class Deadlines:
     """Context manager around one request; raises DeadlinePassed where a deadline passes in it. Used once.
 
     Built on task cancellation as `asyncio.timeout` is: a cancellation from elsewhere passes through. `passed` is the
-    deadline that has passed, while the task unwinds.
+    deadline that has passed, while the task unwinds. It is in the set `among` as long as the request is under way.
     """
 
     __slots__ = (
-        *("_alarm", "_alarms", "_attempt", "_attempt_at", "_begin", "_begin_at", "_begin_phase", "_cancelling"),
+        *(
+            "_alarm",
+            "_alarms",
+            "_among",
+            "_attempt",
+            "_attempt_at",
+            "_begin",
+            "_begin_at",
+            "_begin_phase",
+            "_cancelling",
+        ),
         *("_content", "_last", "_limit", "_now", "_phase", "_progress", "_task", "_total", "_total_at"),
         *("_total_phase", "_waiting", "passed"),
     )
 
-    def __init__(self, total: float, rung_by: Alarms | None = None) -> None:
+    def __init__(self, total: float, rung_by: Alarms | None = None, among: "set[Deadlines] | None" = None) -> None:
         self.passed: DeadlinePassed | None = None
-        self._alarms = rung_by or alarms()
+        self._among = among
+        self._alarms = alarms() if rung_by is None else rung_by
         self._alarm: Alarm | None = None
         self._now = self._alarms.now
         self._task: asyncio.Task[object] | None = None
@@ -101,11 +112,15 @@ class Deadlines:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
         self._alarm = self._alarms.set(min(self._due(), self._last + FIRST_CHECK), self._check)
+        if self._among is not None:
+            self._among.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._among is not None:
+            self._among.discard(self)
         self._drop_alarm()
         task, self._task = self._task, None
         if self.passed is None or task is None:

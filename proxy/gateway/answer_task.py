@@ -49,13 +49,8 @@ class TaskAnswers:
         record.model = planned.label
         api.check(planned)
         permit_extras(team, request)
-        job = make_job(planned, team, request, call.http.headers, record, heavy=heavy)
-        deadlines = call.shared.deadlines
-        deadlines.add(job.deadlines)
-        try:
-            prepared, answer = await self._dispatched(api, job)
-        finally:
-            deadlines.discard(job.deadlines)
+        job = make_job(call, planned, request, heavy=heavy)
+        prepared, answer = await self._dispatched(api, job)
         record.usage = answer.usage
         if answer.usage is not None and answer.usage.estimated:
             record.emulated = (*record.emulated, "usage")
