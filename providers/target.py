@@ -195,6 +195,8 @@ class Target:
     stream_upstream: Literal["auto", "off"] = "off"
     concurrent: int | None = None
     input_type: str | None = None
+    name: str = field(init=False)
+    """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
     label: str = field(init=False)
     """Its label in metrics, `table_key/deployment`; no client can add a value to it."""
     identity: tuple[str, str, str] = field(init=False)
@@ -205,14 +207,10 @@ class Target:
     does, and so as long as the table."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"{self.vendor}/{self.model}/{self.deployment}")
         object.__setattr__(self, "label", f"{self.table_key}/{self.deployment}")
         model = self.model if self.table_key.endswith("/*") else ""
         object.__setattr__(self, "identity", (self.label, self.base_url, model))
-
-    @property
-    def name(self) -> str:
-        """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
-        return f"{self.vendor}/{self.model}/{self.deployment}"
 
     @property
     def is_engine(self) -> bool:

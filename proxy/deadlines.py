@@ -5,8 +5,6 @@ standard library's costs about 4 us a read (measured on CPython 3.11).
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
@@ -65,39 +63,48 @@ class DeadlinePassed(Exception):
         return _MESSAGES[self.phase].format(limit=self.limit)
 
 
-@dataclass(slots=True, eq=False)
 class Deadlines:
     """Context manager around one request; raises DeadlinePassed where a deadline passes in it. Used once.
 
     Built on task cancellation as `asyncio.timeout` is: a cancellation from elsewhere passes through. `passed` is the
-    deadline that has passed, while the task unwinds.
+    deadline that has passed, while the task unwinds. It is in the set `among` as long as the request is under way.
     """
 
-    _total: float
-    passed: DeadlinePassed | None = None
-    _alarms: Alarms = field(default_factory=alarms)
-    _phase: Phase = Phase.TOTAL
-    _limit: float | None = None
-    _now: Callable[[], float] = field(init=False)
-    _last: float = field(init=False)
-    _content: float = field(init=False)
-    _total_at: float = field(init=False)
-    _total_phase: Phase = Phase.TOTAL
-    _attempt: float | None = None
-    _attempt_at: float = 0.0
-    _begin: float | None = None
-    _begin_at: float = 0.0
-    _begin_phase: Phase = Phase.ANSWER
-    _progress: float | None = None
-    _waiting: bool = True
-    _task: asyncio.Task[object] | None = None
-    _alarm: Alarm | None = None
-    _cancelling: int = 0
+    __slots__ = (
+        *(
+            "_alarm",
+            "_alarms",
+            "_among",
+            "_attempt",
+            "_attempt_at",
+            "_begin",
+            "_begin_at",
+            "_begin_phase",
+            "_cancelling",
+        ),
+        *("_content", "_last", "_limit", "_now", "_phase", "_progress", "_task", "_total", "_total_at"),
+        *("_total_phase", "_waiting", "passed"),
+    )
 
-    def __post_init__(self) -> None:
+    def __init__(self, total: float, rung_by: Alarms | None = None, among: "set[Deadlines] | None" = None) -> None:
+        self.passed: DeadlinePassed | None = None
+        self._among = among
+        self._alarms = alarms() if rung_by is None else rung_by
+        self._alarm: Alarm | None = None
         self._now = self._alarms.now
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+        self._total, self._total_phase = total, Phase.TOTAL
+        self._phase = Phase.TOTAL
+        self._begin_phase = Phase.ANSWER
+        self._limit: float | None = None
+        self._attempt: float | None = None
+        self._begin: float | None = None
+        self._progress: float | None = None
+        self._attempt_at = self._begin_at = 0.0
+        self._waiting = True
         self._last = self._content = self._now()
-        self._total_at = self._last + self._total
+        self._total_at = self._last + total
 
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
@@ -105,14 +112,16 @@ class Deadlines:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
         self._alarm = self._alarms.set(min(self._due(), self._last + FIRST_CHECK), self._check)
+        if self._among is not None:
+            self._among.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._alarm is not None:
-            self._alarms.drop(self._alarm)
-            self._alarm = None
+        if self._among is not None:
+            self._among.discard(self)
+        self._drop_alarm()
         task, self._task = self._task, None
         if self.passed is None or task is None:
             return
@@ -143,28 +152,26 @@ class Deadlines:
         """Seconds left of the total."""
         return self._total_at - self._now()
 
-    def attempt(self, limit: float | None) -> "AttemptDeadline":
-        """Return a context manager around one attempt, which may take `limit` seconds (None = what is left).
-
-        Limits of the attempt and of its phases end only the attempt, with DeadlinePassed; the others end the request.
-        """
-        return AttemptDeadline(self, limit)
-
-    def _begin_attempt(self, limit: float | None) -> None:
+    def begin_attempt(self, limit: float | None) -> None:
+        """Begin an attempt, which may take `limit` seconds (None = what is left). Limits of the attempt and of its
+        phases end only the attempt, as `end_attempt` tells; the others end the request."""
         self._attempt = limit
         if limit is not None:
             self._attempt_at = self._now() + limit
             self._arm()
 
-    def _end_attempt(self, cancelled: bool) -> None:
+    def end_attempt(self, error: BaseException | None) -> BaseException | None:
+        """End the attempt, which `error` has ended (None: nothing has). Returns the DeadlinePassed of a limit of the
+        attempt in place of the cancellation by which it did, else the error."""
         self._attempt = self._limit = self._begin = None
         passed, task = self.passed, self._task
-        if not cancelled or passed is None or passed.phase not in OF_AN_ATTEMPT or task is None:
-            return
+        if passed is None or task is None or not isinstance(error, asyncio.CancelledError):
+            return error
+        if passed.phase not in OF_AN_ATTEMPT:
+            return error
         self.passed = None
         self._arm()
-        if task.uncancel() <= self._cancelling:
-            raise passed from None
+        return passed if task.uncancel() <= self._cancelling else error
 
     def commit(self, idle: float, progress: float, longest: float) -> None:
         """Switch to a stream's limits: `idle` seconds without data, `progress` without content, `longest` in all."""
@@ -194,9 +201,7 @@ class Deadlines:
 
     def stop(self) -> None:
         """Let no deadline pass any more: the answer is written, and what remains has limits of its own."""
-        if self._alarm is not None:
-            self._alarms.drop(self._alarm)
-            self._alarm = None
+        self._drop_alarm()
         self._task = None
 
     def expire(self, phase: Phase) -> None:
@@ -206,11 +211,16 @@ class Deadlines:
     def _arm(self) -> None:
         """Make sure that the alarm rings in time; one that rings earlier sets another."""
         due = self._due()
+        if self._alarm is not None and self._alarm.at <= due:
+            return
+        self._drop_alarm()
+        if self._task is not None:
+            self._alarm = self._alarms.set(due, self._check)
+
+    def _drop_alarm(self) -> None:
         if self._alarm is not None:
-            if self._alarm.at <= due:
-                return
             self._alarms.drop(self._alarm)
-        self._alarm = None if self._task is None else self._alarms.set(due, self._check)
+            self._alarm = None
 
     def _due(self) -> float:
         limit = self._limit if self._waiting else CLIENT_STALL
@@ -245,19 +255,3 @@ class Deadlines:
         if self._task is not None and self.passed is None:
             self.passed = expired
             self._task.cancel()
-
-
-@dataclass(slots=True, eq=False)
-class AttemptDeadline:
-    """See Deadlines.attempt."""
-
-    _deadlines: Deadlines
-    _limit: float | None
-
-    def __enter__(self) -> None:
-        self._deadlines._begin_attempt(self._limit)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._deadlines._end_attempt(kind is asyncio.CancelledError)

@@ -3,7 +3,6 @@ calls repeated within one, for free, are `proxy.upstream.send_call`'s."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState
@@ -11,7 +10,7 @@ from tenacity.asyncio import retry_if_exception
 
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 from providers.frozen_record import record
-from providers.target import RetryBudget, Target
+from providers.target import Target
 from proxy.deadlines import Deadlines, Phase
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker import Breaker
@@ -80,50 +79,68 @@ class RetryContext(NamedTuple):
     off_loop: OffLoop
 
 
-@dataclass(slots=True, eq=False)
-class Attempts(Generic[P, T]):
-    """The first attempt of a request, and those that follow a failure. `prepare` prepares the request for a target and
-    `make` makes one attempt there."""
+Make = Callable[[P, AttemptLimits], Awaitable[T]]
+"""Makes one attempt at the target that a request has been prepared for."""
 
-    context: RetryContext
-    planned: PlannedRequest[ClientRequest]
-    prepare: Prepare[P]
-    make: Callable[[P, AttemptLimits], Awaitable[T]]
-    _candidates: Candidates[P] = field(init=False)
-    _budget: RetryBucket = field(init=False)
-    _own_budget: RetryBudget = field(init=False)
-    _most: int = field(init=False)
-    _next: P = field(init=False)
-    _failure: Failure = field(init=False)
-    _wait: float = 0.0
-    _paid: int = 0
-    _hopped: bool = False
-    _repeated: bool = False
-    _same: int = 0
-    _fallbacks_used: tuple[FailureKind, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._candidates = Candidates(self.context.breakers, self.planned.team.tenant, self.prepare)
+async def first_success(
+    context: RetryContext, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], make: Make[P, T]
+) -> T:
+    """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
+    GatewayError where no target can be called."""
+    now, tenant = context.now(), planned.team.tenant
+    budget = context.teams.of(tenant).retry_budget(planned.plan.label, now)
+    budget.requests += 1
+    candidates = Candidates(context.breakers, tenant, prepare)
+    prepared = await candidates.first(planned.plan, now)
+    retries = prepared.target.retries
+    another = candidates.more and retries.attempts > 1 and retries.safety == "safe"
+    try:
+        return await make(prepared, limits_of(prepared.target, planned, another, context.rules))
+    except UpstreamError as error:
+        others = OtherAttempts(context, planned, make, candidates, budget, prepared)
+        if not await others.follow(error):
+            raise
+    return await others.answer()
+
+
+def limits_of(
+    target: Target, planned: PlannedRequest[ClientRequest], another: bool, rules: RetryRules
+) -> AttemptLimits:
+    """Return the limits of an attempt; `another` says that one may follow at another target."""
+    return attempt_limits(target.timeouts, planned.total, planned.deadlines.remaining, another, rules)
+
+
+class OtherAttempts(Generic[P, T]):
+    """The attempts of a request that follow a failure; `failed` is what its first attempt was prepared for."""
+
+    def __init__(
+        self,
+        context: RetryContext,
+        planned: PlannedRequest[ClientRequest],
+        make: Make[P, T],
+        candidates: Candidates[P],
+        budget: RetryBucket,
+        failed: P,
+    ) -> None:
+        self.context = context
+        self.planned = planned
+        self._make = make
+        self._candidates = candidates
+        self._budget = budget
+        self._next = failed
+        self._most, self._own_budget = failed.target.retries.attempts, failed.target.retries.budget
+        self._wait = 0.0
+        self._paid = self._same = 0
+        self._hopped = self._repeated = False
+        self._fallbacks_used: tuple[FailureKind, ...] = ()
 
     async def answer(self) -> T:
-        """Return the result of the first attempt that succeeds. Raises UpstreamError with the last failure, and
-        GatewayError where no target can be called."""
-        context, planned = self.context, self.planned
-        now = context.now()
-        self._budget = context.teams.of(planned.team.tenant).retry_budget(planned.plan.label, now)
-        self._budget.requests += 1
-        self._next = await self._candidates.first(planned.plan, now)
-        retries = self._next.target.retries
-        self._most, self._own_budget = retries.attempts, retries.budget
-        try:
-            return await self._attempt()
-        except UpstreamError as error:
-            if not await self._choose_next(error):
-                raise
+        """See `first_success`. To be called once, after `follow` has said so."""
         await self._pause(self._wait)
         # One for each request: its state belongs to a thread, so that two tasks would share it.
         retrying = AsyncRetrying(
-            retry=retry_if_exception(self._choose_next), wait=self._decided_wait, sleep=self._pause, reraise=True
+            retry=retry_if_exception(self.follow), wait=self._decided_wait, sleep=self._pause, reraise=True
         )
         try:
             return await retrying(self._next_attempt)
@@ -134,8 +151,9 @@ class Attempts(Generic[P, T]):
         finally:
             retrying.iter_state.reset()
 
-    async def _choose_next(self, error: BaseException) -> bool:
-        """Choose the next attempt and the wait before it. Returns False where the error is final."""
+    async def follow(self, error: BaseException) -> bool:
+        """Choose the attempt that follows a failed one, and the wait before it. Returns False where the error is
+        final."""
         wait = await self._decide(error.failure) if isinstance(error, UpstreamError) else None
         self._wait = wait or 0.0
         return wait is not None
@@ -153,13 +171,9 @@ class Attempts(Generic[P, T]):
         return await self._attempt()
 
     def _attempt(self) -> Awaitable[T]:
-        prepared, planned = self._next, self.planned
-        target = prepared.target
+        target = self._next.target
         another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
-        return self.make(
-            prepared,
-            attempt_limits(target.timeouts, planned.total, planned.deadlines.remaining, another, self.context.rules),
-        )
+        return self._make(self._next, limits_of(target, self.planned, another, self.context.rules))
 
     async def _pause(self, seconds: float) -> None:
         self.planned.record.waited += seconds

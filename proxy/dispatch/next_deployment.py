@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
@@ -14,6 +13,7 @@ from proxy.deployment_health.breaker_registry import Breakers
 from proxy.dispatch.plan_translated import plan_translated
 from proxy.errors import cooling_down, field_refused, no_healthy_deployment
 from proxy.off_loop.request_threads import OffLoop
+from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
 
@@ -50,16 +50,18 @@ Prepare = Callable[[Target], Awaitable[P]]
 
 
 async def prepared_off_loop(
-    off_loop: OffLoop, request: UnifiedRequest, team: Team, owner: str, heavy: bool, target: Target
+    off_loop: OffLoop, request: UnifiedRequest, team: Team, record: RequestRecord, heavy: bool, target: Target
 ) -> CallPlan:
     """Return the calls of one target, with a check of its answers that has been compiled. Raises Refusal.
 
     `heavy` requests are prepared in a thread, since they are large.
     """
-    work = partial(prepared_for, request, target, team)
-    prepared = await off_loop.threads.run(owner, work) if heavy else work()
+    if heavy:
+        prepared = await off_loop.threads.run(record.owner, partial(prepared_for, request, target, team))
+    else:
+        prepared = prepared_for(request, target, team)
     for check in prepared.checks:
-        if (problem := await off_loop.checks.problem(check, owner)) is not None:
+        if (problem := await off_loop.checks.problem(check, record.owner)) is not None:
             raise unsupported_field(target, check.field, problem)
     return prepared
 
@@ -70,14 +72,16 @@ def _without_traceback(refusal: Refusal) -> Refusal:
     return refusal.with_traceback(None)
 
 
-@dataclass(slots=True, eq=False)
 class Candidates(Generic[P]):
     """The targets of a plan that have not been called. `tenant` is that of `Team.tenant`."""
 
-    _breakers: Breakers
-    _tenant: str
-    _prepare: Prepare[P]
-    _left: deque[Target] = field(default_factory=deque)
+    __slots__ = ("_breakers", "_left", "_prepare", "_tenant")
+
+    def __init__(self, breakers: Breakers, tenant: str, prepare: Prepare[P]) -> None:
+        self._breakers = breakers
+        self._tenant = tenant
+        self._prepare = prepare
+        self._left: deque[Target] = deque()
 
     @property
     def more(self) -> bool:

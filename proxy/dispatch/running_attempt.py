@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
 from proxy.deadlines import DeadlinePassed, Phase
-from proxy.deployment_health.circuit_breaker import AnswerKind, TrackedAttempt
+from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.concurrency_limit import has_too_much
 from proxy.deployment_health.deployment_queue import DeploymentQueue
 from proxy.deployment_health.deployment_registry import Deployments
@@ -28,6 +28,20 @@ Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
 
 
+async def wait_for_place(
+    reports: "AttemptReports", queue: DeploymentQueue, prepared: Prepared, planned: PlannedRequest[ClientRequest]
+) -> None:
+    """Wait for a place at a deployment that has none free. Raises UpstreamError BUSY where none came; that is an
+    attempt as well."""
+    try:
+        await queue.take(planned.team.name)
+    except UpstreamError as error:
+        now, target, failure = reports.now(), prepared.target, error.failure
+        attempt = Attempt(target.label, now, now, failure.kind.value, None, failure.message, name=target.name)
+        planned.record.attempts.append(attempt)
+        raise
+
+
 @dataclass(slots=True, eq=False)
 class AttemptReports:
     """Where the ends of attempts are reported. `now` returns seconds of the event loop."""
@@ -40,38 +54,51 @@ class AttemptReports:
     secrets: Secrets
 
 
-@dataclass(slots=True, eq=False)
 class RunningAttempt:
-    """Context manager around one attempt, whose place in `queue` it gives back. Records the attempt, and reports its
-    end, whatever it is, to the deployment's circuit breaker and limit. Leaves with UpstreamError where a limit of the
-    attempt passed."""
+    """Context manager around one attempt, which may take `limit` seconds until it is committed (None = what is left).
+    It has a place in `queue`, which it gives back. Records the attempt, and reports its end, whatever it is, to the
+    deployment's circuit breaker and limit. Leaves with UpstreamError where a limit of the attempt passed."""
 
-    _reports: AttemptReports
-    _prepared: Prepared
-    _planned: PlannedRequest[ClientRequest]
-    _queue: DeploymentQueue
-    _answer: AnswerKind
-    _attempt: Attempt = field(init=False)
-    _tracked: TrackedAttempt = field(init=False)
+    __slots__ = ("_attempt", "_committed", "_planned", "_prepared", "_queue", "_reports", "_tracked")
 
-    def __enter__(self) -> Self:
-        reports, prepared, record, target = self._reports, self._prepared, self._planned.record, self._prepared.target
+    def __init__(
+        self,
+        reports: AttemptReports,
+        prepared: Prepared,
+        planned: PlannedRequest[ClientRequest],
+        queue: DeploymentQueue,
+        answer: AnswerKind,
+        limit: float | None,
+    ) -> None:
+        record, target = planned.record, prepared.target
+        self._reports = reports
+        self._prepared = prepared
+        self._planned = planned
+        self._queue = queue
+        self._committed = False
         attempt = self._attempt = Attempt(target.label, reports.now(), name=target.name)
         record.attempts.append(attempt)
         record.called, record.price, record.max_tokens = target.name, target.price, None
         record.emulated, record.dropped = prepared.emulated, prepared.dropped
         breaker = reports.deployments.breakers.of(target)
-        self._tracked = breaker.begin(attempt.started, self._answer, self._planned.team.tenant)
+        self._tracked = breaker.begin(attempt.started, answer, planned.team.tenant)
         reports.metrics.inflight(attempt.deployment, 1)
+        planned.deadlines.begin_attempt(limit)
+
+    def __enter__(self) -> Self:
         return self
 
-    def first_byte(self) -> None:
-        """Note the first content of a stream."""
+    def commit(self) -> None:
+        """Note the first content of a stream: from now on the limits of the request hold alone."""
+        self._committed = True
+        self._planned.deadlines.end_attempt(None)
         self._tracked.first_byte(self._reports.now())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if not self._committed:
+            error = self._planned.deadlines.end_attempt(error)
         try:
             if error is None:
                 self._succeeded()

@@ -1,32 +1,30 @@
-"""One attempt at a deployment: its place in the queue, its entry in the record, and what its end means for the
-deployment. A stream is handed over at its first content, the commit point."""
+"""Answers planned requests: each attempt takes its place at a deployment, calls it, and gives the place back. A stream
+is handed over at its first content, the commit point."""
 
 import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Generic, TypeVar
 
 from providers.completion import Completion
 from providers.emulation.split_into_calls import CallPlan
-from providers.failure import UpstreamError
 from providers.unified_request import UnifiedRequest
+from proxy.deadlines import Deadlines
 from proxy.deployment_health.circuit_breaker import AnswerKind
-from proxy.deployment_health.deployment_queue import DeploymentQueue
 from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures
 from proxy.dispatch.attempt_deadline import AttemptLimits
-from proxy.dispatch.attempt_loop import Attempts, ClientRequest, PlannedRequest, RetryContext
+from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest, RetryContext, first_success
 from proxy.dispatch.deployment_rules import DeploymentRules
-from proxy.dispatch.next_deployment import P, Prepare, Prepared, prepared_off_loop
-from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets
+from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
+from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, wait_for_place
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
-from proxy.request_record import Attempt
+from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import LiveLoad
 from proxy.routing.snapshot import Snapshot
 from proxy.teams.team_states import TeamStates
@@ -38,6 +36,12 @@ from proxy.upstream.vendor_stream import Stream
 
 T = TypeVar("T")
 S = TypeVar("S")
+
+Read = Callable[[P, RequestRecord, Deadlines, float | None], Awaitable[T]]
+"""Calls a target and reads its answer, which has to begin within so many seconds (None: at any time)."""
+
+Begin = Callable[[P], AbstractAsyncContextManager[S]]
+"""Calls a target and yields its answer, which has begun."""
 
 
 class Dispatcher:
@@ -83,30 +87,16 @@ class Dispatcher:
     def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """Return the answer of a request that is not streamed, and the target's calls that gave it. Raises as `answer`
         does."""
+        return self.answer(planned, self._preparing(planned), self._caller.whole)
 
-        def read(prepared: CallPlan, limits: AttemptLimits) -> Awaitable[Completion]:
-            return self._caller.whole(prepared, planned.record, planned.deadlines, limits.answer)
-
-        return self.answer(planned, self._preparing(planned), read)
-
-    async def answer(
-        self,
-        planned: PlannedRequest[ClientRequest],
-        prepare: Prepare[P],
-        read: Callable[[P, AttemptLimits], Awaitable[T]],
-    ) -> tuple[P, T]:
+    def answer(
+        self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], read: Read[P, T]
+    ) -> Awaitable[tuple[P, T]]:
         """Return what `read` reads of the first target that answers, and as what the request was prepared for it.
 
         Raises UpstreamError with the last failure, GatewayError when no target can be called.
         """
-
-        async def make(prepared: P, limits: AttemptLimits) -> tuple[P, T]:
-            queue = await self._place(prepared, planned)
-            running = RunningAttempt(self.reports, prepared, planned, queue, AnswerKind.WHOLE)
-            with running, planned.deadlines.attempt(limits.total):
-                return prepared, await read(prepared, limits)
-
-        return await Attempts(self._context, planned, prepare, make).answer()
+        return first_success(self._context, planned, prepare, WholeAttempts(self.reports, planned, read).make)
 
     def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> "OpenedAttempt[CallPlan, Stream]":
         """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
@@ -118,57 +108,66 @@ class Dispatcher:
         return self.opened(planned, self._preparing(planned), begin)
 
     def opened(
-        self,
-        planned: PlannedRequest[ClientRequest],
-        prepare: Prepare[P],
-        begin: Callable[[P], AbstractAsyncContextManager[S]],
+        self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], begin: Begin[P, S]
     ) -> "OpenedAttempt[P, S]":
         """Yield what `begin` yields on the first target that begins to answer, and as what the request was prepared for
         it; closed on leaving. Raises the same errors as `answer` before that.
 
         What fails within the block has been committed, so no attempt follows.
         """
-        return OpenedAttempt(self._context, self.reports, planned, prepare, begin, self._place)
+        return OpenedAttempt(self._context, self.reports, planned, prepare, begin)
 
     def _preparing(self, planned: PlannedRequest[UnifiedRequest]) -> Prepare[CallPlan]:
         # Not a method: the attempts and their candidates would form a cycle, which waits for the garbage collector.
-        return partial(
-            prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record.owner, planned.heavy
-        )
-
-    async def _place(self, prepared: Prepared, planned: PlannedRequest[ClientRequest]) -> DeploymentQueue:
-        """Take a place at the deployment. Raises UpstreamError BUSY when there is none."""
-        queue = self.deployments.queue(prepared.target)
-        if queue.take_free(planned.team.name):
-            return queue
-        try:
-            await queue.take(planned.team.name)
-        except UpstreamError as error:
-            now = self.now()
-            failure = error.failure
-            target, kind = prepared.target, failure.kind.value
-            planned.record.attempts.append(
-                Attempt(target.label, now, now, kind, None, failure.message, name=target.name)
-            )
-            raise
-        return queue
+        return partial(prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record, planned.heavy)
 
 
-@dataclass(slots=True, eq=False)
+class WholeAttempts(Generic[P, T]):
+    """See Dispatcher.answer."""
+
+    __slots__ = ("_planned", "_read", "_reports")
+
+    def __init__(self, reports: AttemptReports, planned: PlannedRequest[ClientRequest], read: Read[P, T]) -> None:
+        self._reports = reports
+        self._planned = planned
+        self._read = read
+
+    async def make(self, prepared: P, limits: AttemptLimits) -> tuple[P, T]:
+        """Make one attempt."""
+        reports, planned = self._reports, self._planned
+        queue = reports.deployments.queue(prepared.target)
+        if not queue.take_free(planned.team.name):
+            await wait_for_place(reports, queue, prepared, planned)
+        with RunningAttempt(reports, prepared, planned, queue, AnswerKind.WHOLE, limits.total):
+            return prepared, await self._read(prepared, planned.record, planned.deadlines, limits.answer)
+
+
 class OpenedAttempt(Generic[P, S]):
     """See Dispatcher.opened."""
 
-    _context: RetryContext
-    _reports: AttemptReports
-    _planned: PlannedRequest[ClientRequest]
-    _prepare: Prepare[P]
-    _begin: Callable[[P], AbstractAsyncContextManager[S]]
-    _place: Callable[[P, PlannedRequest[ClientRequest]], Awaitable[DeploymentQueue]]
-    _running: RunningAttempt | None = None
-    _answer: AbstractAsyncContextManager[S] | None = None
+    __slots__ = ("_answer", "_begin", "_context", "_planned", "_prepare", "_reports", "_running")
+
+    def __init__(
+        self,
+        context: RetryContext,
+        reports: AttemptReports,
+        planned: PlannedRequest[ClientRequest],
+        prepare: Prepare[P],
+        begin: Begin[P, S],
+    ) -> None:
+        self._context = context
+        self._reports = reports
+        self._planned = planned
+        self._prepare = prepare
+        self._begin = begin
+        self._running: RunningAttempt | None = None
+        self._answer: AbstractAsyncContextManager[S] | None = None
 
     async def __aenter__(self) -> tuple[P, S]:
-        return await Attempts(self._context, self._planned, self._prepare, self._make).answer()
+        opened = await first_success(self._context, self._planned, self._prepare, self._make)
+        # No attempt follows, and a stream may last for minutes.
+        del self._prepare, self._begin
+        return opened
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -183,16 +182,17 @@ class OpenedAttempt(Generic[P, S]):
         self._running.__exit__(kind, error, traceback)
 
     async def _make(self, prepared: P, limits: AttemptLimits) -> tuple[P, S]:
-        queue = await self._place(prepared, self._planned)
-        running = RunningAttempt(self._reports, prepared, self._planned, queue, AnswerKind.STREAM)
-        running.__enter__()
+        reports, planned = self._reports, self._planned
+        queue = reports.deployments.queue(prepared.target)
+        if not queue.take_free(planned.team.name):
+            await wait_for_place(reports, queue, prepared, planned)
+        running = RunningAttempt(reports, prepared, planned, queue, AnswerKind.STREAM, limits.total)
         try:
             answer = self._begin(prepared)
-            with self._planned.deadlines.attempt(limits.total):
-                begun = await answer.__aenter__()
+            begun = await answer.__aenter__()
         except BaseException as error:
             running.__exit__(type(error), error, error.__traceback__)
             raise
-        running.first_byte()
+        running.commit()
         self._running, self._answer = running, answer
         return prepared, begun

@@ -10,7 +10,6 @@ from aiohttp import web
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.conversations.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
 from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
-from proxy.deadlines import Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
@@ -44,7 +43,7 @@ class TextGeneration:
 
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
-        http, record, snapshot, team, surface = call.http, call.record, call.snapshot, call.team, call.surface
+        record, snapshot, team, surface = call.record, call.snapshot, call.team, call.surface
         request, heavy = await self.read(call, operation)
         store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         self._admit(call, request, record)
@@ -55,15 +54,14 @@ class TextGeneration:
             request, keeper = await self._turns.recall(planned, request, call.stored_for)
         permit_extras(team, request)
         planned = honouring_first(planned, request, team)
-        job = make_job(planned, team, request, http.headers, record, heavy=heavy)
-        metrics = call.shared.metrics
-        exchange = Exchange(self._dispatcher, metrics, job, surface, http, call.begin_stream, keeper, store)
+        job = make_job(call, planned, request, heavy=heavy)
+        exchange = Exchange(self._dispatcher, call, job, keeper, store)
         for _ in range(MOST_TRIES if request.shortens else 0):
             try:
-                return await _finished(call, exchange)
+                return await exchange.answer()
             except GatewayError as error:
-                exchange = replace(exchange, job=await self._shorter(exchange.job, error))
-        return await _finished(call, exchange)
+                exchange = replace(exchange, job=await self._shorter(call, exchange.job, error))
+        return await exchange.answer()
 
     async def read(self, call: ClientCall, operation: Operation) -> tuple[UnifiedRequest, bool]:
         """Return the request that a call's body holds, with what it continues, and whether it is a large one. Raises
@@ -80,7 +78,7 @@ class TextGeneration:
         return await threads.run(call.record.owner, parse) if heavy else parse(), heavy
 
     async def _shorter(
-        self, job: PlannedRequest[UnifiedRequest], error: GatewayError
+        self, call: ClientCall, job: PlannedRequest[UnifiedRequest], error: GatewayError
     ) -> PlannedRequest[UnifiedRequest]:
         """Return the job without the oldest turns of its conversation. Raises the error where it is another one, or
         there are none to leave out."""
@@ -93,7 +91,7 @@ class TextGeneration:
             raise error
         record.outcome = "ok"
         left = job.deadlines.remaining
-        return replace(job, request=shorter, deadlines=Deadlines(left), total=left)
+        return replace(job, request=shorter, deadlines=call.shared.deadlines_of(left), total=left)
 
     async def _continued(self, call: ClientCall, body: bytes, *, heavy: bool) -> StoredData:
         """Return the stored responses that a body continues. Raises GatewayError where they are not there."""
@@ -112,19 +110,6 @@ class TextGeneration:
         record.asked, record.stream = request.model, request.stream
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
-
-
-async def _finished(call: ClientCall, exchange: Exchange) -> web.StreamResponse:
-    """Return the answer, which a stream has been written of. Raises GatewayError while nothing has been written."""
-    deadlines, running = exchange.job.deadlines, call.shared.deadlines
-    running.add(deadlines)
-    try:
-        if exchange.job.request.stream:
-            return await exchange.streamed()
-        answer, headers = await exchange.whole()
-    finally:
-        running.discard(deadlines)
-    return await call.respond(answer, headers)
 
 
 def _parse_in_context(

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import TypeVar
@@ -14,17 +14,17 @@ from providers.emulation.split_into_calls import CallPlan
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
-from proxy.deadlines import DeadlinePassed, Deadlines, Phase
+from proxy.deadlines import DeadlinePassed, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
+from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
-from proxy.routing.snapshot import Team
-from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
+from proxy.surfaces.surface import AnswerFacts, Renderer
 from proxy.telemetry.metrics import Metrics
 
 Q = TypeVar("Q", bound=ClientRequest)
@@ -35,27 +35,25 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 LAST_WRITE = 5.0
 """Seconds that writing the error event of a broken stream may take."""
 
-BeginStream = Callable[[Mapping[str, str]], Awaitable[StreamedResponse]]
-"""Sends the head of a streamed answer with these headers."""
-
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One planned request of one client. `begin` sends the head of a streamed answer; `keeper` keeps what the model
-    thought before it called tools, where a vendor wants it back; `store` stores answers that later requests name."""
+    """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
+    wants it back; `store` stores answers that later requests name."""
 
     dispatcher: Dispatcher
-    metrics: Metrics
+    call: ClientCall
     job: PlannedRequest[UnifiedRequest]
-    surface: Surface
-    http: web.BaseRequest
-    begin: BeginStream
     keeper: TurnKeeper | None = None
     store: AnswerStore | None = None
     _renderer: Renderer | None = None
 
-    async def whole(self) -> tuple[bytes, Mapping[str, str]]:
-        """Return the body of the answer and its own headers. Raises GatewayError."""
+    def answer(self) -> Awaitable[web.StreamResponse]:
+        """Answer the request, whole or as a stream. Raises GatewayError while nothing has been written."""
+        return self.streamed() if self.job.request.stream else self.whole()
+
+    async def whole(self) -> web.StreamResponse:
+        """Return the answer. Raises GatewayError."""
         record = self.job.record
         try:
             with self.job.deadlines:
@@ -71,7 +69,7 @@ class Exchange:
         body = renderer.completion(completion)
         if self.store is not None:
             body = await self.store.keep(renderer, record, body)
-        return body, answer_headers(record)
+        return await self.call.respond(body, answer_headers(record))
 
     async def streamed(self) -> web.StreamResponse:
         """Write the stream to its end, failures included. Raises GatewayError while nothing has been written."""
@@ -88,7 +86,7 @@ class Exchange:
                     renderer = self._renderer = self._make_renderer(prepared)
                     record.first_content = self.dispatcher.now()
                     record.status = 200
-                    response = await self.begin(answer_headers(record))
+                    response = await self.call.begin_stream(answer_headers(record))
                     await Relay(stream, renderer, response.send, deadlines, record, prepared.request).run()
                     deadlines.pause()
                     end = renderer.end()
@@ -101,14 +99,14 @@ class Exchange:
         except (UpstreamError, DeadlinePassed) as error:
             await self._end_failed(response, error)
         except ConnectionError:
-            record_client_gone(record, self.metrics)
+            record_client_gone(record, self.call.shared.metrics)
         except asyncio.CancelledError:
-            record_cancelled(record, self.metrics, self.http)
+            record_cancelled(record, self.call.shared.metrics, self.call.http)
             raise
         finally:
             if response is not None and not record.finished and record.outcome == "ok":
                 # An unexpected exception: the client must not take what it got for a complete answer.
-                self.metrics.abort("gateway", "internal_error", record.model)
+                self.call.shared.metrics.abort("gateway", "internal_error", record.model)
                 await self._break(response, internal_error().facts)
         # Without a response the client left before the head could be written; what is returned is not sent.
         return response or web.Response(status=499)
@@ -116,14 +114,14 @@ class Exchange:
     async def _end_failed(self, response: web.StreamResponse | None, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure to the client, in the stream where one has begun. Raises GatewayError where none has."""
         if isinstance(error, DeadlinePassed) and error.phase is Phase.CLIENT:
-            record_client_gone(self.job.record, self.metrics)
-            abort_connection(self.http)
+            record_client_gone(self.job.record, self.call.shared.metrics)
+            abort_connection(self.call.http)
             return
         failure = record_failure(self.job.record, error)
         if response is None:
             # Not kept in a variable: its traceback refers to this frame, a cycle that would keep the upstream's data.
             raise upstream_failed(failure, len(self.job.record.attempts)) from None
-        self.metrics.abort(*abort_labels(error), self.job.record.model)
+        self.call.shared.metrics.abort(*abort_labels(error), self.job.record.model)
         failed = upstream_failed(failure, len(self.job.record.attempts))
         await self._break(response, failed.facts)
 
@@ -137,14 +135,14 @@ class Exchange:
         except (ConnectionError, TimeoutError):
             self.job.record.outcome = "client_gone"
         finally:
-            if self.http.transport is not None:
-                self.http.transport.close()
+            if self.call.http.transport is not None:
+                self.call.http.transport.close()
 
     def _make_renderer(self, prepared: CallPlan) -> Renderer:
         # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
         unique = fresh_id() if self.store is None else token_hex(16)
         facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target))
-        return self.surface.renderer(prepared.request, facts)
+        return self.call.surface.renderer(prepared.request, facts)
 
 
 def let_body_go(prepared: CallPlan) -> None:
@@ -153,18 +151,23 @@ def let_body_go(prepared: CallPlan) -> None:
         prepared.calls[0].sent.let_body_go()
 
 
-def make_job(
-    plan: Plan, team: Team, request: Q, headers: Mapping[str, str], record: RequestRecord, *, heavy: bool
-) -> PlannedRequest[Q]:
-    """Return a planned request with its deadline: the longest total timeout of its targets, or the client's.
+def make_job(call: ClientCall, plan: Plan, request: Q, *, heavy: bool) -> PlannedRequest[Q]:
+    """Return a call's planned request with its deadline. Raises as `time_for` does."""
+    total, hurried = time_for(plan, request.timeout, call.http.headers)
+    return PlannedRequest(plan, call.team, request, call.record, call.shared.deadlines_of(total), total, hurried, heavy)
+
+
+def time_for(plan: Plan, asked: float | None, headers: Mapping[str, str]) -> tuple[float, bool]:
+    """Return how many seconds a request may take, the longest total timeout of its targets or the client's, and whether
+    it is the client's.
 
     Raises GatewayError for an `x-request-timeout` that is not a number of seconds.
     """
     limit = total = max([target.timeouts.total for target in plan.targets])
-    for wanted in (request.timeout, _timeout_header(headers)):
+    for wanted in (asked, _timeout_header(headers)):
         if wanted is not None and wanted < total:
             total = wanted
-    return PlannedRequest(plan, team, request, record, Deadlines(total), total, hurried=total < limit, heavy=heavy)
+    return total, total < limit
 
 
 def _timeout_header(headers: Mapping[str, str]) -> float | None:
@@ -177,15 +180,6 @@ def _timeout_header(headers: Mapping[str, str]) -> float | None:
             (FieldProblem((TIMEOUT_HEADER,), f"'{TIMEOUT_HEADER}' must be a number of seconds, such as 30 or 2.5."),)
         )
     return float(text)
-
-
-def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
-    """Record that the client is gone, unless it has the whole answer."""
-    if record.finished or record.outcome == "client_gone":
-        return
-    record.outcome, record.status = "client_gone", 499
-    if record.first_content is not None:
-        metrics.abort("client", "disconnect", record.model)
 
 
 def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequest) -> None:

@@ -1,6 +1,7 @@
 """Answers the calls of tasks that are translated: parsed, planned, dispatched and rendered as its `TaskApi` says."""
 
 import time
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 
@@ -10,8 +11,7 @@ from providers.dialect import TaskCalls
 from providers.failure import UpstreamError
 from providers.target import Target
 from providers.unified_request import Task
-from proxy.deadlines import DeadlinePassed
-from proxy.dispatch.attempt_deadline import AttemptLimits
+from proxy.deadlines import DeadlinePassed, Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
@@ -49,13 +49,8 @@ class TaskAnswers:
         record.model = planned.label
         api.check(planned)
         permit_extras(team, request)
-        job = make_job(planned, team, request, call.http.headers, record, heavy=heavy)
-        deadlines = call.shared.deadlines
-        deadlines.add(job.deadlines)
-        try:
-            prepared, answer = await self._dispatched(api, job)
-        finally:
-            deadlines.discard(job.deadlines)
+        job = make_job(call, planned, request, heavy=heavy)
+        prepared, answer = await self._dispatched(api, job)
         record.usage = answer.usage
         if answer.usage is not None and answer.usage.estimated:
             record.emulated = (*record.emulated, "usage")
@@ -72,8 +67,8 @@ class TaskAnswers:
             work = partial(api.calls, request, target, team.on_unsupported or target.on_unsupported)
             return await self._threads.run(record.owner, work) if job.heavy else work()
 
-        async def read(prepared: TaskCalls[A], limits: AttemptLimits) -> A:
-            return await self._caller.answer(prepared, record, job.deadlines, limits.answer, kept)
+        def read(prepared: TaskCalls[A], record: RequestRecord, own: Deadlines, answer: float | None) -> Awaitable[A]:
+            return self._caller.answer(prepared, record, own, answer, kept)
 
         try:
             with job.deadlines:

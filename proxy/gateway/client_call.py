@@ -7,9 +7,9 @@ from typing import cast
 
 from aiohttp import web
 
+from proxy.alarms import Alarms, alarms
 from proxy.deadlines import Deadlines
 from proxy.errors import GatewayError, OverloadReason, overloaded
-from proxy.gateway.answer_request import record_client_gone
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body
@@ -35,6 +35,11 @@ class ClientCalls:
     now: Callable[[], float]
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
+    _alarms: Alarms = field(default_factory=alarms)
+
+    def deadlines_of(self, total: float) -> Deadlines:
+        """Return the deadlines of a request that may take so many seconds."""
+        return Deadlines(total, self._alarms, self.deadlines)
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer, and note its status in the record."""
@@ -128,6 +133,15 @@ class ClientCall:
             record_client_gone(record, shared.metrics)
         finally:
             record.client_waited += shared.now() - started
+
+
+def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
+    """Record that the client is gone, unless it has the whole answer."""
+    if record.finished or record.outcome == "client_gone":
+        return
+    record.outcome, record.status = "client_gone", 499
+    if record.first_content is not None:
+        metrics.abort("client", "disconnect", record.model)
 
 
 def _hold_body(shared: ClientCalls, record: RequestRecord, admitted: Admitted, length: int) -> None:

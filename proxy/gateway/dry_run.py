@@ -32,7 +32,7 @@ from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES, PathMatch
 from proxy.surfaces.surface import ReferredIds, StoringSurface
 from proxy.teams.client_keys import permit_extras
-from proxy.upstream.request_headers import SESSION_HEADERS, call_headers
+from proxy.upstream.request_headers import DEFAULT_HEADERS, call_headers
 
 DEFAULT_SURFACE: Final = "openai"
 
@@ -227,7 +227,7 @@ def _require_one(trials: tuple[Trial, ...]) -> None:
 
 def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:
     """Return the headers of a call with every secret masked, without `Host` and `Content-Length`."""
-    headers = CIMultiDict(SESSION_HEADERS)
+    headers = CIMultiDict(DEFAULT_HEADERS)
     headers.update(call_headers(sent, sent.target.credential.masked(), REQUEST_ID))
     return dict(headers)
 

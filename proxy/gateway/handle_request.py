@@ -143,7 +143,7 @@ class Gateway:
         try:
             if self._queue.busy:
                 await self._queue.wait()
-            return await self._answer(http, match, record, admitted)
+            return await self._begin(http, match, record, admitted)
         except GatewayError as error:
             return self._error_response(match.surface, error, record)
         except asyncio.CancelledError:
@@ -179,9 +179,10 @@ class Gateway:
             self._last_traceback = now
             self._log.exception("request %s failed", record.request_id)
 
-    async def _answer(
+    def _begin(
         self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, admitted: Admitted
-    ) -> web.StreamResponse:
+    ) -> Awaitable[web.StreamResponse]:
+        """Return what answers a request, once its team is known. Raises GatewayError."""
         surface, snapshot = match.surface, self._current.snapshot
         try:
             action = match.action(http.method)
@@ -189,7 +190,7 @@ class Gateway:
             probed = self._answer_probe(http, match, record, error.facts)
             if probed is None:
                 raise
-            return probed
+            return _given(probed)
         team = self._identify(snapshot, http, surface, record)
         arrive(http.headers)
         self.on_begin(record)
@@ -197,8 +198,8 @@ class Gateway:
             raise self._calls.overloaded(record, reason)
         call = ClientCall(self._calls, http, match, record, admitted, snapshot, team)
         if isinstance(action, Operation):
-            return await self._generation.answer(call, action)
-        return await self._actions[action](call)
+            return self._generation.answer(call, action)
+        return self._actions[action](call)
 
     def _answer_probe(
         self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, facts: ErrorFacts
@@ -272,6 +273,10 @@ class Gateway:
         """End all calls under way because the process ends; streams get an in-band error."""
         for deadlines in tuple(self.deadlines):
             deadlines.expire(Phase.DRAIN)
+
+
+async def _given(response: BufferedResponse) -> BufferedResponse:
+    return response
 
 
 def outcome_of(status: int) -> Outcome:

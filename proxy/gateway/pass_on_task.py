@@ -30,10 +30,9 @@ from proxy.gateway.answer_request import (
     answer_headers,
     make_job,
     record_cancelled,
-    record_client_gone,
     record_failure,
 )
-from proxy.gateway.client_call import ClientCall
+from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.listener.parse_multipart import boundary_of
 from proxy.listener.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.overload.admission_limits import FairCounts
@@ -104,12 +103,8 @@ class PassThrough:
         planned = plan(snapshot, team, request.model, call.surface.name, self._dispatcher.load)
         record.model = planned.label
         permit_extras(team, request)
-        job = make_job(planned, team, request, call.http.headers, record, heavy=False)
-        call.shared.deadlines.add(job.deadlines)
-        try:
-            return await _Exchange(self._dispatcher, call, job).run()
-        finally:
-            call.shared.deadlines.discard(job.deadlines)
+        job = make_job(call, planned, request, heavy=False)
+        return await _Exchange(self._dispatcher, call, job).run()
 
 
 def _refuse_own(fields: Iterable[str]) -> None:

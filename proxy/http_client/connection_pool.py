@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from proxy.http_client.http1_connection import Http1Connection
+from proxy.loop_clock import loop_clock
 
 SWEEP_EVERY: Final = 1.0
 """Seconds between two searches for connections that have been idle for too long, as long as any is idle. None is handed
@@ -16,10 +17,11 @@ CLOSING_TURNS: Final = 16
 class ConnectionPool:
     """See the module; there is no limit on their number. A connection whose key is `K` serves only calls of `K`."""
 
-    __slots__ = ("_closed", "_idle", "_loop", "_open", "_timer")
+    __slots__ = ("_closed", "_idle", "_loop", "_now", "_open", "_timer")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._now = loop_clock()
         self._idle: dict[object, list[Http1Connection]] = {}
         self._open: set[Http1Connection] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -36,7 +38,7 @@ class ConnectionPool:
         idle = self._idle.get(key)
         while idle:
             connection = idle.pop()
-            if self._loop.time() < connection.idle_until and connection.untouched:
+            if self._now() < connection.idle_until and connection.untouched:
                 return connection
             connection.abort()
         return None
@@ -49,7 +51,7 @@ class ConnectionPool:
 
     def take_back(self, connection: Http1Connection) -> None:
         """See Home."""
-        connection.idle_until = self._loop.time() + connection.may_idle
+        connection.idle_until = self._now() + connection.may_idle
         self._idle.setdefault(connection.key, []).append(connection)
         if self._timer is None:
             self._timer = self._loop.call_later(SWEEP_EVERY, self._sweep)
@@ -59,7 +61,7 @@ class ConnectionPool:
         self._open.discard(connection)
 
     def _sweep(self) -> None:
-        now, kept = self._loop.time(), {}
+        now, kept = self._now(), {}
         for key, idle in self._idle.items():
             for connection in idle:
                 if now >= connection.idle_until:
@@ -68,13 +70,6 @@ class ConnectionPool:
                 kept[key] = alive
         self._idle = kept
         self._timer = self._loop.call_later(SWEEP_EVERY, self._sweep) if kept else None
-
-    def drop_idle(self) -> None:
-        """Close the connections that serve no call."""
-        for idle in self._idle.values():
-            for connection in idle:
-                connection.abort()
-        self._idle.clear()
 
     async def aclose(self) -> None:
         """Close every connection, those in use as well, and wait until the loop has done so."""

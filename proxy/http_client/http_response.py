@@ -33,6 +33,15 @@ class HttpResponse:
         headers.setdefault("date", formatdate(usegmt=True))
         return headers
 
+    def take_all(self) -> bytes | None:
+        """See UpstreamResponse. Nearly every whole answer comes with its head."""
+        connection = self._connection
+        if connection is None or connection.state != "ended":
+            return None
+        body = connection.take()
+        self.release()
+        return body
+
     async def read(self) -> bytes:
         """See UpstreamResponse. Returns all that has come, at once."""
         connection = self._connection

@@ -4,7 +4,6 @@ On the common way, an idle connection and a body of common size, `open` writes o
 and no timer of its own.
 """
 
-import asyncio
 import errno
 from collections.abc import AsyncGenerator
 from typing import Final, NoReturn
@@ -18,6 +17,7 @@ from proxy.http_client.http1_connection import Http1Connection
 from proxy.http_client.http_response import HttpResponse
 from proxy.http_client.inflate_body import readable
 from proxy.http_client.request_bytes import CallHeads
+from proxy.loop_clock import loop_clock
 from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, UpstreamResponse, fail
 
 POOL_IDLE = 15.0
@@ -46,7 +46,7 @@ class HttpTransport:
     """
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._now = loop_clock()
         self.pool = ConnectionPool()
         self.dialer = Dialer(self.pool)
         self._heads = CallHeads()
@@ -60,7 +60,7 @@ class HttpTransport:
         reused = connection is not None
         if connection is None:
             connection = await self._connected(call.to, request)
-        sent = self._loop.time()
+        sent = self._now()
         try:
             connection.begin(head, b"" if request.upload is not None else request.body, request.method == "HEAD")
             if fresh:
@@ -73,7 +73,7 @@ class HttpTransport:
             connection.abort()
             raise
         if connection.state == "dead" and connection.fault in ("unanswered", "garbled"):
-            self._raise(connection, reused and self._loop.time() - sent < STALE_WITHIN)
+            self._raise(connection, reused and self._now() - sent < STALE_WITHIN)
         response = HttpResponse(connection)
         if not connection.packed:
             return response

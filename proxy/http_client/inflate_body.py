@@ -51,6 +51,10 @@ class InflatedResponse:
         """See UpstreamResponse."""
         return self._response.headers
 
+    def take_all(self) -> bytes | None:
+        """See UpstreamResponse. What all of it amounts to may be too much for one piece."""
+        return None
+
     async def read(self) -> bytes:
         """See UpstreamResponse."""
         while True:

@@ -10,13 +10,12 @@ from typing import Final
 
 from yarl import URL
 
-from providers.client_extras.hosts_paths_and_code import names_address
 from providers.dialect import UpstreamRequest
 from providers.target import Target
 from proxy.bounded_dict import BoundedDict
 from proxy.http_client.dialer import Destination
 from proxy.upstream.loop_detection import HOPS, may_lead_back, onward
-from proxy.upstream.request_headers import SESSION_HEADERS, call_headers
+from proxy.upstream.request_headers import DEFAULT_HEADERS, call_headers, sent_id
 
 KEPT_HEADS: Final = 1024
 
@@ -60,10 +59,8 @@ class CallHead:
 
     def bytes_for(self, request: UpstreamRequest, request_id: str, fresh: bool) -> bytes:
         """Return the whole head of a call; on a `fresh` connection the vendor may close after its answer."""
-        if ":" in request_id and self.target.is_engine and names_address(request_id):
-            # vLLM's connectors for disaggregated serving read the addresses of their peers out of this header.
-            request_id = request_id.replace(":", "-")
-        if _SPLITS.search(request_id):
+        request_id = sent_id(request_id, self.target)
+        if not request_id.isprintable():
             raise ValueError("a request id that splits the head")
         more = f"{HOPS}: {onward()}\r\n" if self.counts_hops else ""
         if fresh:
@@ -95,7 +92,7 @@ def _made(request: UpstreamRequest) -> CallHead:
     target, url = request.target, URL(request.url, encoded=True)
     headers = call_headers(request, target.credential.headers(), "")
     lines = [f"{name}: {value}" for name, value in headers.items() if name.lower() not in _OURS]
-    lines += [f"{name}: {value}" for name, value in SESSION_HEADERS.items() if name not in headers]
+    lines += [f"{name}: {value}" for name, value in DEFAULT_HEADERS.items() if name not in headers]
     if "host" not in headers:
         lines.insert(0, f"Host: {url.host_port_subcomponent}")
     # Encoded already: yarl would unquote what needs no quoting, but a signature covers the path as written.

@@ -83,11 +83,11 @@ class Team:
     extra_params: bool = True
     extra_headers: bool = True
     media: Media = NO_MEDIA
+    tenant: str = field(init=False)
+    """Its name; empty for the only team of a table without teams, whose name no other can have."""
 
-    @property
-    def tenant(self) -> str:
-        """The team's name; empty for the only team of a table without teams."""
-        return "" if self is ANYONE else self.name
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tenant", "" if self.name == NO_TEAM else self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
-from proxy.upstream.call_vendor import LONG, SPARE, map_calls, note_piece, refuse_page, with_status
+from proxy.upstream.call_vendor import LONG, SPARE, map_calls, read_arriving, refuse_page, with_status
 from proxy.upstream.send_call import CallSender
-from proxy.upstream.transport import MAX_BODY, read_whole
+from proxy.upstream.transport import MAX_BODY
 
 A = TypeVar("A")
 
@@ -97,12 +97,7 @@ class TaskCaller:
         limit = min(prepared.most_bytes, MOST_BYTES if len(prepared.calls) == 1 else MAX_BODY)
         deadlines.expect(Phase.ANSWER, answer)
         response = await self._calls.send(sent, record)
-        try:
-            if "idle" in timeouts.written:
-                deadlines.enter(Phase.IDLE, timeouts.idle)
-            body = await read_whole(response, partial(note_piece, deadlines, timeouts.idle), limit)
-        finally:
-            response.release()
+        body = await read_arriving(response, timeouts, deadlines, limit)
         refuse_page(body)
         decode = partial(prepared.decode, sent, response.headers, body)
         try:

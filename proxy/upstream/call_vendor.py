@@ -26,9 +26,10 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
 from proxy.upstream.merge_streams import MergedStream
-from proxy.upstream.send_call import CallSender
+from proxy.upstream.send_call import CallSender, is_good, refusal
 from proxy.upstream.transport import (
     MAX_BODY,
+    NO_REPEATS,
     RepeatableError,
     RepeatCause,
     Repeats,
@@ -75,19 +76,21 @@ class UpstreamCaller:
         try:
             if prepared.counted:
                 prepared = await self._counted(prepared, record)
-            if prepared.finishing is None:
-                completion = await self._single(prepared.calls[0], record, deadlines, answer)
-            else:
+            if prepared.finishing is not None:
                 completion = await self._assembled(prepared, prepared.finishing, record, deadlines, answer)
-            return with_usage(prepared.request, completion)
+                return with_usage(prepared.request, completion)
+            call, repeats = prepared.calls[0], NO_REPEATS
+            read = self._gather_or_read if call.sent.stream else self._read
+            while True:
+                try:
+                    return with_usage(prepared.request, await read(record, deadlines, answer, call, repeats))
+                except UpstreamError as error:
+                    again = self._calls.again(call, error, repeats, record)
+                    if again is None:
+                        raise
+                call, repeats = again
         finally:
             record.waited += self._now() - started
-
-    async def _single(
-        self, call: PlannedCall, record: RequestRecord, deadlines: Deadlines, answer: float | None
-    ) -> Completion:
-        make = self._gather_or_read if call.sent.stream else self._read
-        return await self._calls.make(call, record, partial(make, record, deadlines, answer))
 
     async def _gather_or_read(
         self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
@@ -139,17 +142,20 @@ class UpstreamCaller:
     ) -> Completion:
         sent, timeouts = call.sent, call.sent.target.timeouts
         deadlines.expect(Phase.ANSWER, answer)
-        response = await self._calls.open(sent, record, repeats)
-        try:
-            if "idle" in timeouts.written:
-                deadlines.enter(Phase.IDLE, timeouts.idle)
-            body = await read_whole(response, partial(note_piece, deadlines, timeouts.idle))
-        finally:
-            response.release()
+        response = await self._calls.ask(sent, record, repeats)
+        if not is_good(response):
+            raise await refusal(sent, response)
+        body = response.take_all()
+        if body is None:
+            body = await read_arriving(response, timeouts, deadlines)
+        deadlines.begun()
         refuse_page(body)
-        decode = partial(sent.target.dialect.decode, sent, body)
+        decode = sent.target.dialect.decode
         try:
-            completion = decode() if len(body) <= LONG else await self._off_loop.threads.run(record.owner, decode)
+            if len(body) <= LONG:
+                completion = decode(sent, body)
+            else:
+                completion = await self._off_loop.threads.run(record.owner, partial(decode, sent, body))
         except UpstreamError as error:
             raise with_status(error, response) from None
         if len(completion.choices) != call.part.count:
@@ -271,7 +277,9 @@ class UpstreamCaller:
     ) -> OpenStream:
         """Open one call's stream and read it up to its first content."""
         sent = call.sent
-        response = await self._calls.open(sent, record, repeats)
+        response = await self._calls.ask(sent, record, repeats)
+        if not is_good(response):
+            raise await refusal(sent, response)
         try:
             decoder = sent.target.dialect.stream(sent)
             if finishing is not None and finishing.stops:
@@ -312,6 +320,18 @@ class _SingleStream:
     ) -> None:
         if self._stream is not None:
             self._stream.close()
+
+
+async def read_arriving(
+    response: UpstreamResponse, timeouts: Timeouts, deadlines: Deadlines, limit: int = MAX_BODY
+) -> bytes:
+    """Return a whole answer's body, of which each piece has its time. Raises as `read_whole` does."""
+    try:
+        if "idle" in timeouts.written:
+            deadlines.enter(Phase.IDLE, timeouts.idle)
+        return await read_whole(response, partial(note_piece, deadlines, timeouts.idle), limit)
+    finally:
+        response.release()
 
 
 def note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:

@@ -27,6 +27,10 @@ class MockResponse:
         self._end = answer.end
         self._given = 0
 
+    def take_all(self) -> bytes | None:
+        """See UpstreamResponse. An answer's pieces may come late."""
+        return None
+
     async def read(self) -> bytes:
         """See UpstreamResponse."""
         for piece in self._pieces:

@@ -7,11 +7,12 @@ from multidict import CIMultiDict
 
 from providers.client_extras.hosts_paths_and_code import names_address
 from providers.dialect import UpstreamRequest
+from providers.target import Target
 from proxy.upstream.loop_detection import HOPS, may_lead_back, onward
 from proxy.version import USER_AGENT
 
 # Identity: a compressed stream cannot be split into events as it comes, and a bomb cannot be sent.
-SESSION_HEADERS: Final[Mapping[str, str]] = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"}
+DEFAULT_HEADERS: Final[Mapping[str, str]] = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", "Accept": "*/*"}
 """Sent with every call unless it has its own; `Host` and `Content-Length` follow from the URL and the body."""
 
 _LISTS: Final = frozenset({"anthropic-beta"})
@@ -32,13 +33,18 @@ def call_headers(sent: UpstreamRequest, credential: Mapping[str, str], request_i
     headers["Content-Type"] = sent.content_type
     if sent.upload is not None:
         headers["Content-Length"] = str(sent.upload.length)
-    if ":" in request_id and sent.target.is_engine and names_address(request_id):
-        # vLLM's connectors for disaggregated serving read the addresses of their peers out of this header.
-        request_id = request_id.replace(":", "-")
-    headers["X-Request-Id"] = request_id
+    headers["X-Request-Id"] = sent_id(request_id, sent.target)
     if may_lead_back(sent.target):
         headers[HOPS] = onward()
     return headers
+
+
+def sent_id(request_id: str, target: Target) -> str:
+    """Return a request's id as a target is sent it: one that names an address does not reach an engine as such. vLLM's
+    connectors for disaggregated serving read the addresses of their peers out of this header."""
+    if ":" in request_id and target.is_engine and names_address(request_id):
+        return request_id.replace(":", "-")
+    return request_id
 
 
 def _joined(lines: Iterable[str]) -> str:

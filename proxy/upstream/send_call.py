@@ -44,24 +44,30 @@ class CallSender:
             try:
                 return await make(call, repeats)
             except UpstreamError as error:
-                again = self._again(call, error, repeats, record)
+                again = self.again(call, error, repeats, record)
                 if again is None:
                     raise
-            cause, call = again
-            repeats = (*repeats, cause)
-            record.repeated(cause)
+            call, repeats = again
 
-    def _again(
+    def again(
         self, call: PlannedCall, error: UpstreamError, repeats: Repeats, record: RequestRecord
-    ) -> tuple[RepeatCause, PlannedCall] | None:
-        """Return why and as what a failed call is made again, or None where it is not."""
+    ) -> tuple[PlannedCall, Repeats] | None:
+        """Return as what a failed call is made again, and the causes of its repeats with this one, which is recorded;
+        None where it is not."""
         if not isinstance(error, RepeatableError):
             calls = 1 + repeats.count(RepeatCause.CONTEXT_WINDOW)
             smaller = self.fitting.smaller(call, error.failure, calls, record)
-            return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
-        if error.cause is RepeatCause.STREAM_REFUSED:
-            call = _in_one_piece(call)
-        return (error.cause, call) if may_repeat_call(error.cause, repeats, call.sent.target.retries.safety) else None
+            if smaller is None:
+                return None
+            cause, call = RepeatCause.CONTEXT_WINDOW, smaller
+        elif may_repeat_call(error.cause, repeats, call.sent.target.retries.safety):
+            cause = error.cause
+            if cause is RepeatCause.STREAM_REFUSED:
+                call = _in_one_piece(call)
+        else:
+            return None
+        record.repeated(cause)
+        return call, (*repeats, cause)
 
     async def send(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
         """Send a call that is not planned, repeated as long as there is a cause, and return its response, the body not
@@ -69,41 +75,49 @@ class CallSender:
         repeats: Repeats = ()
         while True:
             try:
-                return await self.open(sent, record, repeats)
+                response = await self.ask(sent, record, repeats)
             except RepeatableError as error:
                 if not may_repeat_call(error.cause, repeats, sent.target.retries.safety):
                     raise
                 cause = error.cause
+            else:
+                if is_good(response):
+                    return response
+                raise await refusal(sent, response)
             repeats = (*repeats, cause)
             record.repeated(cause)
 
     async def _question(self, call: PlannedCall, record: RequestRecord) -> UpstreamResponse:
         """Send a call that generates nothing, and return the response whatever its status."""
 
-        async def opened(call: PlannedCall, repeats: Repeats) -> UpstreamResponse:
-            return await self._ask(call.sent, record, repeats)
+        def opened(call: PlannedCall, repeats: Repeats) -> Awaitable[UpstreamResponse]:
+            return self.ask(call.sent, record, repeats)
 
         return await self.make(call, record, opened)
 
-    def _ask(
+    def ask(
         self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats
     ) -> Coroutine[object, object, UpstreamResponse]:
+        """Send a call and return its response, whatever its status. Raises as Transport.open does."""
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
         return transport.open(sent, record.request_id, repeats)
 
-    async def open(self, sent: UpstreamRequest, record: RequestRecord, repeats: Repeats) -> UpstreamResponse:
-        """Send a call and return its response, the body not yet read. Raises UpstreamError for any status but 2xx."""
-        response = await self._ask(sent, record, repeats)
-        if 200 <= response.status < 300:
-            return response
-        try:
-            body = await read_error(response)
-        finally:
-            response.release()
-        refuse_loop(response.status, body)
-        target = sent.target
-        failure = target.dialect.classify(sent, response.status, response.headers, body)
-        raise UpstreamError(blame_model(failure, target.model, body) if target.table_key.endswith("/*") else failure)
+
+def is_good(response: UpstreamResponse) -> bool:
+    """Return whether a response holds an answer."""
+    return 200 <= response.status < 300
+
+
+async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> UpstreamError:
+    """Return the failure that a response which holds no answer means. Raises UpstreamError for a loop."""
+    try:
+        body = await read_error(response)
+    finally:
+        response.release()
+    refuse_loop(response.status, body)
+    target = sent.target
+    failure = target.dialect.classify(sent, response.status, response.headers, body)
+    return UpstreamError(blame_model(failure, target.model, body) if target.table_key.endswith("/*") else failure)
 
 
 def _in_one_piece(call: PlannedCall) -> PlannedCall:

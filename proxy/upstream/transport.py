@@ -33,6 +33,9 @@ class UpstreamResponse(Protocol):
     def headers(self) -> Mapping[str, str]:
         """The response headers; the last of repeated ones."""
 
+    def take_all(self) -> bytes | None:
+        """Return the body and free the connection, where all of it has come and nothing of it was read; else None."""
+
     async def read(self) -> bytes:
         """Return the next piece of the body, empty at its end. Raises UpstreamError when the body broke off."""
 
@@ -58,6 +61,9 @@ class RepeatCause(StrEnum):
 
 Repeats = tuple[RepeatCause, ...]
 """Why one call has been repeated so far, in order."""
+
+NO_REPEATS: Final[Repeats] = ()
+"""Of a call that has not been made before."""
 
 FRESH_CONNECTION: Final[Repeats] = (RepeatCause.STALE_CONNECTION,)
 """For calls that are not repeated and therefore take no pooled connection."""

@@ -84,6 +84,9 @@ class Pushed:
         self._piece = piece
         self._came.set()
 
+    def take_all(self) -> bytes | None:
+        return None
+
     async def read(self) -> bytes:
         """See UpstreamResponse."""
         if not self._piece:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from tests.proxy.kit.deadline_outcomes import AGES, TOTAL, cancelling, deadline_of, under
+from tests.proxy.kit.deadline_outcomes import AGES, TOTAL, attempt, cancelling, deadline_of, under
 from tests.proxy.kit.virtual_time import run
 
 
@@ -196,7 +196,7 @@ TRIES: dict[Phase, tuple[Try, float]] = {
 
 async def trying(clock: Deadlines, begin: Try) -> None:
     """Something that never ends, in 30 seconds."""
-    with clock.attempt(30.0):
+    with attempt(clock, 30.0):
         begin(clock)
         await asyncio.sleep(AGES)
 
@@ -218,7 +218,7 @@ def test_the_limits_of_a_try_end_it_alone(phase: Phase, begin: Try, limit: float
 
 def test_the_total_ends_a_try_and_everything() -> None:
     async def work(clock: Deadlines) -> None:
-        with clock.attempt(700.0):
+        with attempt(clock, 700.0):
             await asyncio.sleep(AGES)
 
     assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
@@ -228,7 +228,7 @@ def test_a_try_has_the_time_that_is_left() -> None:
     async def work(clock: Deadlines) -> None:
         await asyncio.sleep(590)
         assert clock.remaining == 10.0
-        with clock.attempt(clock.remaining * 2):
+        with attempt(clock, clock.remaining * 2):
             await asyncio.sleep(AGES)
 
     assert deadline_of(work) == (Phase.TOTAL, 600.0, 600.0)
@@ -237,7 +237,7 @@ def test_a_try_has_the_time_that_is_left() -> None:
 def test_a_shutdown_ends_a_try_and_everything() -> None:
     async def work(clock: Deadlines) -> None:
         asyncio.get_running_loop().call_later(5, clock.expire, Phase.DRAIN)
-        with clock.attempt(30.0):
+        with attempt(clock, 30.0):
             await asyncio.sleep(AGES)
 
     assert deadline_of(work) == (Phase.DRAIN, 0.0, 5.0)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from proxy.deadlines import Deadlines, Phase
-from tests.proxy.kit.deadline_outcomes import AGES, deadline_of
+from tests.proxy.kit.deadline_outcomes import AGES, attempt, deadline_of
 
 
 @pytest.mark.parametrize("phase", [Phase.ANSWER, Phase.FIRST_EVENT])
@@ -52,7 +52,7 @@ def test_another_call_is_waited_for_anew(limit: float | None) -> None:
 
 def test_no_wait_for_an_answer_outlives_its_try() -> None:
     async def work(clock: Deadlines) -> None:
-        with clock.attempt(None):
+        with attempt(clock, None):
             clock.expect(Phase.ANSWER, 30.0)
         await asyncio.sleep(AGES)
 

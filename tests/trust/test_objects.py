@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 import pytest
@@ -126,7 +127,9 @@ async def quiet(made: Rig) -> Counter[str]:
     # Of those that are idle there may be one more or less.
     http = made.gateway._dispatcher.calls._http
     assert isinstance(http, HttpTransport)
-    http.pool.drop_idle()
+    for connection in chain.from_iterable(http.pool._idle.values()):
+        connection.abort()
+    http.pool._idle.clear()
     await asyncio.sleep(0)
     return objects()
 

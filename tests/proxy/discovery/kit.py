@@ -36,6 +36,9 @@ class Given:
     released: bool = False
     _pieces: Iterator[bytes] | None = None
 
+    def take_all(self) -> bytes | None:
+        return None
+
     async def read(self) -> bytes:
         if self._pieces is None:
             await asyncio.sleep(self.wait)

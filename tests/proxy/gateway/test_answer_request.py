@@ -6,15 +6,13 @@ from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
-from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import abort_labels, let_body_go, make_job, record_failure
+from proxy.gateway.answer_request import abort_labels, let_body_go, record_failure, time_for
 from proxy.request_record import Outcome, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.tables import snapshot
-from tests.proxy.kit.virtual_time import run
 
 TABLE = snapshot(
     "vendors: {v: {profile: openai, api_key: k}}\n"
@@ -58,19 +56,13 @@ def test_every_deadline_has_words_without_gaps(phase: Phase) -> None:
     assert ("2.5 s" in failure.message) is (phase is not Phase.DRAIN)
 
 
-def job(timeout: float | None = None, **headers: str) -> PlannedRequest[UnifiedRequest]:
-    asked = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {}, timeout=timeout)
-    planned = plan(TABLE, ANYONE, "v/m", "openai", IDLE)
+def time_given(timeout: float | None = None, **headers: str) -> tuple[float, bool]:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-
-    async def main() -> PlannedRequest[UnifiedRequest]:
-        return make_job(planned, ANYONE, asked, named, RequestRecord("id", 0.0, "openai", "/"), heavy=False)
-
-    return run(main())
+    return time_for(plan(TABLE, ANYONE, "v/m", "openai", IDLE), timeout, named)
 
 
 def test_a_request_has_as_long_as_the_most_patient_of_its_deployments() -> None:
-    assert (job().total, job().hurried) == (300.0, False)
+    assert time_given() == (300.0, False)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +77,7 @@ def test_a_request_has_as_long_as_the_most_patient_of_its_deployments() -> None:
     ],
 )
 def test_whoever_sends_it_may_shorten_that(timeout: float | None, header: str | None, total: float) -> None:
-    made = job(timeout, **({} if header is None else {"x_request_timeout": header}))
-    assert (made.total, made.hurried) == (total, total < 300)
+    assert time_given(timeout, **({} if header is None else {"x_request_timeout": header})) == (total, total < 300)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +85,7 @@ def test_whoever_sends_it_may_shorten_that(timeout: float | None, header: str | 
 )
 def test_what_is_no_time_is_refused_by_name(header: str) -> None:
     with pytest.raises(GatewayError) as caught:
-        job(x_request_timeout=header)
+        time_given(x_request_timeout=header)
     assert (caught.value.facts.status, caught.value.facts.param) == (400, "x-request-timeout")
 
 

@@ -20,7 +20,7 @@ def record() -> RequestRecord:
 
 
 @pytest.mark.parametrize("draining", [False, True])
-def test_an_answer_closes_its_connection_only_where_the_process_is_to_end(draining: bool) -> None:
+async def test_an_answer_closes_its_connection_only_where_the_process_is_to_end(draining: bool) -> None:
     shared, noted = calls(), record()
     shared.draining = draining
     response = shared.response(404, b"{}", noted, {"x-more": "1"})
@@ -28,7 +28,7 @@ def test_an_answer_closes_its_connection_only_where_the_process_is_to_end(draini
     assert response.keep_alive is (False if draining else None)
 
 
-def test_a_refusal_for_the_gateway_s_own_sake_is_no_failure_of_the_client() -> None:
+async def test_a_refusal_for_the_gateway_s_own_sake_is_no_failure_of_the_client() -> None:
     noted = record()
     assert calls().overloaded(noted, OverloadReason.MEMORY).facts.status == 503
     assert noted.outcome == "shed"

@@ -9,7 +9,7 @@ from providers.dialect import UpstreamRequest
 from providers.target import Retries
 from providers.vendor_credential import Credential
 from proxy.http_client.request_bytes import CallHeads
-from proxy.upstream.request_headers import SESSION_HEADERS, call_headers
+from proxy.upstream.request_headers import DEFAULT_HEADERS, call_headers
 from tests.proxy.kit.transport_calls import TARGET, call
 
 
@@ -30,7 +30,7 @@ def test_the_lines_are_those_that_a_dry_run_shows() -> None:
     request = call("http://h.example:81/a?b=%2f", headers={"X-Own": "1", "user-agent": "client/1"})
     lines = head(CallHeads(), request)
     assert lines[0] == "POST /a?b=%2f HTTP/1.1"
-    shown = {**SESSION_HEADERS, "Host": "h.example:81", "Content-Length": "2"}
+    shown = {**DEFAULT_HEADERS, "Host": "h.example:81", "Content-Length": "2"}
     for name, value in call_headers(request, TARGET.credential.headers(), "req-1").items():
         shown = {each: kept for each, kept in shown.items() if each.lower() != name.lower()} | {name: value}
     assert fields(lines) == {name.lower(): value for name, value in shown.items()}

@@ -1,7 +1,8 @@
 """Work under a request's deadlines, in virtual time, and which of them ends it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -18,6 +19,20 @@ async def under(clock: Deadlines, work: Work) -> None:
     """Do the work inside the block."""
     with clock:
         await work(clock)
+
+
+@contextmanager
+def attempt(clock: Deadlines, limit: float | None) -> Iterator[None]:
+    """An attempt under a request's deadlines."""
+    clock.begin_attempt(limit)
+    try:
+        yield
+    except BaseException as error:
+        if (ended := clock.end_attempt(error)) is not error and ended is not None:
+            raise ended from None
+        raise
+    else:
+        clock.end_attempt(None)
 
 
 def deadline_of(work: Work) -> tuple[Phase, float, float]:

@@ -33,6 +33,9 @@ class _Answering:
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"count": "7"})
 
+    def take_all(self) -> bytes | None:
+        return None
+
     async def read(self) -> bytes:
         await asyncio.sleep(self.seconds)
         return self.pieces.pop(0) if self.pieces else b""
