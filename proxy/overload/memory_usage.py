@@ -6,8 +6,11 @@ kubelet evicts.
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+
+from proxy.control_groups import MOUNT, OWN, own_groups, with_parents
 
 EVERY = 1.0
 """Seconds between two readings, which take about 50 us each on the event loop."""
@@ -57,29 +60,16 @@ def reclaimable(stat: str, name: str) -> int:
     return 0
 
 
-def groups(own: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")) -> tuple[Group, ...]:
-    """Return the groups whose limits apply to this process: its own and their parents; none without control groups.
-
-    In a container the path may be the host's, of which only the root is mounted.
-    """
-    try:
-        lines = own.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return ()
-    paths = {
-        controllers: path for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") > 1)
-    }
+def groups(own: Path = OWN, mount: Path = MOUNT) -> tuple[Group, ...]:
+    """Return the groups whose limits apply to this process: its own and their parents; none without control groups."""
+    paths = own_groups(own)
     version_1 = next((path for controllers, path in paths.items() if "memory" in controllers.split(",")), None)
     if version_1 is not None:
-        return _with_parents(mount / "memory", version_1, V1)
-    return _with_parents(mount, paths[""], V2) if "" in paths else ()
+        return _limited(with_parents(mount / "memory", version_1), V1)
+    return _limited(with_parents(mount, paths[""]), V2) if "" in paths else ()
 
 
-def _with_parents(root: Path, path: str, names: CgroupFiles) -> tuple[Group, ...]:
-    parts = PurePosixPath(path).parts[1:]
-    if ".." in parts:  # the group is outside the mounted hierarchy
-        parts = ()
-    folders = [root.joinpath(*parts[:depth]) for depth in range(len(parts), -1, -1)]
+def _limited(folders: Iterable[Path], names: CgroupFiles) -> tuple[Group, ...]:
     return tuple(Group(folder, names) for folder in folders if (folder / names.limit).is_file())
 
 

@@ -204,5 +204,4 @@ def malformed_text(counts: Mapping[int, int]) -> bytes:
 
 MALFORMED_LINES: Mapping[str, Callable[[Mapping[int, int]], bytes]] = {"json": malformed_line, "text": malformed_text}
 EARLY_REFUSAL_LINES: Mapping[str, Callable[[str, str, int], bytes]] = {"json": refusal_line, "text": refusal_text}
-LINES: Mapping[str, Callable[[RequestRecord], bytes]] = {"json": request_line, "text": request_text}
-"""What writes each kind of line, by the table's `server.log`."""
+"""What writes a line for several ends of one kind, by the table's `server.log`."""

@@ -1,6 +1,9 @@
-"""JSON objects merged, and levels counted."""
+"""JSON objects merged, levels and bytes counted."""
 
-from providers.json_types import JsonObject, merged, nests_deeper
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.json_types import JsonObject, merged, nests_deeper, occurs_more
 
 
 def test_merging_changes_neither_map() -> None:
@@ -15,3 +18,8 @@ def test_levels_of_objects_and_lists_are_counted() -> None:
     assert nests_deeper({}, 0)
     assert not nests_deeper({"a": [1]}, 2)
     assert nests_deeper([{"a": [1]}, 2], 2)
+
+
+@given(st.text("{[,a", max_size=30).map(str.encode), st.sampled_from([b"{", b"[", b","]), st.integers(0, 5))
+def test_a_byte_occurs_more_often_or_not(text: bytes, mark: bytes, limit: int) -> None:
+    assert occurs_more(text, mark, limit) is (text.count(mark) > limit)

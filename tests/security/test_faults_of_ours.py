@@ -10,7 +10,7 @@ import pytest
 
 from providers.completion import StreamEvent
 from providers.dialect import UpstreamRequest
-from proxy.telemetry.access_log import LINES
+from proxy.process.request_observer import LINE_WRITERS
 from proxy.telemetry.process_log import JsonFormatter, TextFormatter
 from tests.proxy.kit.gateway_rig import ask, rig
 from tests.security.canary import canary, leaks
@@ -88,7 +88,7 @@ async def test_the_text_of_no_exception_reaches_a_client_or_a_log(
             places = {"client": f"{answer.headers} {answer.body!r}", "log": written.getvalue()}
             assert leaks(places) == [], fault
         await made.finished(len(FAULTS))
-        lines = b"".join(form(record) for form in LINES.values() for record in made.records)
+        lines = b"".join(make()(record, record.cost) for make in LINE_WRITERS.values() for record in made.records)
         shown: dict[str, str | bytes] = {"log": lines, "records": repr(made.records), "metrics": made.metrics.render()}
         assert leaks(shown) == []
 

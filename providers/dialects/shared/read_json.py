@@ -8,7 +8,7 @@ import orjson
 
 from providers.constraints.constraint_styles import unwrap_choice
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonObject, JsonValue, occurs_more
 
 MAX_HELD_BYTES = 320 * 2**20
 """Bytes that the values of one JSON text may take. 30 MB of log probabilities, twenty for each token, stay below it."""
@@ -60,26 +60,18 @@ def load_json(data: bytes) -> JsonValue:
         # Raises MemoryError where there is no room; the pages stay untouched.
         bytes(_PARSER * len(data) + values_held(data))
     value: JsonValue = orjson.loads(data)
-    if len(data) > SHORT and not _opens_few(data) and data.count(b"[") + data.count(b"{") > _MOST_OPEN:
+    # Nearly all answers have few brackets.
+    if len(data) > SHORT and (occurs_more(data, b"[", _FEW_OPEN) or occurs_more(data, b"{", _FEW_OPEN)):
+        _refuse_deep(data, value)
+    return value
+
+
+def _refuse_deep(data: bytes, value: JsonValue) -> None:
+    if data.count(b"[") + data.count(b"{") > _MOST_OPEN:
         try:
             orjson.dumps(value)
         except orjson.JSONEncodeError:
             raise orjson.JSONDecodeError("nested too deeply", "", 0) from None
-    return value
-
-
-def _opens_few(data: bytes) -> bool:
-    """Return whether a text has few brackets, as nearly all answers do. Finding a rare byte is many times faster than
-    counting it."""
-    for mark in (b"[", b"{"):
-        at = -1
-        for _ in range(_FEW_OPEN):
-            at = data.find(mark, at + 1)
-            if at < 0:
-                break
-        else:
-            return False
-    return True
 
 
 _SURROGATES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")

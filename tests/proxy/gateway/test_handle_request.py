@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from proxy.gateway.handle_request import outcome_of
+from proxy.process.request_observer import LINE_WRITERS
 from proxy.request_record import request_id
-from proxy.telemetry.access_log import LINES
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, MAX_BODY, OPERATOR_KEY, Rig, ask
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.support.http_scripts import json_answer, sse_answer
@@ -339,7 +339,7 @@ async def test_no_name_of_a_client_becomes_a_label(served: Rig) -> None:
 PROMPT = "canary-of-the-prompt"
 
 
-@pytest.mark.parametrize("form", sorted(LINES))
+@pytest.mark.parametrize("form", sorted(LINE_WRITERS))
 @pytest.mark.parametrize("case", ["good", "vendor error", "bad field", "bad json", "no such model", "bad key"])
 async def test_no_line_of_the_log_holds_a_prompt_or_a_key(
     served: Rig, form: str, case: str, caplog: pytest.LogCaptureFixture
@@ -354,7 +354,7 @@ async def test_no_line_of_the_log_holds_a_prompt_or_a_key(
     headers = {"Authorization": "Bearer bad-canary"} if case == "bad key" else {}
     answer = await served.post("/v1/completions", body, headers)  # type: ignore[arg-type]  # either kind of body
     (record,) = await served.finished(1)
-    line = LINES[form](record).decode()
+    line = LINE_WRITERS[form]()(record, record.cost).decode()
     assert "canary" not in line + caplog.text
     assert "canary" not in str(answer.body) or case == "good"
     assert (answer.status == 200) is (case == "good")

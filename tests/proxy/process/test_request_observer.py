@@ -10,7 +10,7 @@ from providers.target import Price
 from proxy.errors import OverloadReason
 from proxy.process.request_observer import LINE_WRITERS, RequestObserver
 from proxy.request_record import Attempt, RequestRecord
-from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, LINES
+from proxy.telemetry.access_log import EARLY_REFUSAL_LINES
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
 
@@ -32,7 +32,7 @@ def test_every_end_is_one_line_and_counted() -> None:
     assert sorted(line.rpartition(" ")[2] for line in counted) == ["1.0", "2.0", "3.0"]
 
 
-@pytest.mark.parametrize("form", sorted(LINES))
+@pytest.mark.parametrize("form", sorted(LINE_WRITERS))
 def test_a_request_is_counted_and_logged_with_the_same_cost(form: str) -> None:
     written, metrics = BytesIO(), Metrics()
     lines = LineWriter(written, print)
@@ -44,9 +44,9 @@ def test_a_request_is_counted_and_logged_with_the_same_cost(form: str) -> None:
     lines.close()
     assert b'dragoman_cost_usd_total{model="other",team="unknown"} 4.0' in metrics.render()
     first, second = written.getvalue().splitlines()
-    assert first.partition(b"Z")[2] == second.partition(b"Z")[2] == LINES[form](record).partition(b"Z")[2]
+    assert first.partition(b"Z")[2] == second.partition(b"Z")[2] == LINE_WRITERS[form]()(record, 2.0).partition(b"Z")[2]
     assert form == "text" or orjson.loads(first)["cost_usd"] == 2
 
 
 def test_every_form_of_the_log_has_a_writer() -> None:
-    assert LINE_WRITERS.keys() == LINES.keys() == EARLY_REFUSAL_LINES.keys()
+    assert LINE_WRITERS.keys() == EARLY_REFUSAL_LINES.keys()

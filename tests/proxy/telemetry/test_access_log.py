@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from providers.completion import Usage
 from providers.target import Price
+from proxy.process.request_observer import LINE_WRITERS
 from proxy.request_record import Attempt, RequestRecord
-from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, LINES, request_line, request_text
+from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, request_line, request_text
 from proxy.telemetry.log_writer import MAX_LINE
 from proxy.telemetry.process_log import FORMATTERS
 from proxy.upstream.transport import RepeatCause
@@ -135,9 +136,8 @@ def test_a_line_that_is_cut_has_the_attempts_that_fit(name: str, shown: int) -> 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_one_time_format_is_in_the_access_log_and_in_the_processs_own(form: str) -> None:
     own = FORMATTERS[form]().format(logging.LogRecord("dragoman", logging.INFO, "f", 1, "up", (), None))
-    times = [
-        re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told) for told in (own, LINES[form](finished()).decode())
-    ]
+    access = LINE_WRITERS[form]()(finished(), None).decode()
+    times = [re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told) for told in (own, access)]
     assert [len(found) for found in times] == [1, 1]
 
 
@@ -205,17 +205,17 @@ def test_names_of_the_client_are_cut() -> None:
     assert (line["model"], line["path"]) == ("m" * 256, "/" + "p" * 255)
 
 
-@pytest.mark.parametrize("form", sorted(LINES))
+@pytest.mark.parametrize("form", sorted(LINE_WRITERS))
 @pytest.mark.parametrize("odd", ODD)
 def test_whatever_a_client_calls_things_the_line_is_one_line(form: str, odd: str) -> None:
-    line = LINES[form](finished(odd, "/" + odd)).decode("ascii")
+    line = LINE_WRITERS[form]()(finished(odd, "/" + odd), None).decode("ascii")
     assert line.isprintable()
     assert line.splitlines() == [line]
     if form == "json":
         assert json.loads(line)["path"] == "/" + odd
 
 
-@pytest.mark.parametrize("form", sorted(LINES))
+@pytest.mark.parametrize("form", sorted(LINE_WRITERS))
 @pytest.mark.parametrize("character", ["a", "\0", "ü", "\U0001f600", "\\", '"', "\udcff"])
 def test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short(form: str, character: str) -> None:
     record = finished(character * 9000, "/" + character * 9000)
@@ -223,7 +223,7 @@ def test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short(fo
     name = "v" * 64 + "/" + "m" * 126 + "/" + "d" * 64
     record.attempts = [Attempt(name, 1.0, 2.0, "server", 500, character * 9000) for _ in range(9)]
     record.emulated, record.dropped = ("n",) * 900, (character * 900,) * 900
-    line = LINES[form](record)
+    line = LINE_WRITERS[form]()(record, record.cost)
     assert len(line) <= MAX_LINE
     assert b"r" * 128 in line
     if form == "json":
@@ -233,8 +233,8 @@ def test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short(fo
 
 @given(st.text(), st.text())
 def test_no_text_makes_a_second_line(asked: str, path: str) -> None:
-    for form in LINES.values():
-        line = form(finished(asked, path)).decode("ascii")
+    for make in LINE_WRITERS.values():
+        line = make()(finished(asked, path), None).decode("ascii")
         assert line.isprintable()
 
 
@@ -263,4 +263,4 @@ def test_refusals_at_the_door_are_one_line_for_all_of_a_second() -> None:
     }
     text = EARLY_REFUSAL_LINES["text"]("openai", "queue", 5408).decode()
     assert text.split(" ", 1)[1] == "503 overloaded openai refused 5408 at the door: queue"
-    assert sorted(EARLY_REFUSAL_LINES) == sorted(LINES)
+    assert sorted(EARLY_REFUSAL_LINES) == sorted(LINE_WRITERS)
