@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from providers.completion import (
@@ -198,6 +198,7 @@ _SAID = st.sampled_from(["a", "aa", "", "\ufffd", "Ã©", "\n", '"', "\ud83d", "ðŸ
         max_size=8,
     )
 )
+@example([("on", 1, "x", 1), ("on", 0, "ab", 2), ("again", 1, "abc", 2)])
 def test_an_event_means_the_same_whatever_came_before_it(events: list[tuple[str, int, str, int]]) -> None:
     texts, counts, said = [""] * 4, [0] * 4, b""
     for how, index, piece, tokens in events:
