@@ -16,7 +16,7 @@ FAMILY, ANTHROPIC, BEDROCK = "openai", "anthropic", "bedrock"
 class Case:
     """One load: what is asked, on how many connections, of a vendor of which dialect, over TLS to it or not.
 
-    Every run measures what is `core`.
+    Every run measures what is `core`: whatever a target is of.
     """
 
     name: str
@@ -47,7 +47,7 @@ STREAMS_300 = "chunk, 300 streams"
 STREAMS_60 = "chunk, 60 streams"
 UNPACED = "chunk, 1,000 unpaced"
 TLS_60 = "chunk, 60 streams, TLS"
-"""Cases with a target (`targets.py`)."""
+"""Cases with a target (`results.py`)."""
 
 _PACED = Ask(chunks=65, pace=20)
 _LONG = Ask(chunks=1000, pace=20)
@@ -57,6 +57,7 @@ _CORE = (
     Case(REQUEST, Ask(), core=True),
     Case(STREAMS_60, _PACED, 60, core=True),
     Case(STREAMS_300, _PACED, 300, core=True),
+    Case(TLS_60, _PACED, 60, tls=True, core=True),
     Case(UNPACED, _AT_ONCE, FEW, core=True),
 )
 
@@ -67,7 +68,6 @@ _FAMILY = (
     Case("chunk, 65 unpaced", Ask(chunks=65)),
     Case("chunk, 60 streams of 1,000", _LONG, 60),
     Case("chunk, 300 streams of 1,000", _LONG, 300),
-    Case(TLS_60, _PACED, 60, tls=True),
     Case("chunk, 300 streams, TLS", _PACED, 300, tls=True),
     Case("chunk, 1,000 unpaced, TLS", _AT_ONCE, FEW, tls=True),
     Case("chunk, 300 streams, Japanese", replace(_PACED, flavour="japanese"), 300),
@@ -85,7 +85,7 @@ def of_dialect(dialect: str) -> Iterator[Case]:
     yield Case(f"{dialect} request, TLS", Ask(), dialect=dialect, tls=True)
     yield Case(f"{dialect} chunk, 60 streams", _PACED, 60, dialect)
     yield Case(f"{dialect} chunk, 60 streams, TLS", _PACED, 60, dialect, tls=True)
-    yield Case(f"{dialect} chunk, 300 streams", _PACED, 300, dialect)
+    yield Case(f"{dialect} {STREAMS_300}", _PACED, 300, dialect, core=True)
     yield Case(f"{dialect} chunk, 65 unpaced", Ask(chunks=65), dialect=dialect)
     yield Case(f"{dialect} chunk, 1,000 unpaced", _AT_ONCE, FEW, dialect)
 

@@ -18,7 +18,7 @@ from typing import cast
 
 from typing_extensions import override
 
-from tests.bench.cpu import usage
+from tests.bench.cpu import queued, usage
 from tests.bench.load import LENGTH, OK, WrongAnswer, shown
 from tests.bench.steady import Expected
 
@@ -27,6 +27,10 @@ _MONOTONIC, _NONBLOCK, _ABSOLUTE = 1, os.O_NONBLOCK, 1
 CONNECTIONS = 64
 LEAD = 0.05
 """Seconds between the last connection and the first request."""
+
+UNDISTURBED = 0.02
+"""The share of a run for which a program may wait for its core: twice that of the answers that its 99th percentile
+leaves out."""
 
 PATIENCE = 10.0
 """Seconds after the last request within which all answers have to come."""
@@ -140,10 +144,13 @@ class TimedCaller(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Times of answers in seconds, and the share of a core that load and upstream used meanwhile."""
+    """Times of answers in seconds; the share of a core that load and upstream used meanwhile; and of the program's
+    core, what it used, and for how long it waited because something else had it."""
 
     times: Sequence[float]
     load_busy: float
+    busy: float = 0.0
+    queued: float = 0.0
 
     @property
     def median(self) -> float:
@@ -155,31 +162,41 @@ class Spent:
         return quantile(self.times, 0.99)
 
 
-async def timed_run(
-    port: int, request: bytes, expected: Expected, due: Sequence[float], load_pids: Sequence[int]
-) -> Spent:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to the upstream: the port that is asked, and the processes of the program there, none on the direct
+    way."""
+
+    port: int
+    pids: Sequence[int]
+    load_pids: Sequence[int]
+
+
+async def timed_run(way: Way, request: bytes, expected: Expected, due: Sequence[float]) -> Spent:
     """Send a request at each of these times, in seconds from now, and wait for all answers.
 
     Raises WrongAnswer, or TimeoutError when answers are missing a while after the last request.
     """
     loop, run = asyncio.get_running_loop(), OpenRun(expected, request)
     callers = [
-        (await loop.create_connection(lambda: TimedCaller(run), "127.0.0.1", port))[1] for _ in range(CONNECTIONS)
+        (await loop.create_connection(lambda: TimedCaller(run), "127.0.0.1", way.port))[1] for _ in range(CONNECTIONS)
     ]
     try:
-        before, started = usage(load_pids), time.monotonic() + LEAD
+        started = time.monotonic() + LEAD
+        load, own, waited = usage(way.load_pids), usage(way.pids), queued(way.pids)
         with alarm() as descriptor:
             await _sent_in_time(run, [started + each for each in due], descriptor)
         async with asyncio.timeout(PATIENCE):
             while len(run.times) < run.sent and run.failure is None:  # noqa: ASYNC110 - no event a request
                 await asyncio.sleep(0.01)
-        wall, used = time.monotonic() - started, usage(load_pids) - before
+        wall, load_used = time.monotonic() - started, usage(way.load_pids) - load
+        used, waited = usage(way.pids) - own, queued(way.pids) - waited
     finally:
         for caller in callers:
             caller.stop()
     if run.failure is not None:
         raise run.failure
-    return Spent(run.times, used.total / wall)
+    return Spent(run.times, load_used.total / wall, used.total / wall, waited / wall)
 
 
 async def _sent_in_time(run: OpenRun, due: Sequence[float], descriptor: int) -> None:
@@ -220,9 +237,19 @@ class Added:
 
     @property
     def slow(self) -> float:
-        """The 99th percentile through the program less that of the direct path."""
+        """The 99th percentile through the program less that of the direct way."""
         return (min(each.slow for each in self.through) - min(each.slow for each in self.direct)) * 1e3
 
     @property
     def load_busy(self) -> float:
         return max(each.load_busy for each in (*self.direct, *self.through))
+
+    @property
+    def best(self) -> Spent:
+        """The run in which the slow answers came soonest."""
+        return min(self.through, key=lambda each: each.slow)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether other programs had the program's core for long, in whose time its answers waited."""
+        return self.best.queued > UNDISTURBED

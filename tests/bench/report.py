@@ -59,11 +59,11 @@ def targets(results: Results) -> list[str]:
 def disturbance(results: Results) -> list[str]:
     """A warning, where the machine was not quiet."""
     found = [outcome for of_case in results.outcomes.values() for outcome in of_case.values() if outcome.turns]
-    disturbed = sum(outcome.best.disturbed for outcome in found)
-    if not disturbed:
+    judged = [*(outcome.best.disturbed for outcome in found), *(added.disturbed for added in results.added.values())]
+    if not any(judged):
         return []
     words = "other programs had the measured one's core for long. Measure again on a quiet machine."
-    return ["", f"**These verdicts mean little**: in {disturbed} of {len(found)} results {words}"]
+    return ["", f"**These verdicts mean little**: in {sum(judged)} of {len(judged)} results {words}"]
 
 
 def notes(outcome: Outcome) -> str:
@@ -136,8 +136,10 @@ def latency(results: Results) -> list[str]:
             values = ["–", "–"]
         direct = min(added.direct, key=lambda each: each.slow)
         reference = [f"{direct.median * 1e3:.2f}", f"{direct.slow * 1e3:.2f}"]
-        rows.append([name, f"{added.rate:,.0f}", *values, *reference, f"{added.load_busy:.0%}"])
-    head = ["ms added to the direct path", "a second", "p50", "p99", "direct p50", "direct p99", "load's core"]
+        busy = f"{added.best.busy:.0%} / {added.load_busy:.0%}"
+        note = f"others had its core {added.best.queued:.0%} of the time" if added.disturbed else ""
+        rows.append([name, f"{added.rate:,.0f}", *values, *reference, busy, note])
+    head = ("ms added to the direct path", "a second", "p50", "p99", "direct p50", "direct p99", "busy / load's", "")
     return table(head, rows)
 
 

@@ -24,7 +24,7 @@ import uvloop
 from tests.bench import dialects, surfaces
 from tests.bench.cases import CASES, REQUEST, Case, chosen
 from tests.bench.cpu import family_pids, pin_pids
-from tests.bench.latency import Added, due_times, timed_run
+from tests.bench.latency import Added, Way, due_times, timed_run
 from tests.bench.load import WrongAnswer
 from tests.bench.machine import interpreter, machine
 from tests.bench.measure import Outcome, Times, measure_case, separate
@@ -169,11 +169,13 @@ async def measured_latency(stage: Stage) -> dict[str, Added]:
             continue
         expected = await probe(target.port_of(case), request, target.wire(case), case.ask)
         straight = await probe(stage.upstream.port, request, target.wire(case), case.ask)
+        past = Way(stage.upstream.port, (), stage.load)
+        way = Way(target.port_of(case), family_pids(target.pid), stage.load)
         direct, through = [], []
         try:
             for _ in range(stage.order.times.turns):
-                direct.append(await timed_run(stage.upstream.port, request, straight, due, stage.load))
-                through.append(await timed_run(target.port_of(case), request, expected, due, stage.load))
+                direct.append(await timed_run(past, request, straight, due))
+                through.append(await timed_run(way, request, expected, due))
         except (WrongAnswer, OSError, TimeoutError) as error:
             print(f"{target.name} at {rate:.0f} a second: no result, {str(error)[:200] or type(error).__name__}")
         else:

@@ -16,10 +16,8 @@ from tests.providers.dialects.kit import chat_request, fixture, sent_for, target
 FAMILY_TIMES = 1.2
 WRAPPED_TIMES = 1.5
 """The limit of a chunk's cost, in chunks of the family that are read one by one: of a native dialect, and of one whose
-text is in Amazon's frames, in JSON in base64, or in the family's own form behind something else."""
-
-REPEATED_TIMES = 2.0
-"""The same of a chunk that repeats all that came before it."""
+text is in Amazon's frames, in JSON in base64, in the family's own form behind something else, or behind all that came
+before it."""
 
 Writer = Callable[[Sequence[str]], list[bytes]]
 

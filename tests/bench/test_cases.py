@@ -2,16 +2,27 @@
 
 from collections import Counter
 
-from tests.bench.cases import CASES, REQUEST, STREAMS_60, STREAMS_300, TLS_60, UNPACED, chosen
+from tests.bench.cases import (
+    ANTHROPIC,
+    BEDROCK,
+    CASES,
+    REQUEST,
+    STREAMS_60,
+    STREAMS_300,
+    TLS_60,
+    UNPACED,
+    chosen,
+)
 
 
 def test_each_name_occurs_once() -> None:
     assert {name: times for name, times in Counter(case.name for case in CASES).items() if times > 1} == {}
 
 
-def test_the_core_is_what_has_targets_beside_nginx_in_plain_http() -> None:
-    assert [case.name for case in chosen(full=False, words=())] == [REQUEST, STREAMS_60, STREAMS_300, UNPACED]
-    assert TLS_60 in {case.name for case in CASES}
+def test_every_run_has_what_has_a_target() -> None:
+    native = [f"{dialect} {STREAMS_300}" for dialect in (ANTHROPIC, BEDROCK)]
+    wanted = [REQUEST, STREAMS_60, STREAMS_300, TLS_60, UNPACED, *native]
+    assert [case.name for case in chosen(full=False, words=())] == wanted
 
 
 def test_a_full_run_has_every_dialect_over_tls_and_not_whole_and_streamed() -> None:

@@ -1,11 +1,12 @@
 """Times of answers: requests at the times of a clock, each answered and checked. Never a time."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.bench.latency import Added, Spent, due_times, quantile, timed_run
+from tests.bench.latency import Added, Spent, Way, due_times, quantile, timed_run
 from tests.bench.load import WrongAnswer
 from tests.bench.probe import expected_whole, probe
 from tests.bench.traffic import Ask, chat_request
@@ -38,16 +39,25 @@ def test_what_is_added_is_the_difference_of_the_quietest_runs() -> None:
     assert added.load_busy == 0.3
 
 
+def test_a_run_in_which_others_had_the_core_is_disturbed() -> None:
+    quiet, noisy = Spent([0.003], 0.1, 0.5, 0.01), Spent([0.002], 0.1, 0.5, 0.03)
+    assert Added(100, [quiet], [noisy, replace(quiet, times=[0.004])]).disturbed
+    assert not Added(100, [noisy], [quiet]).disturbed
+
+
 async def test_every_request_that_was_due_is_answered(tmp_path: Path) -> None:
     with running_upstream(tmp_path) as upstream:
         expected = await probe(upstream.port, REQUEST, OPENAI, Ask())
-        spent = await timed_run(upstream.port, REQUEST, expected, due_times(200, 0.2), [os.getpid()])
+        spent = await timed_run(
+            Way(upstream.port, [upstream.pid], [os.getpid()]), REQUEST, expected, due_times(200, 0.2)
+        )
     assert len(spent.times) == len(due_times(200, 0.2))
     assert min(spent.times) > 0
     assert spent.load_busy > 0
+    assert spent.busy > 0
 
 
 async def test_a_wrong_answer_is_no_time() -> None:
     async with FakeVendor(json_answer(503, "no")) as vendor:
         with pytest.raises(WrongAnswer):
-            await timed_run(vendor.port, REQUEST, expected_whole(OPENAI.answer(Ask())), [0.001], [os.getpid()])
+            await timed_run(Way(vendor.port, (), [os.getpid()]), REQUEST, expected_whole(OPENAI.answer(Ask())), [0.001])

@@ -83,7 +83,11 @@ def test_what_must_be_known_of_an_outcome_is_noted(found: Outcome, words: str) -
 def test_a_machine_that_was_not_quiet_is_told() -> None:
     assert "mean little" not in report(results())
     noisy = {REQUEST: {"gateway": late(outcome(REQUEST, 9)), "nginx": outcome(REQUEST, 1)}}
-    assert "in 1 of 2 results" in summary(replace(results(), outcomes=noisy))
+    assert "in 1 of 3 results" in summary(replace(results(), outcomes=noisy))
+    times = replace(results().added["gateway"], through=[Spent([0.002], 0.2, 0.5, 0.1)])
+    told = report(replace(results(), added={"gateway": times}))
+    assert "others had its core 10% of the time" in told
+    assert "mean little" in told
 
 
 def test_the_committed_report_says_what_its_figures_come_from() -> None:

@@ -7,7 +7,7 @@ API" page of the service, November 2026.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from providers.capabilities import Capabilities
@@ -37,8 +37,8 @@ from providers.dialects.bedrock.invoke_answer import GUARDED, INTERVENED, chunk_
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.request_body import RequestBody
-from providers.dialects.shared.stream_reader import NOTHING, NativeReader, cut, event_object, failing
-from providers.failure import Failure, UpstreamError
+from providers.dialects.shared.stream_reader import NOTHING, NativeReader, NativeStream, Reader, event_object
+from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
@@ -111,52 +111,32 @@ class BedrockAnthropicDialect:
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
-        return BedrockAnthropicStream(sent)
+        reader = AnthropicReader(sent)
+        inner = NativeReader(reader) if sent.native else reader
+        return NativeStream(EventFrames(BEDROCK), GuardedReader(inner))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""
         return classify_answer(BEDROCK, status, headers, body)
 
 
-class BedrockAnthropicStream:
-    """See providers.dialect.StreamDecoder."""
+class GuardedReader:
+    """A reader of Claude's own events in the service's, with a guardrail's word on how the answer ended. See
+    providers.dialects.shared.stream_reader.Reader."""
 
-    __slots__ = ("_frames", "_guarded", "_inner")
+    __slots__ = ("_guarded", "_inner")
 
-    def __init__(self, sent: UpstreamRequest) -> None:
-        self._frames = EventFrames(BEDROCK)
-        reader = AnthropicReader(sent)
-        self._inner = NativeReader(reader) if sent.native else reader
+    def __init__(self, inner: Reader) -> None:
+        self._inner = inner
         self._guarded = False
 
     @property
     def complete(self) -> bool:
-        """See StreamDecoder."""
+        """See Reader."""
         return self._inner.complete
 
-    def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        if self._inner.complete:
-            return iter(NOTHING)
-        try:
-            event = self._frames.only(data)
-            return self._events(data) if event is None else iter(self._read(*event))
-        except UpstreamError as error:
-            return failing(error)
-
-    def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        if not self.complete:
-            raise cut()
-        yield from ()
-
-    def _events(self, data: bytes) -> Iterator[StreamEvent]:
-        for name, payload in self._frames.feed(data):
-            yield from self._read(name, payload)
-            if self._inner.complete:
-                return
-
-    def _read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
         if name != "chunk" or not (event := chunk_payload(payload)):
             return NOTHING
         if not self._guarded and _GUARDED in event:

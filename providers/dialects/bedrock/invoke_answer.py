@@ -16,9 +16,8 @@ from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import json_object, malformed
-from providers.dialects.shared.stream_reader import NOTHING, cut, event_object, failing
+from providers.dialects.shared.stream_reader import NOTHING, NativeStream, cut, event_object
 from providers.emulation.collect_stream import Gatherer
-from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 
 METRICS = "amazon-bedrock-invocationMetrics"
@@ -118,52 +117,31 @@ def chunk_payload(payload: bytes) -> bytes:
         raise malformed("holds a piece that is not base64") from None
 
 
-class InvokeStream:
-    """See providers.dialect.StreamDecoder."""
+class InvokeReader:
+    """Reader of the events of one of the makers' models; see providers.dialects.shared.stream_reader.Reader."""
 
-    __slots__ = ("_complete", "_completion", "_family", "_frames", "_own", "_prompt", "_reason")
+    __slots__ = ("_completion", "_family", "_own", "_prompt", "_reason", "complete")
 
     def __init__(self, family: InvokeFamily) -> None:
-        self._complete = False
+        self.complete = False
         self._family = family
-        self._frames = EventFrames(BEDROCK)
         self._own: JsonObject = {}
         self._prompt: int | None = None
         self._completion: int | None = None
         self._reason: str | None = None
 
-    @property
-    def complete(self) -> bool:
-        """See StreamDecoder."""
-        return self._complete
-
-    def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        if self._complete:
-            return iter(NOTHING)
-        try:
-            event = self._frames.only(data)
-            return self._events(data) if event is None else iter(self._read(*event))
-        except UpstreamError as error:
-            return failing(error)
-
-    def _events(self, data: bytes) -> Iterator[StreamEvent]:
-        for name, payload in self._frames.feed(data):
-            yield from self._read(name, payload)
-            if self._complete:
-                return
-
-    def _read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
         if name != "chunk" or not (piece := chunk_payload(payload)):
             return NOTHING
         return self._chunk(event_object(piece))
 
     def finish(self) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        if not self.complete:
-            if self._reason is None or self._frames.unfinished:
-                raise cut()
-            yield from self._end(self._reason)
+        """Yield the end of an answer without the service's own counts. Raises UpstreamError(TRUNCATED) for one that
+        has not said why it ended."""
+        if self._reason is None:
+            raise cut()
+        yield from self._end(self._reason)
 
     def _chunk(self, event: JsonObject) -> Iterable[StreamEvent]:
         text, reason, prompt, completion = _read(self._family, event)
@@ -192,9 +170,26 @@ class InvokeStream:
     def _end(self, reason: str) -> Iterator[StreamEvent]:
         """Yield the finish, which is held back until now: a stream that breaks must not look finished."""
         finish, native = _finish(reason)
-        self._complete = True
+        self.complete = True
         extras = Extras(answer=self._own) if self._own else None
         yield Chunk(finish_reason=finish, native_finish_reason=native, extras=extras)
         usage = _usage(self._prompt, self._completion)
         if usage is not None:
             yield usage
+
+
+class InvokeStream(NativeStream):
+    """See providers.dialect.StreamDecoder."""
+
+    __slots__ = ("_events_in_frames", "_invoked")
+
+    def __init__(self, family: InvokeFamily) -> None:
+        self._events_in_frames, self._invoked = EventFrames(BEDROCK), InvokeReader(family)
+        super().__init__(self._events_in_frames, self._invoked)
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """See StreamDecoder. The end of the body ends an answer that has said why it stopped."""
+        if not self.complete:
+            if self._events_in_frames.unfinished:
+                raise cut()
+            yield from self._invoked.finish()

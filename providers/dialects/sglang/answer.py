@@ -8,7 +8,7 @@ Sources: `sglang` 0.5.23 `api/v1/api_types.py` (`GenerateResponse`, `GenerateMet
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -26,7 +26,7 @@ from providers.completion import (
     Usage,
 )
 from providers.dialect import UpstreamRequest
-from providers.dialects.sglang.repeated_ids import RepeatedIds
+from providers.dialects.sglang.repeated_parts import RepeatedParts
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import index_of, malformed, parse_answer, unknown_in
@@ -249,7 +249,8 @@ class _SglangChoice:
         if not piece:
             return ""
         taken = piece if len(self.waiting) == 1 else "".join([*self.waiting[:-1], piece])
-        self.waiting = [last[len(piece) :]]
+        half = last[len(piece) :]
+        self.waiting = [half] if half else []
         self.passed += len(taken)
         return taken
 
@@ -280,7 +281,7 @@ class _SglangChoice:
 class SglangReader:
     """See providers.dialects.shared.stream_reader.Reader. Complete at `[DONE]`, if every choice has a finish."""
 
-    __slots__ = ("_call", "_ended", "_ids", "_last", "_sent", "_states", "_text_only", "complete")
+    __slots__ = ("_call", "_ended", "_last", "_repeated", "_sent", "_states", "_text_only", "_whole", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -288,7 +289,9 @@ class SglangReader:
         self._call = _call(sent)
         self._text_only = self._call.text_only
         self._states: dict[int, _SglangChoice] = {}
-        self._ids = RepeatedIds()
+        self._repeated = RepeatedParts()
+        # The choice of the last event, if that had the choice's whole text.
+        self._whole: _SglangChoice | None = None
         self._ended = 0
         # Held back until the terminator: a stream that breaks must not look finished.
         self._last: list[StreamEvent] = []
@@ -300,7 +303,8 @@ class SglangReader:
                 raise cut()
             self.complete = True
             return self._last
-        result = _checked(self._sent, event_object(self._ids.without(payload)))
+        repeated = self._repeated
+        result = _checked(self._sent, event_object(repeated.without(payload)))
         index = index_of(result, 0)
         state = self._states.get(index)
         if state is None:
@@ -308,19 +312,28 @@ class SglangReader:
                 raise malformed("has a choice that was not asked for")
             state = self._states[index] = _SglangChoice(index)
         ids = result.get("output_ids")
-        count = self._ids.count + len(ids) if isinstance(ids, list) else None
-        self._ids.know(count or 0)
-        return NOTHING if state.ended else self._chunks(state, result, count)
+        count = repeated.count + len(ids) if isinstance(ids, list) else None
+        repeated.know(count or 0)
+        return NOTHING if state.ended else self._chunks(state, result, count, payload)
 
-    def _chunks(self, state: _SglangChoice, result: JsonObject, ids: int | None) -> Iterable[StreamEvent]:
+    def _chunks(
+        self, state: _SglangChoice, result: JsonObject, ids: int | None, payload: bytes
+    ) -> Iterable[StreamEvent]:
         meta, text = _meta(result), result.get("text")
         end = None if meta.get("finish_reason") is None else _end(self._sent, meta)
+        new_only = _counted_new_only(state, ids, meta)
+        goes_on = self._repeated.text
+        if goes_on and (new_only is not False or self._whole is not state):
+            # What the event shares with the one before is text of its own.
+            goes_on, text = False, event_object(payload).get("text")
         text = text if isinstance(text, str) else ""
-        new_only = _new_only(state, text, ids, meta)
-        if new_only:
+        if new_only is None:
+            new_only = not state.repeats(text)
+        if goes_on or new_only:
             state.add(text)
         else:
             state.replace(text)
+        self._whole = None if new_only else state
         state.meta = meta
         piece = state.take_complete() if end is None else state.rest()
         if end is None and self._text_only:
@@ -331,17 +344,7 @@ class SglangReader:
             last = chunks[-1]
             if events and events[-1] is last:
                 events.pop()
-            events.append(
-                Chunk(
-                    state.index,
-                    last.text,
-                    end.finish_reason,
-                    end.native_finish_reason,
-                    last.logprobs,
-                    matched_stop=end.matched_stop,
-                    extras=_extras(meta),
-                )
-            )
+            events.append(replace(end, index=state.index, text=last.text, logprobs=last.logprobs, extras=_extras(meta)))
             state.ended = True
             self._ended += 1
             if self._all_ended():
@@ -354,14 +357,13 @@ class SglangReader:
         return self._ended == self._call.choices
 
 
-def _new_only(state: _SglangChoice, text: str, ids: int | None, meta: JsonObject) -> bool:
-    """Return whether an event with so many ids has only what is new, instead of the whole text so far."""
+def _counted_new_only(state: _SglangChoice, ids: int | None, meta: JsonObject) -> bool | None:
+    """Return whether an event with so many ids has only what is new, instead of the whole text so far; None where the
+    counts do not say."""
     count = meta.get("completion_tokens")
     count = count if isinstance(count, int) else state.tokens
     fresh, state.tokens = count - state.tokens, count
-    if ids is not None and fresh < count:
-        return ids <= fresh
-    return not state.repeats(text)
+    return ids <= fresh if ids is not None and fresh < count else None
 
 
 # Log probabilities --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import orjson
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import LogprobsWanted, TextPrompt
-from tests.bench.streams import LONG_TEXT, REPEATED_TIMES, Stream
+from tests.bench.streams import LONG_TEXT, WRAPPED_TIMES, Stream
 from tests.contracts.fixture_sets import NO_CALLS, NO_FILTER, FixtureSet, by_name
 from tests.contracts.judged_by import JudgedBy
 from tests.providers.dialects.answer_sets import AnswerSet
@@ -82,5 +82,5 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "sglang": Stream("sglang_native", LONG_TEXT, _repeated_events, REPEATED_TIMES, (200, 400)),
+    "sglang": Stream("sglang_native", LONG_TEXT, _repeated_events, WRAPPED_TIMES, (200, 400)),
 }

@@ -1,13 +1,24 @@
 """Answers of SGLang's own endpoint, whole and streamed, by servers that repeat what has come and others."""
 
+import json
 from dataclasses import replace
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from providers.completion import Choice, Chunk, ContentLogprobs, Extras, LegacyLogprobs, TokenLogprob, Usage
+from providers.completion import (
+    Choice,
+    Chunk,
+    ContentLogprobs,
+    Extras,
+    LegacyLogprobs,
+    StreamEvent,
+    TokenLogprob,
+    Usage,
+)
+from providers.dialects.sglang.repeated_parts import RepeatedParts
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from providers.unified_request import LogprobsWanted, TextPrompt
@@ -175,3 +186,35 @@ def test_both_kinds_of_server_give_the_text_that_they_made(events: list[list[str
         fresh += event(piece, list(range(len(tokens))), count, last)
     for data in (repeating, fresh):
         assert text_of(streamed(SENT, data + b"data: [DONE]\n\n")) == text
+
+
+_SAID = st.sampled_from(["a", "aa", "", "\ufffd", "é", "\n", '"', "\ud83d", "👋"])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["on", "again", "new", "uncounted"]), st.integers(0, 3), _SAID, st.integers(0, 2)),
+        min_size=1,
+        max_size=8,
+    )
+)
+@example([("on", 1, "x", 1), ("on", 0, "ab", 2), ("again", 1, "abc", 2)])
+def test_an_event_means_the_same_whatever_came_before_it(events: list[tuple[str, int, str, int]]) -> None:
+    texts, counts, said = [""] * 4, [0] * 4, b""
+    for how, index, piece, tokens in events:
+        texts[index] = texts[index] * (how != "again") + piece
+        counts[index] += tokens
+        shown, ids = (piece, tokens) if how == "new" else (texts[index], counts[index])
+        meta = {"finish_reason": None} | ({} if how == "uncounted" else {"completion_tokens": counts[index]})
+        shown_ids = list(range(ids))
+        data = {"text": shown, "output_ids": shown_ids, "meta_info": meta, "index": index}
+        said += b"data: %b\n\n" % json.dumps(data, separators=(",", ":")).encode()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(RepeatedParts, "without", lambda parts, event: event)
+        expected = broken_off(said)
+    assert broken_off(said) == expected
+
+
+def broken_off(data: bytes) -> list[StreamEvent]:
+    """The events of a stream of four choices that has not ended."""
+    return list(BATCH.target.dialect.stream(BATCH).feed(data))
