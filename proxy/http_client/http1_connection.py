@@ -218,7 +218,21 @@ class Http1Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         state = self.state
         if state == "body":
-            self._receive_body(data)
+            # Not in functions of their own: with cold caches, a chunk of a stream pays 0.5 us for each call.
+            before, sensible = len(self.pieces), True
+            try:
+                self._parser.feed_data(data)
+            except _PARSE_ERRORS:
+                self._spoilt, sensible = True, False
+            if self._end >= 0:
+                self._complete()
+            elif not sensible:
+                self._die("broken off")
+            elif len(self.pieces) > before:
+                self._barren = 0
+                self._unread += len(data)
+            else:
+                self._limit_barren(len(data))
         elif state == "head":
             self._receive_head(data)
         else:
@@ -313,19 +327,6 @@ class Http1Connection(asyncio.Protocol):
         else:
             # Nothing to read, so nobody would have reading begin again if it were paused.
             self._limit_barren(behind)
-
-    def _receive_body(self, data: bytes) -> None:
-        before = len(self.pieces)
-        sensible = self._parse(data)
-        if self._end >= 0:
-            self._complete()
-        elif not sensible:
-            self._die("broken off")
-        elif len(self.pieces) > before:
-            self._barren = 0
-            self._unread += len(data)
-        else:
-            self._limit_barren(len(data))
 
     def _limit_barren(self, size: int) -> None:
         self._barren += size

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -24,6 +24,9 @@ MAX_DRAIN = 64 * 1024
 
 
 Parts = Iterable[StreamPart]
+Led = tuple[TextRun, bytes]
+"""A run, and what of the piece follows it. See RunDecoder.lead."""
+
 HandOn = Callable[[Parts], bool]
 """Takes the parts of a piece, which raise UpstreamError where the stream breaks; returns whether to go on."""
 
@@ -64,11 +67,8 @@ class OpenStream:
     ended: bool
     finisher: PostProcessor | None = None
     _piece: bytes = b""
-    _read: "Read" = field(init=False)
     _hand: HandOn | None = None
-
-    def __post_init__(self) -> None:
-        self._read = reader_of(self.decoder)
+    _runs: RunDecoder | None = None
 
     @property
     def over(self) -> bool:
@@ -97,6 +97,8 @@ class OpenStream:
 
     async def each(self, hand: HandOn) -> None:
         """See hand_each. A piece is decoded and handed on within the callback that brought it."""
+        decoder = self.decoder
+        self._runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
         self._hand = hand
         try:
             await self.response.each(self._came)
@@ -105,13 +107,18 @@ class OpenStream:
 
     def _came(self, piece: bytes) -> bool:
         """Hand on a piece, or the end. Returns whether to go on."""
-        if self._hand is None:
+        hand, runs = self._hand, self._runs
+        if hand is None:
             return False
         self.ended = not piece
-        parts = self._read(piece) if piece else self.decoder.finish()
-        if self.finisher is not None:
-            parts = self._finished(without_runs(parts))
-        return self._hand(parts) and not (self.ended or self.decoder.complete)
+        if runs is None or not piece:
+            parts: Parts = self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
+        else:
+            found = runs.lead(piece)
+            if found is not None and not found[1]:
+                return hand((found[0],))  # nearly every piece is a run, which ends no stream
+            parts = _parts_after(found, runs, piece)
+        return hand(parts) and not self.over
 
     def conclude(self) -> Iterator[StreamEvent]:
         """See Stream."""
@@ -136,7 +143,7 @@ MOST_SINGLE = 6
 """Events of a piece that are decoded one by one in search of a run: those of a stream's begin, up to one whose form can
 be learned, are fewer. Each costs a copy of the rest."""
 
-Read = Callable[[bytes], Iterable[StreamPart]]
+Read = Callable[[bytes], Parts]
 """Decodes a piece of a stream. Raises UpstreamError."""
 
 
@@ -145,16 +152,18 @@ def reader_of(decoder: StreamDecoder) -> Read:
     return partial(_parts_of, decoder) if isinstance(decoder, RunDecoder) else decoder.feed
 
 
-def _parts_of(decoder: RunDecoder, piece: bytes) -> Iterable[StreamPart]:
-    found = decoder.lead(piece)
-    if found is not None and not found[1]:
-        return (found[0],)  # nearly every piece is a run
+def _parts_of(decoder: RunDecoder, piece: bytes) -> Parts:
+    return _parts_after(decoder.lead(piece), decoder, piece)
+
+
+def _parts_after(found: Led | None, decoder: RunDecoder, piece: bytes) -> Parts:
+    """Return the parts of a piece that begins with what `found` says."""
     if found is None and piece.find(b"\n\n") + 2 in (1, len(piece)):
         return decoder.feed(piece)  # most others are one event, or a part of one
     return _with_runs(decoder, found, piece)
 
 
-def _with_runs(decoder: RunDecoder, found: tuple[TextRun, bytes] | None, piece: bytes) -> Iterator[StreamPart]:
+def _with_runs(decoder: RunDecoder, found: Led | None, piece: bytes) -> Iterator[StreamPart]:
     """Yield the parts of a piece that begins with what `found` says: runs, and the events between and after them."""
     left = MOST_SINGLE
     while True:

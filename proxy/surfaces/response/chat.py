@@ -13,7 +13,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, choice_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
-from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
+from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json, run_events
 from proxy.surfaces.surface import AnswerFacts
 
 WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
@@ -87,7 +87,8 @@ class ChatRenderer(AnswerRenderer):
             return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
-        return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)
+        writer = self._writer
+        return run_events(writer.prefix + _BEFORE_TEXT % run.index, run, _AFTER_TEXT + writer.suffix)
 
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)

@@ -10,7 +10,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, is_late, text_members
 from proxy.surfaces.response.logprobs import TextLogprobs
-from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json
+from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json, run_events
 from proxy.surfaces.surface import AnswerFacts
 
 OBJECT = "text_completion"
@@ -69,7 +69,8 @@ class TextRenderer(AnswerRenderer):
         """See Renderer."""
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
-        return self._writer.events(_BEFORE_TEXT % run.index, run, _AFTER_TEXT)
+        writer = self._writer
+        return run_events(writer.prefix + _BEFORE_TEXT % run.index, run, _AFTER_TEXT + writer.suffix)
 
     def _full(self, chunk: Chunk) -> bytes:
         index = chunk.index

@@ -42,6 +42,8 @@ def run_events(before: bytes, run: TextRun, after: bytes) -> bytes:
         literals = [*literals]
         for place, text in run.odd.items():
             literals[place] = ascii_json(text)[1:-1]
+    if len(literals) == 1:
+        return b"".join((before, b'"', literals[0], b'"', after))
     before, after = before + b'"', b'"' + after
     return before + (after + before).join(literals) + after
 
@@ -70,13 +72,14 @@ def usage_json(usage: Usage) -> dict[str, object]:
 class SseWriter:
     """Writes the events of one stream around its choices; this class sends no usage.
 
-    `head` is the answer's object without its choices, which is encoded once; `done` is the terminator.
+    `head` is the answer's object without its choices, which is encoded once; `done` is the terminator. An event with
+    one choice is that choice between `prefix` and `suffix`, which may change.
     """
 
-    __slots__ = ("_done", "_fingerprint", "_late", "_members", "_prefix", "_suffix", "_tier")
+    __slots__ = ("_done", "_fingerprint", "_late", "_members", "_tier", "prefix", "suffix")
 
     def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
-        self._prefix = b"data: " + ascii_json(head)[:-1] + b',"choices":['
+        self.prefix = b"data: " + ascii_json(head)[:-1] + b',"choices":['
         self._late: dict[str, object] = {}
         self._done = done
         self._fingerprint = self._tier = b""
@@ -84,17 +87,11 @@ class SseWriter:
 
     def event(self, choice: bytes) -> bytes:
         """Return an event with one choice."""
-        return self._prefix + choice + self._suffix
-
-    def events(self, before: bytes, run: TextRun, after: bytes) -> bytes:
-        """Return an event with one choice for each text of a run, which stands between `before` and `after` in it."""
-        if len(run.literals) == 1 and not run.odd:
-            return b"".join((self._prefix, before, b'"', run.literals[0], b'"', after, self._suffix))
-        return run_events(self._prefix + before, run, after + self._suffix)
+        return self.prefix + choice + self.suffix
 
     def event_with(self, choice: bytes, members: Mapping[str, object]) -> bytes:
         """Return an event with one choice and further members of the answer, at least one."""
-        return self._prefix + choice + self._suffix[:-3] + b"," + ascii_json(members)[1:] + b"\n\n"
+        return self.prefix + choice + self.suffix[:-3] + b"," + ascii_json(members)[1:] + b"\n\n"
 
     def finish(self, choice: bytes) -> bytes:
         """Return the event that ends a choice; empty while it is held back."""
@@ -129,11 +126,11 @@ class SseWriter:
 
     def bare(self, members: Mapping[str, object]) -> bytes:
         """Return an event without choices but with further members."""
-        return self._prefix + b"]," + ascii_json(members)[1:] + b"\n\n"
+        return self.prefix + b"]," + ascii_json(members)[1:] + b"\n\n"
 
     def _set_members(self, members: bytes) -> None:
         self._members = members
-        self._suffix = self._close(members)
+        self.suffix = self._close(members)
 
     def _late_members(self) -> bytes:
         return b"," + ascii_json(self._late)[1:-1] if self._late else b""
@@ -168,7 +165,7 @@ class UsageSseWriter(SseWriter):
         """Return the usage, if there is one, and the terminator."""
         if self._usage is None:
             return self._done
-        return self._prefix + self._close(_usage_member(self._usage) + self._late_members()) + self._done
+        return self.prefix + self._close(_usage_member(self._usage) + self._late_members()) + self._done
 
 
 class FinishUsageSseWriter(SseWriter):
@@ -202,7 +199,7 @@ class FinishUsageSseWriter(SseWriter):
     def _release(self) -> bytes:
         choice, self._held = self._held or b"", None
         members = b"" if self._usage is None else _usage_member(self._usage)
-        return self._prefix + choice + self._close(members + self._late_members())
+        return self.prefix + choice + self._close(members + self._late_members())
 
 
 def _usage_member(usage: Usage | None) -> bytes:
