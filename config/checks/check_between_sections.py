@@ -15,7 +15,8 @@ from config.problem import Path, Problem, did_you_mean, shown
 from config.reading.yaml_tree import MapNode, Node, find, key_position, value_position
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
-from config.sections.table_schema import DeploymentSection, DeploymentSettings, GatewayConfig, RouteSection, RouteTarget
+from config.sections.route_section import RouteSection, RouteTarget
+from config.sections.table_schema import DeploymentSection, DeploymentSettings, GatewayConfig
 from config.web_origins import ANY_ORIGIN
 
 _MOST_HINTS: Final = 20

@@ -14,8 +14,9 @@ from config.checks.misshapen_routes import is_name
 from config.problem import Path, Problem, did_you_mean, glued_key, shown
 from config.reading.tree_values import Value
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
+from config.sections.route_section import RouteSection
 from config.sections.section import Section, ShorthandSection
-from config.sections.table_schema import GatewayConfig, RouteSection, VendorSection
+from config.sections.table_schema import GatewayConfig, VendorSection
 from config.sections.value_types import Referable
 
 _PLANNED: Final = frozenset({"limits", "budget"})

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from config.checks.open_listener import Placed
 from config.problem import Path, Problem
 from config.reading.read_certificates import Pair
-from config.sections.table_schema import TeamSection
+from config.sections.team_section import TeamSection
 
 DAY: Final = 86400.0
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from config.load_config import Loaded
 from config.problem import ConfigError, Path, Problem
-from config.sections import table_schema as config_schema
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
+from config.sections.route_section import FallbacksSection, RouteSection
 from config.sections.server_section import SurfaceName, SurfaceSettings
+from config.sections.team_section import TeamSection
 from providers.failure import FailureKind
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
@@ -242,7 +243,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
     return Model(name, model.policy, tuple(targets))
 
 
-def _team(name: str, team: config_schema.TeamSection) -> Team:
+def _team(name: str, team: TeamSection) -> Team:
     schemes = team.media.schemes
     return Team(
         name,
@@ -256,7 +257,7 @@ def _team(name: str, team: config_schema.TeamSection) -> Team:
     )
 
 
-def _routes(routes: Mapping[str, config_schema.RouteSection]) -> dict[str, Route]:
+def _routes(routes: Mapping[str, RouteSection]) -> dict[str, Route]:
     return {
         name: Route(
             name,
@@ -269,7 +270,7 @@ def _routes(routes: Mapping[str, config_schema.RouteSection]) -> dict[str, Route
     }
 
 
-def _fallbacks(lists: config_schema.FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:
+def _fallbacks(lists: FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:
     return {kind: tuple(names) for kind, key in FALLBACKS.items() if (names := getattr(lists, key))}
 
 
