@@ -19,8 +19,6 @@ from config.sections.section import Section, ShorthandSection
 from config.sections.table_schema import GatewayConfig, VendorSection
 from config.sections.value_types import Referable
 
-_PLANNED: Final = frozenset({"limits", "budget"})
-
 _WANTED: Final = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -208,8 +206,6 @@ def _beside(path: Path) -> str | None:
 
 def _unknown_key(path: Path, root: Node) -> str:
     name, section = str(path[-1]), _section_at(path[:-1])
-    if name in _PLANNED:
-        return "unknown key; not supported by this version"
     near = did_you_mean(name, section.model_fields if section else ())
     return f"unknown key{near or _below_the_empty(path, root)}"
 

@@ -12,6 +12,7 @@ from config import defaults
 from config.defaults import duration
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
+from config.sections.limits_section import LimitsSection
 from config.sections.media_section import MediaSection
 from config.sections.route_section import POLICIES, WEIGHT, RouteSection
 from config.sections.section import MaybeEmptySection, Section
@@ -223,6 +224,9 @@ class VendorSection(DeploymentSettings):
         "when a client asks for the models list, and again after ten minutes, by each process for itself; it decides "
         "nothing about what may be asked for.",
     )
+    limits: LimitsSection = Field(
+        default=LimitsSection(), description="The most that all deployments of the vendor together may be asked for."
+    )
 
 
 class DeploymentSection(DeploymentSettings):
@@ -232,6 +236,10 @@ class DeploymentSection(DeploymentSettings):
         default=None, description="The model's name at the upstream. Built in: the model's."
     )
     weight: Weight = Field(default=1, description=WEIGHT)
+    limits: LimitsSection = Field(
+        default=LimitsSection(),
+        description="The most that this deployment may be asked for. A route passes over what is at its limit.",
+    )
 
 
 class ModelSection(DeploymentSettings):
@@ -242,6 +250,10 @@ class ModelSection(DeploymentSettings):
         description="The model's name at the upstream. Built in: what follows the vendor in the model string.",
     )
     policy: Policy = Field(default="priority", description=f"In which order the deployments are tried. {POLICIES}")
+    limits: LimitsSection = Field(
+        default=LimitsSection(),
+        description="The most that all deployments of the model together may be asked for; of vendor/* all its models.",
+    )
     deployments: dict[DeploymentName, DeploymentSection] = Field(
         default={}, description="Where the model runs, by name. None listed: one deployment named default."
     )
