@@ -5,7 +5,7 @@ from collections.abc import Iterator, Set
 from config.allowed_names import covers
 from config.checks.check_between_sections import CheckContext, keys_below, unknown_allowed_name
 from config.problem import Path, Problem, shown
-from config.reading.yaml_tree import value_position
+from config.reading.yaml_tree import key_position, value_position
 from config.sections.limits_section import LimitsSection
 from config.sections.team_section import TeamSection
 
@@ -19,8 +19,10 @@ def _without_keys(context: CheckContext) -> Iterator[Problem]:
     for name, team in context.config.teams.items():
         if not team.keys and "keys_from" not in team.model_fields_set:
             path: Path = ("teams", name, "keys")
-            written = "keys" in keys_below(context.root, path[:-1])
-            yield context.at_key(path, "must not be empty" if written else "required key is missing")
+            if "keys" in keys_below(context.root, path[:-1]):
+                yield context.at_value(path, "must not be empty")
+            else:
+                yield Problem.at(key_position(context.root, path), path, "required key is missing")
 
 
 def _doubled_digests(context: CheckContext) -> Iterator[Problem]:

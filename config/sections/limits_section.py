@@ -77,20 +77,20 @@ class WrittenLimit(NamedTuple):
 
 
 class LimitsSection(Section):
-    """The most that may be used. Seconds and minutes flow: who keeps within the limit in every second or minute is
-    never refused. Hours, days, weeks (from Monday) and months are those of the calendar in `server.timezone`. A request
-    must fit into every limit that concerns it, and a refused one uses up none."""
+    """The most that may be used. Seconds and minutes flow: what is used comes back evenly, and `burst` may be used at
+    once. Hours, days, weeks (from Monday) and months are those of the calendar in `server.timezone`. A request must fit
+    into every limit that concerns it, and a refused one uses up none."""
 
-    requests_per_second: Amount = Field(default=None, description="Requests in any second.")
-    requests_per_minute: Amount = Field(default=None, description="Requests in any minute.")
+    requests_per_second: Amount = Field(default=None, description="Requests a second.")
+    requests_per_minute: Amount = Field(default=None, description="Requests a minute.")
     requests_per_hour: Amount = Field(default=None, description="Requests in each hour of the clock.")
     requests_per_day: Amount = Field(default=None, description="Requests on each day.")
     requests_per_week: Amount = Field(default=None, description="Requests in each week.")
     requests_per_month: Amount = Field(default=None, description="Requests in each month.")
-    tokens_per_second: Amount = Field(default=None, description="Tokens in any second, of prompts and answers.")
+    tokens_per_second: Amount = Field(default=None, description="Tokens a second, of prompts and answers.")
     tokens_per_minute: Amount = Field(
         default=None,
-        description="Tokens in any minute, of prompts and answers. What a request is likely to take is held from its "
+        description="Tokens a minute, of prompts and answers. What a request is likely to take is held from its "
         "beginning, what it took counts at its end.",
     )
     tokens_per_hour: Amount = Field(default=None, description="Tokens in each hour of the clock.")

@@ -146,7 +146,11 @@ class OneOrMany:
 class TeamSection(Section):
     """Who may call, which names they may ask for, and how much they may use. A team needs keys or keys_from."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["keys"]}, {"required": ["keys_from"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["keys"], "properties": {"keys": {"minItems": 1}}}, {"required": ["keys_from"]}]
+        }
+    )
 
     keys: list[TeamKey] = Field(
         default=[],
