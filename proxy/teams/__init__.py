@@ -1,1 +1,1 @@
-"""Who a client is, and what each team has used: keys, wrong keys, team states. Limits and budgets belong here."""
+"""Who a client is, and what each team has used: keys, wrong keys, team states."""

@@ -1,0 +1,98 @@
+"""The words of limits and budgets, as a table compiles to them.
+
+A *scope* is who or what is limited, as text: `team search`, `key search/ci`, `team search model fast`,
+`vendor azure-eu`, `model azure-eu/gpt-4o`, `deployment azure-eu/gpt-4o/sweden`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Literal
+
+
+class Unit(StrEnum):
+    """What is counted. USD are counted in billionths."""
+
+    REQUESTS = "requests"
+    TOKENS = "tokens"
+    USD = "usd"
+
+
+class Period(StrEnum):
+    """The period of a limit. Seconds and minutes are rates, which flow; longer ones are quotas, by the calendar."""
+
+    SECOND = "second"
+    MINUTE = "minute"
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+SECONDS: Final[Mapping[Period, float]] = {Period.SECOND: 1.0, Period.MINUTE: 60.0}
+"""The length of the periods that flow."""
+
+NANO: Final = 1_000_000_000
+"""Billionths of a USD in one: sums of integers are equal in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `burst + amount / period * t` units in any `t` seconds. `period` is one of SECONDS."""
+
+    unit: Unit
+    amount: int
+    period: Period
+    burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """At most `amount` units in each calendar period, HOUR or longer, in the table's time zone."""
+
+    unit: Unit
+    amount: int
+    period: Period
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one scope. `concurrent` is the most requests under way at once, None for any number."""
+
+    rates: tuple[Rate, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+    concurrent: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.rates or self.quotas or self.concurrent is not None)
+
+
+UNLIMITED: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class TeamBudget:
+    """What a team may spend in each calendar period: `amount` in billionths of a USD, or in tokens.
+
+    `then` says what happens from `at` (0 to 1) of it on: `warn`, `reject`, or `route`, which answers by the name
+    `route` instead of the one asked for. `unpriced` says whether models without a price are refused or not counted.
+    """
+
+    unit: Unit
+    amount: int
+    period: Period
+    at: float = 1.0
+    then: Literal["warn", "reject", "route"] = "reject"
+    route: str | None = None
+    unpriced: Literal["reject", "ignore"] = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class TeamLimits:
+    """All that one team is limited to. `models` are limits of the team on single names that clients ask for. `patience`
+    is how many seconds a request may wait for a limit (0: refused at once)."""
+
+    own: Limits = UNLIMITED
+    models: Mapping[str, Limits] = field(default_factory=dict)
+    budgets: tuple[TeamBudget, ...] = ()
+    patience: float = 0.0
