@@ -60,6 +60,7 @@ class SharedState:
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
+        from redis.exceptions import NoScriptError
 
         silence("redis")
         url = reveal(settings.redis)
@@ -67,6 +68,7 @@ class SharedState:
         # Without its own limits: under Python 3.11 those swallow a cancellation (`asyncio.wait_for`), and end nothing.
         self._redis = Redis.from_url(url, protocol=2, retry=once, socket_timeout=None, socket_connect_timeout=None)
         self._failures = (RedisError, *ODD)
+        self._unknown_script = NoScriptError
         self.prefix = settings.prefix
         self._key = f"{self.prefix}:told:1"
         self._address = urlsplit(url)
@@ -88,6 +90,18 @@ class SharedState:
         limits the time."""
         try:
             return await self._redis.execute_command(*parts)  # type: ignore[no-untyped-call]  # the library's own gap
+        except self._failures:
+            raise ConnectionError("no answer from the shared state") from None
+
+    async def run_script(self, sha: str, script: str, keys: Sequence[str], words: Sequence[str]) -> object:
+        """Run a script by its name, or send it whole where Redis does not know it: some proxies forbid to load scripts.
+        Raises ConnectionError as `command` does."""
+        send = self._redis.execute_command
+        try:
+            try:
+                return await send("EVALSHA", sha, len(keys), *keys, *words)  # type: ignore[no-untyped-call]  # as above
+            except self._unknown_script:
+                return await send("EVAL", script, len(keys), *keys, *words)  # type: ignore[no-untyped-call]  # as above
         except self._failures:
             raise ConnectionError("no answer from the shared state") from None
 

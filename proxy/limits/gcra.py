@@ -1,0 +1,109 @@
+"""The generic cell rate algorithm: a rate of units, in one number for each limit. Time is an argument.
+
+The number is the *theoretical arrival time*: the moment at which everything taken so far is paid for at the limit's
+rate. In any `t` seconds at most `burst + t / interval` units pass.
+
+Source: ITU-T I.371, as virtual scheduling; the refusals of OpenAI's API follow the same numbers (November 2026).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from proxy.limits.limit import SECONDS, Rate
+
+SLACK: Final = 1e-6
+"""Seconds by which a limit may be passed: sums of intervals are rounded, and the last unit of a burst must not fall to
+that."""
+
+DEBT: Final = 10
+"""Bursts by which a limit may be overdrawn at most. What is more came from a clock that stepped back, or from nobody's
+request, and must not silence a team for hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class GcraRule:
+    """A rate with its numbers in seconds: between two units, what a burst may be ahead, and the furthest debt."""
+
+    rate: Rate
+    burst: float
+    interval: float
+    tolerance: float
+    furthest: float
+
+
+@lru_cache(maxsize=4096)
+def rule_of(rate: Rate) -> GcraRule:
+    """Return the numbers of a rate. Kept, because most teams have the same limits."""
+    return part_of(rate, 1.0)
+
+
+def part_of(rate: Rate, share: float) -> GcraRule:
+    """Return the numbers of a part of a rate, between 0 and 1, for one of several processes. No part is below one
+    unit at once, or that process would stand still."""
+    interval = SECONDS[rate.period] / (rate.amount * share)
+    burst = max(1.0, rate.burst * share)
+    ahead = burst * interval
+    return GcraRule(rate, burst, interval, ahead + SLACK, ahead * (1 + DEBT))
+
+
+class LocalRate:
+    """A rate that one process counts by itself. `lacks` tests and changes nothing but a time that cannot be right."""
+
+    __slots__ = ("arrival", "rule")
+
+    def __init__(self, rule: GcraRule, arrival: float = -math.inf) -> None:
+        self.rule = rule
+        self.arrival = arrival
+
+    def lacks(self, units: float, now: float, wall: float) -> bool:
+        """Return whether so many units are too many now. More than a burst pass when all of it is there, and leave a
+        debt: no limit is one that nobody can meet."""
+        rule, base = self.rule, self.arrival
+        if base <= now:
+            return False
+        if base > now + rule.furthest:
+            base = self.arrival = now + rule.furthest
+        return base + (units if units < rule.burst else rule.burst) * rule.interval - now > rule.tolerance
+
+    def take(self, units: float, now: float, wall: float) -> None:
+        """Take units, after a test at the same time."""
+        base = self.arrival
+        self.arrival = (base if base > now else now) + units * self.rule.interval
+
+    def settle(self, reserved: float, used: float) -> None:
+        """Correct what was taken to what was used. What comes back too late to matter is void at the next test."""
+        self.arrival += (used - reserved) * self.rule.interval
+
+    def refused(self, units: float) -> None:
+        """Note a request that was refused."""
+
+    def fetchable(self, now: float) -> bool:
+        """Return whether more units could be fetched from somewhere."""
+        return False
+
+    def wait(self, units: float, now: float, wall: float) -> float:
+        """Return the seconds until so many units pass, if nothing else is taken."""
+        rule = self.rule
+        ahead = max(self.arrival, now) + min(units, rule.burst) * rule.interval - now
+        return max(0.0, ahead - (rule.tolerance - SLACK))
+
+    def left(self, now: float) -> float:
+        """Return the units that are left; less than 0 is a debt."""
+        rule = self.rule
+        return min(rule.burst, (now + rule.tolerance - max(self.arrival, now)) / rule.interval)
+
+    def remaining(self, now: float, wall: float) -> int:
+        """Return the whole units that are left."""
+        return max(0, math.floor(self.left(now)))
+
+    def full_in(self, now: float, wall: float) -> float:
+        """Return the seconds until nothing is used any more."""
+        return max(0.0, self.arrival - now)
+
+    def follow(self, rate: Rate, now: float) -> None:
+        """Count by another rate from now on. The units that are used stay used."""
+        used = max(0.0, self.arrival - now) / self.rule.interval
+        self.rule = rule_of(rate)
+        self.arrival = now + used * self.rule.interval

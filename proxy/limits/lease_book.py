@@ -1,0 +1,167 @@
+"""A process's side of all leases: when they are exchanged, and what happens when whoever counts is lost.
+
+No request waits for an exchange as long as units are at hand. Lost, the process goes on with its last share: it never
+opens the gates and never stops the traffic.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Final
+
+from proxy.limits.concurrency import Lease
+from proxy.limits.rate_lease import RateLease
+from proxy.limits.spending import SpendingWord
+from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
+
+TICK: Final = 0.25
+"""Seconds after which what lapsed goes back, at the latest."""
+
+RENEW: Final = 1.0
+"""Seconds after which places and spending are told again; they hold for ten."""
+
+PROBE: Final = 0.5
+LONGEST_PROBE: Final = 5.0
+"""Seconds until who was lost is asked again; each miss doubles them."""
+
+LINES_APART: Final = 60.0
+"""Seconds between two lines of the log: a link that comes and goes must not fill it."""
+
+
+class LeaseBook:
+    """The leases of a process. `expected` is how many processes share where nobody has said it yet. `clock` is the
+    loop's; `answered` is called after each turn, when requests that wait may have got what they need."""
+
+    def __init__(self, source: LeaseSource, expected: int, clock: Callable[[], float]) -> None:
+        self.alone = False
+        self.expected = max(1, expected)
+        self.clock = clock
+        self.answered: Callable[[], None] = _nothing
+        self.turns = 0
+        self._source = source
+        self._leases: dict[Lease, None] = {}
+        self._due: dict[Lease, None] = {}
+        self._live: dict[Lease, None] = {}
+        self._words: dict[SpendingWord, None] = {}
+        self._wake = asyncio.Event()
+        self._misses = 0
+        self._tick_at = self._renew_at = -math.inf
+        self._said_alone = False
+        self._said_at = -LINES_APART
+        self._log = logging.getLogger("dragoman")
+
+    def add(self, lease: Lease) -> None:
+        """Exchange a lease from now on."""
+        self._leases[lease] = None
+        if isinstance(lease, SpendingWord):
+            self._words[lease] = None
+
+    def drop(self, leases: Iterable[Lease]) -> None:
+        """Exchange leases no longer; what they hold is forgotten by the others within seconds."""
+        for lease in leases:
+            self._leases.pop(lease, None)
+            self._due.pop(lease, None)
+            self._live.pop(lease, None)
+            if isinstance(lease, SpendingWord):
+                self._words.pop(lease, None)
+
+    def due(self, lease: Lease) -> None:
+        """Exchange a lease at the next turn."""
+        if lease in self._leases:
+            self._due[lease] = self._live[lease] = None
+
+    def wake(self, lease: Lease) -> None:
+        """Exchange a lease at once."""
+        if lease in self._leases:
+            self._due[lease] = self._live[lease] = None
+            self._wake.set()
+
+    def shares(self) -> Mapping[str, tuple[float, int]]:
+        """Return the division of each rate that has demand, to be assumed after a restart."""
+        return {each.key: each.share() for each in self._leases if isinstance(each, RateLease) and each.demand > 0}
+
+    async def run(self) -> None:
+        """Exchange leases until cancelled."""
+        while True:
+            await self._pause()
+            await self.turn()
+
+    async def turn(self) -> None:
+        """Exchange what is due, and tell who waits."""
+        self._wake.clear()
+        self.turns += 1
+        self._renew()
+        due, self._due = self._due, {}
+        asks = ((lease, lease.ask(self.clock())) for lease in due)
+        asked = ((lease, ask) for lease, ask in asks if ask is not None)
+        first = True
+        while (some := list(islice(asked, AT_ONCE))) or (first and self.alone):
+            first = False
+            if not await self._exchange(some):
+                self._due.update(due)
+                break
+        self.answered()
+
+    async def _exchange(self, asked: list[tuple[Lease, LeaseAsk]]) -> bool:
+        """Exchange entries of one call, and return whether there was an answer."""
+        now = self.clock()
+        try:
+            grants = await self._source.exchange([ask for _, ask in asked])
+        except ConnectionError:
+            for lease, _ in asked:
+                lease.untold()
+            self._misses += 1
+            self.alone = True
+            self._say()
+            return False
+        self._misses = 0
+        self.alone = False
+        self._say()
+        for (lease, _), grant in zip(asked, grants, strict=True):
+            lease.tell(grant, now)
+        return True
+
+    def _renew(self) -> None:
+        """Make due what has to be told without being asked. What holds nothing any more is not looked at again."""
+        now = self.clock()
+        if now < self._tick_at:
+            return
+        self._tick_at = now + TICK
+        full = now >= self._renew_at
+        if full:
+            self._renew_at = now + RENEW
+            self._due.update((word, None) for word in self._words if word.renew(now))
+        for lease in list(self._live):
+            if lease.renew(now):
+                if full or isinstance(lease, RateLease):
+                    self._due[lease] = None
+            elif not lease.holds():
+                del self._live[lease]
+
+    async def _pause(self) -> None:
+        """Wait until something is due at once, or until it is time."""
+        if self.alone:
+            await asyncio.sleep(min(LONGEST_PROBE, PROBE * 2.0 ** min(self._misses - 1, 10)))
+            return
+        try:
+            async with asyncio.timeout(TICK):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    def _say(self) -> None:
+        """Log a change, unless the last one was only just logged."""
+        now = self.clock()
+        if self.alone is self._said_alone or now < self._said_at + LINES_APART:
+            return
+        self._said_alone, self._said_at = self.alone, now
+        if self.alone:
+            self._log.warning("limits: who counts for all does not answer; going on with this process's share")
+        else:
+            self._log.warning("limits: counting together again")
+
+
+def _nothing() -> None:
+    """Called where nobody waits."""

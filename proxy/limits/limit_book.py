@@ -1,0 +1,285 @@
+"""All limits of a process: one object that outlives the tables. A request asks here for everything it is limited to,
+and gets all of it or nothing.
+
+Time is an argument wherever nothing is waited for.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Final, TypeAlias
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.concurrency import LeasedPlaces, Places
+from proxy.limits.lease_book import LeaseBook
+from proxy.limits.limit import UNLIMITED, Limits, Period, TeamBudget
+from proxy.limits.limit_views import LimitView, view_of
+from proxy.limits.rate_lease import RateLease
+from proxy.limits.reservation import INDEX, BoundMeter, Exceeded, LimitKind, Reservation, exceeded
+from proxy.limits.scope_state import MeterMaker, ScopeState
+from proxy.limits.spending import SpendingNotes
+from proxy.limits.waiting_lines import SHORTEST, WaitingLines
+
+CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
+
+ROUNDS: Final = 2
+"""Exchanges that a request waits for at most: while it waits for one lease, another may have been spent."""
+
+Units: TypeAlias = tuple[int, int, int | None]
+"""Requests, tokens and billionths of a USD."""
+
+FREE: Final = Reservation((), 0, None)
+"""What a request without limits holds."""
+
+
+@dataclass(slots=True, eq=False)
+class _LeaseWaiter:
+    scopes: Sequence[str]
+    units: Units
+    outcome: "asyncio.Future[Reservation | Exceeded]"
+    turn: int
+    lacking: list[tuple[RateLease | LeasedPlaces, int]]
+    rounds: int = 1
+
+
+class LimitBook:
+    """`clock` is the loop's, `wall` the seconds since 1970. Without `leases` this process counts by itself. `shares` is
+    how limits were divided before a restart."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        leases: LeaseBook | None = None,
+        shares: Mapping[str, tuple[float, int]] | None = None,
+    ) -> None:
+        self.notes = SpendingNotes()
+        self._clock = clock
+        self._wall = wall
+        self._leases = leases
+        self._maker = MeterMaker(leases, self.notes, shares=dict(shares or {}))
+        self._scopes: dict[str, ScopeState] = {}
+        self._lines = WaitingLines(clock)
+        self._waiting: deque[_LeaseWaiter] = deque()
+        if leases is not None:
+            leases.answered = self._answered
+
+    @property
+    def alone(self) -> bool:
+        """Whether this process goes on with its share, since whoever counts for all does not answer."""
+        return self._leases is not None and self._leases.alone
+
+    def use(
+        self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[TeamBudget, ...]], zone: tzinfo, now: float
+    ) -> None:
+        """Put a table's limits in force. Scopes that stay go on with what they have counted, whatever their limits are
+        now; those that are gone end with their last request."""
+        wall = self._wall()
+        clocks = self._maker.clocks
+        moved = bool(clocks) and clocks[Period.DAY].zone != zone
+        if not clocks or moved:
+            clocks.update({period: PeriodClock(period, zone, wall) for period in CALENDAR})
+        before, self._scopes = self._scopes, {}
+        for scope in {**limits, **budgets}:
+            own, spend = limits.get(scope, UNLIMITED), budgets.get(scope, ())
+            if not own and not spend:
+                continue
+            state = before.pop(scope, None) or ScopeState(own, spend)
+            changed = state.limits != own or state.budgets != spend or moved
+            state.limits, state.budgets = own, spend
+            if changed and state.meters is not None:
+                state.make(scope, self._maker, now)
+            self._scopes[scope] = state
+        for state in before.values():
+            state.end(self._maker)
+
+    def admit(
+        self, scopes: Sequence[str], tokens: int, cost: int | None, now: float, wall: float
+    ) -> Reservation | Exceeded | None:
+        """Take a request, so many tokens and their cost from all limits of `scopes`, or nothing. None: units have to be
+        fetched, which `admit_waiting` waits for. Nobody overtakes who waits for one of these scopes."""
+        if self._lines.lines:
+            for scope in scopes:
+                if line := self._lines.lines.get(scope):
+                    return line.last
+        return self._take(scopes, (1, tokens, cost), now, wall)
+
+    async def admit_waiting(self, scopes: Sequence[str], tokens: int, cost: int | None) -> Reservation | Exceeded:
+        """Do as `admit`, and wait for units to be fetched: for one exchange, ordinarily below 1 ms."""
+        outcome = self.admit(scopes, tokens, cost, self._clock(), self._wall())
+        return await self._fetch(scopes, (1, tokens, cost)) if outcome is None else outcome
+
+    async def admit_within(
+        self, scopes: Sequence[str], tokens: int, cost: int | None, patience: float
+    ) -> Reservation | Exceeded:
+        """Do as `admit_waiting`, and wait `patience` seconds at most where a limit is used up, in order of arrival.
+        What cannot pass in that time is refused at once."""
+        outcome = await self.admit_waiting(scopes, tokens, cost)
+        if isinstance(outcome, Reservation) or outcome.wait > patience or outcome.kind is LimitKind.UNPRICED:
+            return outcome
+        units = (1, tokens, cost)
+        return await self._lines.wait(
+            outcome, patience, lambda: self._take_waiting(scopes, units), self._places(outcome.scope)
+        )
+
+    def try_target(self, scopes: Sequence[str], tokens: int, now: float, wall: float) -> Reservation | float:
+        """Take from a deployment's limits, or return the seconds until they have enough: another deployment may be
+        asked instead. 0: units have to be fetched, which `target_waiting` waits for."""
+        outcome = self._take(scopes, (1, tokens, 0), now, wall)
+        return _or_wait(outcome) if outcome is not None else 0.0
+
+    async def target_waiting(self, scopes: Sequence[str], tokens: int) -> Reservation | float:
+        """Do as `try_target`, and wait for units to be fetched."""
+        return _or_wait(await self._take_waiting(scopes, (1, tokens, 0)))
+
+    def route_of(self, scope: str, now: float, wall: float) -> str | None:
+        """Return the name by which a team's requests are answered by what it has spent, None for the one asked for."""
+        state = self._scopes.get(scope)
+        if state is None or not state.budgets:
+            return None
+        reached = [budget for counter in state.counters() for budget in counter.routes(now, wall)]
+        return max(reached, key=lambda budget: budget.at).route if reached else None
+
+    def periods(self, wall: float) -> Mapping[Period, tuple[int, int]]:
+        """Return the calendar periods that are now, for the ledger to add up."""
+        for clock in self._maker.clocks.values():
+            clock.move(wall)
+        return {period: (clock.start, clock.end) for period, clock in self._maker.clocks.items()}
+
+    def load(self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int) -> None:
+        """Take the ledger's sums of a period by scope: requests, tokens, billionths of a USD. They hold all that this
+        process settled up to `mark`. Scopes that are not named have not changed."""
+        for scope, amounts in sums.items():
+            state = self._scopes.get(scope)
+            if state is None or not (state.limits.quotas or state.budgets):
+                continue
+            if state.meters is None:
+                state.make(scope, self._maker, self._clock())
+            for counter in state.counters():
+                if counter.clock.period is period:
+                    counter.load(start, amounts[INDEX[counter.rules.unit]], mark)
+
+    def views(self, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield each limit and budget of the scopes that have been in use, with what is left."""
+        for scope, state in self._scopes.items():
+            for _, meter in state.meters or ():
+                yield from view_of(scope, meter, now, wall)
+
+    def _take(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Reservation | Exceeded | None:
+        """Test everything, then take everything."""
+        find = self._scopes.get
+        held: list[BoundMeter] = []
+        for scope in scopes:
+            if (state := find(scope)) is not None:
+                meters = state.meters
+                if meters is None:
+                    meters = state.make(scope, self._maker, now)
+                for index, meter in meters:
+                    if meter.lacks(units[index], now, wall):  # type: ignore[arg-type]  # only what counts USD is given None
+                        return self._refusal(scopes, units, now, wall)
+                held += meters
+        if not held:
+            return FREE
+        for index, meter in held:
+            meter.take(units[index], now, wall)  # type: ignore[arg-type]  # as above
+        return Reservation(held, units[1], units[2])
+
+    def _refusal(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Exceeded | None:
+        """Return the limit that a request waits for longest; None if units may yet be fetched for all that lack any."""
+        lacking = list(self._lacking(scopes, units, now, wall))
+        final = [each for each in lacking if not each[1][1].fetchable(now)]
+        return self._longest(final, units, now, wall) if final else None
+
+    def _lacking(
+        self, scopes: Sequence[str], units: Units, now: float, wall: float
+    ) -> Iterator[tuple[str, BoundMeter]]:
+        """Yield what has too few units, with its scope."""
+        for scope in scopes:
+            if (state := self._scopes.get(scope)) is not None:
+                for bound in state.meters or ():
+                    if bound[1].lacks(units[bound[0]], now, wall):  # type: ignore[arg-type]  # as above
+                        yield scope, bound
+
+    def _longest(self, lacking: Sequence[tuple[str, BoundMeter]], units: Units, now: float, wall: float) -> Exceeded:
+        found = []
+        for scope, (index, meter) in lacking:
+            meter.refused(units[index] or 0)
+            found.append(exceeded(scope, meter, units[index], now, wall))
+        return max(found, key=lambda each: (each.kind is LimitKind.UNPRICED, each.wait))
+
+    async def _take_waiting(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:
+        """Take, waiting for units to be fetched but not in line."""
+        outcome = self._take(scopes, units, self._clock(), self._wall())
+        return await self._fetch(scopes, units) if outcome is None else outcome
+
+    async def _fetch(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:
+        waiter = _LeaseWaiter(scopes, units, asyncio.get_running_loop().create_future(), 0, [])
+        self._waiting.append(waiter)
+        self._ask_for(waiter)
+        try:
+            return await waiter.outcome
+        except asyncio.CancelledError:
+            if waiter.outcome.done() and not waiter.outcome.cancelled():
+                outcome = waiter.outcome.result()
+                if isinstance(outcome, Reservation):
+                    outcome.release()
+            raise
+        finally:
+            self._ask_no_more(waiter)
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+
+    def _ask_for(self, waiter: _LeaseWaiter) -> None:
+        """Have the leases fetch what a request lacks, at the next turn."""
+        leases = self._leases
+        if leases is None:
+            return
+        waiter.turn = leases.turns + 1
+        for _, (index, meter) in self._lacking(waiter.scopes, waiter.units, self._clock(), self._wall()):
+            if isinstance(meter, RateLease | LeasedPlaces):
+                units = waiter.units[index] or 0
+                meter.wait_for(units)
+                waiter.lacking.append((meter, units))
+                leases.wake(meter)
+
+    def _ask_no_more(self, waiter: _LeaseWaiter) -> None:
+        for meter, units in waiter.lacking:
+            meter.wait_no_more(units)
+        waiter.lacking.clear()
+
+    def _answered(self) -> None:
+        """Try those again that waited for this turn of the leases, in order of arrival."""
+        now, wall, turns = self._clock(), self._wall(), self._leases.turns if self._leases is not None else 0
+        still: deque[_LeaseWaiter] = deque()
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if waiter.outcome.done():
+                continue
+            if turns < waiter.turn:
+                still.append(waiter)
+                continue
+            self._ask_no_more(waiter)
+            outcome = self._take(waiter.scopes, waiter.units, now, wall)
+            if outcome is None and waiter.rounds < ROUNDS:
+                waiter.rounds += 1
+                self._ask_for(waiter)
+                still.append(waiter)
+                continue
+            if outcome is None:
+                outcome = self._longest(
+                    list(self._lacking(waiter.scopes, waiter.units, now, wall)), waiter.units, now, wall
+                )
+            waiter.outcome.set_result(outcome)
+        self._waiting = still
+
+    def _places(self, scope: str) -> Places | None:
+        state = self._scopes.get(scope)
+        meters = state.meters if state is not None else None
+        return next((meter for _, meter in meters or () if isinstance(meter, Places)), None)
+
+
+def _or_wait(outcome: Reservation | Exceeded) -> Reservation | float:
+    """Return the seconds to wait instead of a refusal."""
+    return max(outcome.wait, SHORTEST) if isinstance(outcome, Exceeded) else outcome

@@ -1,0 +1,137 @@
+"""What is counted for one scope: a team, a key, a vendor, a deployment. Made when it is first asked for."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.concurrency import Lease, LeasedPlaces, Places
+from proxy.limits.gcra import LocalRate, rule_of
+from proxy.limits.lease_book import LeaseBook
+from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.rate_lease import RateLease
+from proxy.limits.reservation import INDEX, BoundMeter, Meter
+from proxy.limits.spending import SpendingCounter, SpendingNotes, SpendingWord, rules_of
+
+
+@dataclass(slots=True, eq=False)
+class MeterMaker:
+    """Makes what counts, by this process alone or leased. `shares` are divisions known from before a restart."""
+
+    leases: LeaseBook | None
+    notes: SpendingNotes
+    clocks: dict[Period, PeriodClock] = field(default_factory=dict)
+    shares: dict[str, tuple[float, int]] = field(default_factory=dict)
+
+    def rate(self, scope: str, rate: Rate, now: float) -> LocalRate | RateLease:
+        """Return what counts a rate."""
+        if self.leases is None:
+            return LocalRate(rule_of(rate))
+        lease = RateLease(f"{scope} {rate.unit} {rate.period}", rate, self.leases, now)
+        if known := self.shares.get(lease.key):
+            lease.assume(*known)
+        self.leases.add(lease)
+        return lease
+
+    def places(self, scope: str, capacity: int) -> Places:
+        """Return what counts the requests under way."""
+        if self.leases is None:
+            return Places(capacity)
+        lease = LeasedPlaces(f"{scope} concurrent", capacity, self.leases)
+        self.leases.add(lease)
+        return lease
+
+    def counter(self, scope: str, limits: list[Quota | TeamBudget]) -> "tuple[SpendingCounter, SpendingWord | None]":
+        """Return what counts spending of one unit in one kind of period, and what tells others of it."""
+        counter = SpendingCounter(scope, rules_of(limits), self.clocks[limits[0].period], self.notes)
+        word = None
+        if self.leases is not None:
+            word = SpendingWord(counter)
+            self.leases.add(word)
+        return counter, word
+
+
+class ScopeState:
+    """The limits of one scope. `meters` is None until it is first used."""
+
+    __slots__ = ("budgets", "limits", "meters", "words")
+
+    def __init__(self, limits: Limits, budgets: tuple[TeamBudget, ...]) -> None:
+        self.limits = limits
+        self.budgets = budgets
+        self.meters: tuple[BoundMeter, ...] | None = None
+        self.words: tuple[SpendingWord, ...] = ()
+
+    def make(self, scope: str, maker: MeterMaker, now: float) -> tuple[BoundMeter, ...]:
+        """Make what counts. What was there before for the same unit and period goes on with what it has counted."""
+        before = {_kind(meter): meter for _, meter in self.meters or ()}
+        words = {id(word.counter): word for word in self.words}
+        meters: list[BoundMeter] = []
+        kept_words: list[SpendingWord] = []
+        if self.limits.concurrent is not None:
+            places = before.get(_CONCURRENT)
+            if isinstance(places, Places):
+                places.capacity = self.limits.concurrent
+            else:
+                places = maker.places(scope, self.limits.concurrent)
+            meters.append((INDEX[Unit.REQUESTS], places))
+        for rate in self.limits.rates:
+            meter = before.get((rate.unit, rate.period))
+            if isinstance(meter, LocalRate | RateLease):
+                meter.follow(rate, now)
+            else:
+                meter = maker.rate(scope, rate, now)
+            meters.append((INDEX[rate.unit], meter))
+        for (unit, period), limits in self._spending().items():
+            counter = before.get((unit, period))
+            if isinstance(counter, SpendingCounter):
+                counter.follow(rules_of(limits), maker.clocks[period])
+                word = words.get(id(counter))
+            else:
+                counter, word = maker.counter(scope, limits)
+            meters.append((INDEX[unit], counter))
+            kept_words += [word] if word is not None else []
+        self._drop({id(meter) for _, meter in meters}, maker)
+        self.meters, self.words = tuple(meters), tuple(kept_words)
+        return self.meters
+
+    def end(self, maker: MeterMaker) -> None:
+        """Stop exchanging: the scope is no longer in the table. Running requests settle what they hold."""
+        self._drop(set(), maker)
+
+    def counters(self) -> Iterator[SpendingCounter]:
+        """Yield what counts spending."""
+        return (meter for _, meter in self.meters or () if isinstance(meter, SpendingCounter))
+
+    def _spending(self) -> dict[tuple[Unit, Period], list[Quota | TeamBudget]]:
+        """Return quotas and budgets by what one counter counts."""
+        found: dict[tuple[Unit, Period], list[Quota | TeamBudget]] = defaultdict(list)
+        every: tuple[Quota | TeamBudget, ...] = (*self.limits.quotas, *self.budgets)
+        for limit in every:
+            found[limit.unit, limit.period].append(limit)
+        return found
+
+    def _drop(self, kept: set[int], maker: MeterMaker) -> None:
+        if maker.leases is not None:
+            gone: list[Lease] = [
+                meter
+                for _, meter in self.meters or ()
+                if isinstance(meter, RateLease | LeasedPlaces) and id(meter) not in kept
+            ]
+            gone += [word for word in self.words if id(word.counter) not in kept]
+            maker.leases.drop(gone)
+
+
+_CONCURRENT: Final = "concurrent"
+
+
+def _kind(meter: Meter) -> tuple[Unit, Period] | str:
+    """Return what a meter counts, as a table may only say it once for a scope."""
+    match meter:
+        case LocalRate() | RateLease():
+            return meter.rule.rate.unit, meter.rule.rate.period
+        case SpendingCounter():
+            return meter.rules.unit, meter.clock.period
+        case _:
+            return _CONCURRENT

@@ -1,0 +1,264 @@
+"""What a scope has spent in a calendar period, for quotas and budgets alike. Time is an argument.
+
+Spent is the sum of four parts: what the ledger holds, what this process settled since, what its running requests
+reserved, and what other processes say of their own last two. Only the ledger adds up over time; each other part is
+stated anew, so an error of one cannot stay.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.limit import Quota, TeamBudget, Unit
+from proxy.shared_state.lease import LeaseGrant, SpentAsk
+
+OTHERS_HOLD: Final = 10.0
+"""Seconds for which the word of other processes holds."""
+
+MARKS: Final = 64
+"""Parts of what is settled and not in the ledger yet that are told apart."""
+
+NOTES: Final = 1024
+"""Steps reached that wait to be read; the oldest are forgotten."""
+
+UNBOUNDED: Final = 1e18
+"""What is left where nothing refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingRules:
+    """The quotas and budgets on one counter. `most` is where requests are refused, by `refuses`; the `steps` are where
+    something else happens, in rising order."""
+
+    limits: tuple[Quota | TeamBudget, ...]
+    unit: Unit
+    most: float
+    refuses: Quota | TeamBudget | None
+    steps: tuple[tuple[float, TeamBudget], ...]
+    needs_price: bool
+
+
+def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
+    """Return the rules of limits of one unit and period; the lowest that refuses does."""
+    most, refuses = math.inf, None
+    steps = []
+    for each in limits:
+        at = float(each.amount) if isinstance(each, Quota) else each.amount * each.at
+        if isinstance(each, TeamBudget) and each.then != "reject":
+            steps.append((at, each))
+        elif at < most:
+            most, refuses = at, each
+    priced = any(isinstance(each, TeamBudget) and each.unpriced == "reject" for each in limits)
+    return SpendingRules(
+        tuple(limits), limits[0].unit, most, refuses, tuple(sorted(steps, key=lambda step: step[0])), priced
+    )
+
+
+@dataclass(slots=True, eq=False)
+class SpendingNotes:
+    """What all counters of a process share. `mark` numbers what is settled from now on (a file of the journal, say):
+    the ledger answers with the mark up to which it holds everything. `reached` are steps that nobody has read yet."""
+
+    mark: int = 0
+    reached: deque[tuple[str, TeamBudget]] = field(default_factory=lambda: deque(maxlen=NOTES))
+
+
+class SpendingCounter:
+    """What one scope spends of one unit in one kind of period. Steps that were reached stay so for the period, so that
+    answers do not change models back and forth; refusals follow what is spent. `spent` is what all have spent and
+    reserved, as far as this process knows."""
+
+    __slots__ = (
+        *("_base", "_end", "_next_step", "_notes", "_others", "_others_until", "_start", "_unloaded", "_unloaded_sum"),
+        *("clock", "reached", "reserved", "rules", "scope", "spent", "touched"),
+    )
+
+    def __init__(self, scope: str, rules: SpendingRules, clock: PeriodClock, notes: SpendingNotes) -> None:
+        self.scope = scope
+        self.rules = rules
+        self.clock = clock
+        self.reserved = self.spent = 0
+        self.reached: tuple[TeamBudget, ...] = ()
+        self.touched = -math.inf
+        self._notes = notes
+        self._base = self._others = self._unloaded_sum = 0
+        self._unloaded: list[tuple[int, int]] | None = None
+        self._begin()
+
+    @property
+    def own(self) -> int:
+        """What the ledger does not hold of this process: what it tells the others."""
+        return self._unloaded_sum + self.reserved
+
+    def lacks(self, units: int | None, now: float, wall: float) -> bool:
+        """Return whether so many units are too many now. More than all pass where nothing is spent; None is a cost that
+        nobody knows."""
+        if wall >= self._end or now > self._others_until:
+            self._keep_time(now, wall)
+        rules = self.rules
+        if units is None:
+            if rules.needs_price:
+                return True
+            units = 0
+        most = rules.most
+        return self.spent + (units if units < most else most) > most
+
+    def take(self, units: int | None, now: float, wall: float) -> None:
+        """Reserve units, after a test at the same time."""
+        self.touched = now
+        if units:
+            self.reserved += units
+            self.spent += units
+            if self.spent >= self._next_step:
+                self._reach()
+
+    def settle(self, reserved: int | None, used: int | None) -> None:
+        """Count what was used instead of what was reserved. What ends after its period began counts in the next one,
+        as the rows of the ledger do."""
+        reserved, used = reserved or 0, used or 0
+        self.reserved -= reserved
+        self.spent += used - reserved
+        if used:
+            self._unloaded_sum += used
+            self._keep_unloaded(used)
+        if self.spent >= self._next_step:
+            self._reach()
+
+    def load(self, start: int, amount: int, mark: int) -> None:
+        """Take the ledger's sum of the period that begins at `start`, which holds all that was settled up to `mark`."""
+        if self._start != self.clock.start:
+            self._begin()
+        if start != self._start:
+            return
+        self._base = amount
+        self._unloaded = [entry for entry in self._unloaded or () if entry[0] > mark] or None
+        self._unloaded_sum = sum(used for _, used in self._unloaded or ())
+        self._add_up()
+
+    def hear(self, amount: int, now: float) -> None:
+        """Take what the other processes say of themselves."""
+        self._others = amount
+        self._others_until = now + OTHERS_HOLD
+        self._add_up()
+
+    def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
+        """Count by other limits from now on, or in another time zone. What is spent stays spent; steps that a raised
+        budget no longer reaches are not reached."""
+        self.rules = rules
+        self.clock = clock
+        self._start, self._end = clock.start, clock.end
+        before, self.reached = self.reached, ()
+        self._reach(silent=before)
+
+    def refused(self, units: int | None) -> None:
+        """Note a request that was refused."""
+
+    def fetchable(self, now: float) -> bool:
+        """Return whether more units could be fetched from somewhere."""
+        return False
+
+    def wait(self, units: int | None, now: float, wall: float) -> float:
+        """Return the seconds until so many units pass: until the period's end, if they do not now."""
+        return self.full_in(now, wall) if self.lacks(units, now, wall) else 0.0
+
+    def remaining(self, now: float, wall: float) -> int:
+        """Return the units that are left until requests are refused."""
+        self._keep_time(now, wall)
+        return max(0, math.floor(min(self.rules.most, UNBOUNDED) - self.spent))
+
+    def full_in(self, now: float, wall: float) -> float:
+        """Return the seconds until the period's end."""
+        self._keep_time(now, wall)
+        return max(0.0, self.clock.end - wall)
+
+    def routes(self, now: float, wall: float) -> Sequence[TeamBudget]:
+        """Return the budgets reached by which requests go to another name."""
+        self._keep_time(now, wall)
+        return [each for each in self.reached if each.then == "route"] if self.reached else ()
+
+    def _keep_time(self, now: float, wall: float) -> None:
+        """Go on to the period that is now, and forget what others have not said again."""
+        if wall >= self._end:
+            self.clock.move(wall)
+            if self.clock.start != self._start:
+                self._begin()
+        if now > self._others_until:
+            self._others, self._others_until = 0, math.inf
+            self._add_up()
+
+    def _begin(self) -> None:
+        """Begin a period: what is reserved goes on."""
+        self._start, self._end = self.clock.start, self.clock.end
+        self._base = self._unloaded_sum = self._others = 0
+        self._others_until = math.inf
+        self._unloaded = None
+        self.reached = ()
+        self._next_step = self._step_after(0)
+        self._add_up()
+
+    def _add_up(self) -> None:
+        self.spent = self._base + self._unloaded_sum + self._others + self.reserved
+        if self.spent >= self._next_step:
+            self._reach()
+
+    def _keep_unloaded(self, used: int) -> None:
+        mark = self._notes.mark
+        kept = self._unloaded
+        if kept is None:
+            self._unloaded = [(mark, used)]
+        elif kept[-1][0] == mark:
+            kept[-1] = (mark, kept[-1][1] + used)
+        else:
+            kept.append((mark, used))
+            if len(kept) > MARKS:  # counted by the later mark, so for a little too long
+                kept[:2] = [(kept[1][0], kept[0][1] + kept[1][1])]
+
+    def _step_after(self, count: int) -> float:
+        steps = self.rules.steps
+        return steps[count][0] if count < len(steps) else math.inf
+
+    def _reach(self, silent: Sequence[TeamBudget] = ()) -> None:
+        """Note the steps that are reached now; `silent` were reported before."""
+        spent = self.spent
+        count = sum(1 for at, _ in self.rules.steps if at <= spent)
+        for _, budget in self.rules.steps[len(self.reached) : count]:
+            self.reached = (*self.reached, budget)
+            if budget not in silent:
+                self._notes.reached.append((self.scope, budget))
+        self._next_step = self._step_after(len(self.reached))
+
+
+class SpendingWord:
+    """What this process tells the others of a counter, and hears from them. Nothing waits for it."""
+
+    __slots__ = ("counter", "key")
+
+    def __init__(self, counter: SpendingCounter) -> None:
+        self.counter = counter
+        self.key = ""
+
+    def ask(self, now: float) -> SpentAsk | None:
+        """Return what this process knows to be spent that no ledger holds."""
+        counter = self.counter
+        rules, clock = counter.rules, counter.clock
+        self.key = f"{counter.scope} {rules.unit} {clock.period} {clock.start}"
+        return SpentAsk(self.key, counter.own)
+
+    def tell(self, grant: LeaseGrant | None, now: float) -> None:
+        """Take what the others know."""
+        if grant is not None:
+            self.counter.hear(max(0, int(grant.level)), now)
+
+    def untold(self) -> None:
+        """Note that there was no answer: what was heard lapses by itself."""
+
+    def renew(self, now: float) -> bool:
+        """Return whether the counter is in use."""
+        return self.counter.own > 0 or now < self.counter.touched + OTHERS_HOLD
+
+    def holds(self) -> bool:
+        """Return whether there may be later."""
+        return True

@@ -1,0 +1,170 @@
+"""Several processes that share limits, simulated in virtual time: their books are the real ones, whoever counts is the
+model, with a round trip, a clock of its own, and days on which it is lost."""
+
+import asyncio
+import random
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+from proxy.limits.lease_book import LeaseBook
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.limits.limit import Limits, TeamBudget
+from proxy.limits.limit_book import LimitBook
+from proxy.limits.reservation import Reservation
+from proxy.shared_state.lease import LeaseAsk, LeaseGrant
+
+BERLIN = ZoneInfo("Europe/Berlin")
+WALL = 1_795_000_000.0
+"""Some moment in November 2026 at which virtual time begins."""
+
+EVEN = (1.0,) * 8
+UNEVEN = (50.0, 20.0, 10.0, 10.0, 5.0, 3.0, 1.0, 1.0)
+
+
+@dataclass(slots=True, eq=False)
+class World:
+    """Whoever counts: `step` is how far its clock was set, in seconds."""
+
+    counter: LeaseCounter = field(default_factory=LeaseCounter)
+    chance: random.Random = field(default_factory=lambda: random.Random(7))
+    lost: bool = False
+    foreign: bool = False
+    step: float = 0.0
+    round_trip: float = 0.0004
+    calls: int = 0
+
+    async def trip(self) -> None:
+        if self.lost:
+            await asyncio.sleep(0.05)
+            raise ConnectionError("lost")
+        await asyncio.sleep(self.chance.expovariate(2 / self.round_trip))
+
+
+@dataclass(slots=True, eq=False)
+class SimulatedSource:
+    """One process's way to whoever counts."""
+
+    world: World
+    process: str
+
+    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+        world = self.world
+        world.calls += 1
+        await world.trip()
+        if world.foreign:
+            return [None] * len(asks)
+        now = round((asyncio.get_running_loop().time() + world.step) * 1e6)
+        grants = world.counter.exchange(self.process, asks, now)
+        await world.trip()
+        return grants
+
+
+@dataclass(slots=True, eq=False)
+class SimulatedProcess:
+    """One process with its books, what it admitted and when, and how long that took."""
+
+    world: World
+    name: str
+    expected: int
+    limits: dict[str, Limits]
+    budgets: dict[str, tuple[TeamBudget, ...]] = field(default_factory=dict)
+    shares: dict[str, tuple[float, int]] = field(default_factory=dict)
+    admitted: list[tuple[float, int]] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    refusals: list[float] = field(default_factory=list)
+    asked: int = 0
+    held: list[Reservation] = field(default_factory=list)
+    leases: LeaseBook = field(init=False)
+    book: LimitBook = field(init=False)
+    task: "asyncio.Task[None]" = field(init=False)
+
+    def __post_init__(self) -> None:
+        clock = asyncio.get_running_loop().time
+        self.leases = LeaseBook(SimulatedSource(self.world, self.name), self.expected, clock)
+        self.book = LimitBook(clock, lambda: WALL + clock(), self.leases, self.shares)
+        self.book.use(self.limits, self.budgets, BERLIN, clock())
+        self.task = asyncio.create_task(self.leases.run())
+
+    async def ask(self, tokens: int = 1) -> bool:
+        """Ask for one request of the team."""
+        clock = asyncio.get_running_loop().time
+        begin = clock()
+        self.asked += 1
+        outcome = self.book.admit(("team t",), tokens, 0, begin, WALL + begin)
+        if outcome is None:
+            outcome = await self.book.admit_waiting(("team t",), tokens, 0)
+        if isinstance(outcome, Reservation):
+            self.admitted.append((clock(), tokens))
+            self.waits.append(clock() - begin)
+            self.held.append(outcome)
+            return True
+        self.refusals.append(clock() - begin)
+        return False
+
+    async def traffic(self, per_second: float, until: float, tokens: Sequence[int] = (1,)) -> None:
+        """Ask at random times; nobody waits for the one before."""
+        loop = asyncio.get_running_loop()
+        chance = random.Random(self.name)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.sleep(chance.expovariate(per_second))
+                if loop.time() >= until:
+                    return
+                group.create_task(self._one(chance.choice(tokens)))
+
+    async def _one(self, tokens: int) -> None:
+        if await self.ask(tokens):
+            self.held.pop().settle(tokens, 0)
+
+    async def kill(self) -> None:
+        """End it as SIGKILL would: it tells nobody."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+def fleet(world: World, limits: Limits, count: int = 8) -> list[SimulatedProcess]:
+    return [SimulatedProcess(world, f"p{number}", count, {"team t": limits}) for number in range(count)]
+
+
+async def run_traffic(
+    processes: Sequence[SimulatedProcess], offered: float, seconds: float, weights: Sequence[float] = EVEN
+) -> None:
+    """Offer so many requests a second to all, divided by weights."""
+    until = asyncio.get_running_loop().time() + seconds
+    total = sum(weights[: len(processes)])
+    await asyncio.gather(
+        *(each.traffic(offered * weight / total, until) for each, weight in zip(processes, weights, strict=False))
+    )
+
+
+async def stop(processes: Sequence[SimulatedProcess]) -> None:
+    for each in processes:
+        await each.kill()
+
+
+def all_admitted(processes: Sequence[SimulatedProcess]) -> list[tuple[float, int]]:
+    return sorted(entry for each in processes for entry in each.admitted)
+
+
+def excess(admitted: Sequence[tuple[float, int]], burst: float, per_second: float) -> float:
+    """The most units by which any window holds more than `burst + per_second * t`."""
+    worst = lowest = 0.0
+    total = 0
+    for number, (at, units) in enumerate(admitted):
+        before = total - per_second * at
+        lowest = before if number == 0 else min(lowest, before)
+        total += units
+        worst = max(worst, total - per_second * at - lowest - burst)
+    return worst
+
+
+def within(admitted: Sequence[tuple[float, int]], begin: float, end: float) -> int:
+    """The units admitted between two moments."""
+    times = [at for at, _ in admitted]
+    return sum(units for _, units in admitted[bisect_right(times, begin) : bisect_right(times, end)])
+
+
+def quantile(values: Sequence[float], part: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(part * len(values)))]

@@ -1,0 +1,37 @@
+"""What a process asks of whoever counts, and what it makes of the answers."""
+
+import pytest
+
+from proxy.shared_state.lease import WIDTH, LeaseGrant, PlacesAsk, RateAsk, SpentAsk, arguments, read_reply
+
+ASKS = (RateAsk("a", 2.5, 10, 4, 1, -2, 0.5), PlacesAsk("b", 8, 2, 1), SpentAsk("c", 77))
+GOOD = [b"4", b"6", b"0.5", b"2", b"1", b"3", b"1", b"1", b"0", b"12", b"1", b"3"]
+
+
+def test_every_entry_is_as_wide_as_the_next() -> None:
+    words = arguments(ASKS)
+    assert len(words) == WIDTH * len(ASKS)
+    assert words[:WIDTH] == ["r", "2.5", "10", "4", "1", "-2", "0.5"]
+    assert [words[WIDTH], words[2 * WIDTH]] == ["c", "s"]
+
+
+def test_an_answer_is_read_for_each_entry() -> None:
+    grants = read_reply(GOOD, ASKS)
+    assert grants == [LeaseGrant(4, 6.0, 0.5, 2), LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(0, 12.0, 1.0, 3)]
+
+
+@pytest.mark.parametrize("reply", [None, b"4", [], GOOD[:-1], {"a": 1}, [*GOOD, b"1"]])
+def test_an_answer_of_another_form_is_none(reply: object) -> None:
+    with pytest.raises(ConnectionError):
+        read_reply(reply, ASKS)
+
+
+@pytest.mark.parametrize(
+    ("place", "word"),
+    [(0, b"5"), (0, b"-1"), (0, b"1.5"), (0, b"nan"), (0, b"inf"), (0, 4), (0, None), (0, b"9" * 40)]
+    + [(1, b"nan"), (1, b"-inf"), (1, b"x"), (2, b"1.5"), (2, b"-0.1"), (3, b"0"), (3, b"1e9"), (3, [b"1"])],
+)
+def test_a_number_that_cannot_be_takes_its_entry_out_and_no_other(place: int, word: object) -> None:
+    reply: list[object] = list(GOOD)
+    reply[place] = word
+    assert read_reply(reply, ASKS) == [None, LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(0, 12.0, 1.0, 3)]

@@ -1,0 +1,175 @@
+"""Leases from a real Redis: the script is the model's arithmetic, and what others write there is no harm."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from config.sections.server_section import SharedSection
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk, arguments, read_reply
+from proxy.shared_state.redis_leases import SCRIPT, SHA, RedisLeases
+from proxy.shared_state.redis_sync import SharedState
+from tests.support.redis import RealRedis, fake_redis, frozen, real_redis
+
+TIMED = SCRIPT.replace("local time = redis.call('TIME')", "local time = {ARGV[#ARGV - 1], ARGV[#ARGV]}")
+"""The script by a clock that the test turns."""
+
+EPOCH = 1_767_225_600
+
+
+@pytest.fixture(autouse=True)
+def patient() -> Iterator[None]:
+    """What a busy machine takes says nothing of the script."""
+    with patch("proxy.shared_state.redis_leases.LIMIT", 5.0):
+        yield
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RealRedis]:
+    with real_redis(tmp_path) as server:
+        yield server
+
+
+@asynccontextmanager
+async def shared(url: str) -> AsyncIterator[SharedState]:
+    state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)
+    running = asyncio.create_task(state.run())
+    try:
+        yield state
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def asked(random_: random.Random) -> LeaseAsk:
+    """Any ask: few keys, so that they meet, and demands whose sums are exact in any order."""
+    key = random_.choice(("a", "b", "c"))
+    match random_.randrange(4):
+        case 0:
+            return PlacesAsk(f"{key} places", 10, random_.randrange(6), random_.randrange(6))
+        case 1:
+            return SpentAsk(f"{key} spent", random_.choice((0, 5, 10**12)))
+        case _:
+            want = random_.choice((0, 1, 5, 60, 900))
+            least = random_.randrange(min(want, 20) + 1)
+            back = random_.choice((0, 0, 0, 3, 50, -2, -700))
+            rate = {"a": (1.0, 60), "b": (1000 / 60, 1000), "c": (1e6 / 60, 10**6)}[key]
+            return RateAsk(f"{key} rate", *rate, want, least, back, float(random_.choice((0, 1, 7, 64, 1000))))
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_the_script_and_the_model_say_the_same(redis: RealRedis, seed: int) -> None:
+    random_ = random.Random(seed)
+    counter = LeaseCounter()
+    now = 28_000_000_000_000
+    async with shared(redis.url) as state:
+        for _ in range(250):
+            steps = (0, 300, 20_000, 400_000, 2_900_000, 11_000_000, 90_000_000, -5_000_000)
+            now += random_.choices(steps, (5, 20, 20, 10, 3, 1, 0.5, 0.5))[0]
+            process = random_.choice(("one", "two", "three"))
+            asks = [asked(random_) for _ in range(random_.randrange(1, 5))]
+            asks = list({ask.key: ask for ask in asks}.values())
+            time = divmod(now, 1_000_000)
+            words = [process, *arguments(asks), str(time[0] + EPOCH), str(time[1])]
+            reply = await state.command(("EVAL", TIMED, len(asks), *(ask.key for ask in asks), *words))
+            assert read_reply(reply, asks) == counter.exchange(process, asks, now)
+
+
+async def test_a_script_that_redis_does_not_know_is_sent_whole_once(redis: RealRedis) -> None:
+    async with shared(redis.url) as state:
+        leases = RedisLeases(state.run_script, "dragoman", "one")
+        for want in (3, 4):
+            (grant,) = await leases.exchange([RateAsk("team a", 10.0, 600, want, 1, 0, 0.0)])
+            assert grant is not None
+            assert grant.granted == want
+        assert grant.level == 593
+        calls = redis.command("INFO", "commandstats")
+    assert any(line.startswith("cmdstat_evalsha:calls=2,") for line in calls), calls
+
+
+async def test_nothing_asked_is_a_question_whether_it_answers(redis: RealRedis) -> None:
+    async with shared(redis.url) as state:
+        assert await RedisLeases(state.run_script, "dragoman", "one").exchange([]) == []
+
+
+async def test_keys_name_nobody_and_end_by_themselves(redis: RealRedis) -> None:
+    async with shared(redis.url) as state:
+        leases = RedisLeases(state.run_script, "staging", "one")
+        asks = [RateAsk("team canary", 1.0, 60, 1, 1, 0, 1.0), PlacesAsk("team canary", 4, 0, 1), SpentAsk("canary", 5)]
+        await leases.exchange(asks)
+    names = [line for line in redis.command("KEYS", "*") if "lim" in line]
+    assert len(names) == 2 + 1 - (asks[0].key == asks[1].key)
+    for name in names:
+        assert name.startswith("{staging}:lim:1:")
+        assert "canary" not in name
+        assert 0 < int(redis.command("PTTL", name)[0][1:]) <= 120_000
+
+
+def key_of(redis: RealRedis) -> str:
+    (name,) = [line for line in redis.command("KEYS", "*") if "lim" in line]
+    return name
+
+
+async def test_a_key_that_holds_something_else_is_told_and_left_alone(redis: RealRedis) -> None:
+    asks: Sequence[LeaseAsk] = [RateAsk("a", 1.0, 60, 5, 1, 0, 1.0)]
+    async with shared(redis.url) as state:
+        leases = RedisLeases(state.run_script, "dragoman", "one")
+        await leases.exchange(asks)
+        name = key_of(redis)
+        redis.command("DEL", name)
+        redis.command("SET", name, "somebody's")
+        assert await leases.exchange(asks) == [None]
+        assert redis.command("GET", name)[1] == "somebody's"
+        redis.command("DEL", name)
+        assert (await leases.exchange(asks))[0] == LeaseGrant(5, 55.0, 1.0, 1)
+
+
+@pytest.mark.parametrize("value", ["", "x", "nan", "inf", "-inf", "1e300", "-1e300", "0x10", "9" * 400])
+async def test_values_that_nobody_can_mean_grant_no_more_than_a_burst_and_silence_nobody_for_long(
+    redis: RealRedis, value: str
+) -> None:
+    asks: Sequence[LeaseAsk] = [RateAsk("a", 10.0, 600, 10_000, 1, 0, 1.0)]
+    async with shared(redis.url) as state:
+        leases = RedisLeases(state.run_script, "dragoman", "one")
+        await leases.exchange(asks)
+        name = key_of(redis)
+        for field in ("t", "n"):
+            redis.command("HSET", name, field, value)
+        redis.command("HSET", name, "p:two", value)
+        redis.command("HSET", name, "p:three", f"{value},{value}")
+        redis.command("HSET", name, "else", value)
+        (grant,) = await leases.exchange(asks)
+        assert grant is not None
+        assert 0 <= grant.granted <= 600
+        assert grant.processes == 1
+        assert grant.level >= -6_600
+    assert "else" not in redis.command("HKEYS", name)
+
+
+async def test_a_debt_of_a_thousand_years_is_cut_to_ten_bursts(redis: RealRedis) -> None:
+    asks: Sequence[LeaseAsk] = [RateAsk("a", 10.0, 600, 1, 1, 0, 1.0)]
+    async with shared(redis.url) as state:
+        leases = RedisLeases(state.run_script, "dragoman", "one")
+        await leases.exchange(asks)
+        redis.command("HSET", key_of(redis), "t", "9e14")
+        (grant,) = await leases.exchange(asks)
+    assert grant is not None
+    assert grant.granted == 0
+    assert -6_000 <= grant.level <= -5_990
+
+
+async def test_a_server_that_is_away_or_frozen_is_a_connection_error() -> None:
+    async with fake_redis(frozen) as fake, shared(fake.url) as state:
+        with patch("proxy.shared_state.redis_leases.LIMIT", 0.05), pytest.raises(ConnectionError):
+            await RedisLeases(state.run_script, "dragoman", "one").exchange([SpentAsk("a", 1)])
+
+
+async def test_a_script_that_is_refused_is_a_connection_error(redis: RealRedis) -> None:
+    async with shared(redis.url) as state:
+        with pytest.raises(ConnectionError):
+            await state.run_script(SHA, "return redis.call('NOT A COMMAND')", ["a"], [])
