@@ -1,6 +1,5 @@
 """The ledger in a file: SQLite of the standard library, one writer, in its loader's thread.
 
-The schema is made of numbered steps, each applied in one transaction.
 Statements of many rows are kept to BATCH of them, because the interpreter's lock is held for each. Writing needs a lock
 beside the file, so that a second gateway that was given the same file waits instead of competing.
 
@@ -44,7 +43,7 @@ _OPENING: Final = (
     "PRAGMA temp_store = MEMORY",
 )
 
-__FIRST: Final = (
+_FIRST: Final = (
     "CREATE TABLE meta (version INTEGER NOT NULL, zone TEXT NOT NULL, batch INTEGER NOT NULL)",
     "INSERT INTO meta VALUES (1, '', 0)",
     """
@@ -82,8 +81,8 @@ __FIRST: Final = (
     "CREATE TABLE loaded (gateway TEXT PRIMARY KEY, sequence INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID",
 )
 
-_MIGRATIONS: Final = (__FIRST,)
-"""Step n leads to version n + 1."""
+_MIGRATIONS: Final = (_FIRST,)
+"""Step n leads to version n + 1, in one transaction."""
 
 _REQUEST_COLUMNS: Final = (
     "id, time, request_id, team, key_name, user_name, tags, surface, asked, model, deployment, tokens_in, "
