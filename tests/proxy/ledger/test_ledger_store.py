@@ -14,7 +14,7 @@ from proxy.ledger.ledger_store import LedgerReader, LedgerStore, last_of_each
 from proxy.ledger.open_ledger import open_reader, open_store
 from proxy.ledger.rollups import SLOT_MS, SlotSpend, UsageSums
 from proxy.ledger.usage_query import usage_query
-from tests.proxy.ledger.kit import DEPLOYMENT, KEEP, NOON, journaled
+from tests.proxy.ledger.kit import DEPLOYMENT, NOON, journaled
 
 SLOT = NOON // SLOT_MS
 HOUR = 3_600_000
