@@ -111,7 +111,6 @@ class JournalLoader:
             piece = os.pread(descriptor, PIECE, offset)
             end = piece.rfind(b"\n") + 1
             if not end and len(piece) == PIECE:  # no line is so long
-                self._put_aside(piece)
                 end = PIECE
             if not end:
                 break

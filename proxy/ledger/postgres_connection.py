@@ -116,8 +116,10 @@ _REASONS: Final = (
     ("shutting down", "the server is shutting down"),
     ("too many", "the server has too many connections"),
     ("SSL", "TLS could not be agreed on"),
-    ("connection info string", "the address is malformed"),
-    ("invalid connection option", "the address has an option that is not known"),
+    ("URI", "the address is malformed"),
+    ("invalid port number", "the address is malformed"),
+    ("percent-encoded", "the address is malformed"),
+    ("sslmode value", "the address has an sslmode that is not known"),
 )
 
 

@@ -222,7 +222,7 @@ class SqliteStore:
             run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
             run("DELETE FROM spend WHERE slot < ?", (first_slot,))
             run("DELETE FROM loaded WHERE time < ?", (oldest - MARGIN_MS,))
-            run("PRAGMA incremental_vacuum(2000)").fetchall()
+            self._connection.executescript("PRAGMA incremental_vacuum(2000)")  # `execute` ends with the first page
 
     def close(self) -> None:
         """Close the file and release its lock."""
@@ -322,7 +322,7 @@ def _named(file: Path) -> Iterator[None]:
     """Raise the failures of the file as LedgerError."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.Error, OverflowError) as error:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
             raise LedgerRefusedError(f"{file} is no database of SQLite: name another file") from None
         raise LedgerError(f"the ledger {file} cannot be used: {error}") from None
