@@ -235,3 +235,41 @@ def _redis_fault(parts: SplitResult, port: int | None) -> str | None:
     if not _DATABASE.fullmatch(parts.path):
         return "may hold nothing after the host but the number of a database"
     return _host_fault(parts, port)
+
+
+_LONGEST_PATH: Final = 1024
+
+
+def ledger_fault(url: str) -> str | None:
+    """Return why the text is not the address of a ledger; None if it is one. That of PostgreSQL may hold a password and
+    options of its client library, such as sslmode."""
+    if url.startswith("sqlite:"):
+        return _file_fault(url.removeprefix("sqlite:"))
+    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        return "must be sqlite:FILE, postgresql://… or off, without spaces, backslashes or control characters"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "is not a well-formed address (host or port; in a password write / ? # [ ] @ : as %2F and so on)"
+    return _postgres_fault(parts, port)
+
+
+def _postgres_fault(parts: SplitResult, port: int | None) -> str | None:
+    if parts.scheme not in ("postgresql", "postgres"):
+        return "must be sqlite:FILE, postgresql://… or off, such as postgresql://dragoman@db.internal/ledger"
+    if parts.fragment:
+        return "may not hold a fragment (in a password write # as %23)"
+    if not parts.hostname:
+        return None if "host=" in parts.query else "names no host (for a socket add ?host=/its/folder)"
+    return _host_fault(parts, port)
+
+
+def _file_fault(path: str) -> str | None:
+    if path.startswith("//"):
+        return "is written sqlite:FILE, with the file's path directly after the colon"
+    if not path or len(path) > _LONGEST_PATH or not path.isprintable() or path.endswith("/"):
+        return "must name a file after sqlite:, in printable characters"
+    if path.startswith(":"):
+        return "must name a file after sqlite:; a ledger in memory would keep nothing"
+    return None

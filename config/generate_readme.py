@@ -5,6 +5,7 @@ from typing import Final
 
 from pydantic.json_schema import JsonSchemaValue
 
+from config.sections.limits_section import LimitsSection
 from config.sections.table_json_schema import json_schema
 from config.sections.table_schema import DeploymentSettings
 
@@ -22,6 +23,7 @@ _SECTIONS: Final = {
     "ServerLimits": "`server.limits`",
     "KeepResponses": "`server.keep_responses`",
     "Shared": "`server.shared`",
+    "Ledger": "`server.ledger`",
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",
@@ -30,6 +32,7 @@ _SECTIONS: Final = {
     "CircuitBreaker": "`circuit_breaker`",
     "Media": "`media`",
     "Price": "`price`",
+    "Limits": "`limits` of vendors, models, deployments and keys",
     "Credentials": "`credentials`",
     "AwsCredentials": "`credentials.aws`",
     "GoogleCredentials": "`credentials.google`",
@@ -42,9 +45,20 @@ _SECTIONS: Final = {
     "Fallbacks": "`fallbacks` of a route",
     "RouteTarget": "An element of `targets`",
     "Team": "`teams.<team>`",
-    "TeamKey": "An element of `keys`",
+    "TeamKey": "An element of `keys`, and of the file `keys_from`",
+    "TeamLimits": "`teams.<team>.limits`",
+    "Budget": "`teams.<team>.budget`, or an element of it",
+    "BudgetRoute": "`then` of a budget",
+    "OnLimitQueue": "`teams.<team>.on_limit`",
 }
-_INHERITING: Final = ("Vendor", "Model", "Deployment")
+_OF_DEPLOYMENTS: Final = (frozenset(DeploymentSettings.model_fields), "`defaults`")
+_WITH_MORE: Final = {
+    "Vendor": _OF_DEPLOYMENTS,
+    "Model": _OF_DEPLOYMENTS,
+    "Deployment": _OF_DEPLOYMENTS,
+    "TeamLimits": (frozenset(LimitsSection.model_fields), "`limits` above"),
+}
+"""Sections that have every key of another one, which is told once: those keys, and where they are."""
 
 
 def reference() -> str:
@@ -65,10 +79,10 @@ def updated(readme: str) -> str:
 def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:
     section = schema["$defs"][name] if name else schema
     mapping = next((option for option in section.get("anyOf", ()) if "properties" in option), section)
-    shared = set(DeploymentSettings.model_fields) if name in _INHERITING else set()
+    shared, where = _WITH_MORE.get(name, (frozenset(), ""))
     required = mapping.get("required", ())
     rows = [_row(key, value, key in required) for key, value in mapping["properties"].items() if key not in shared]
-    note = "\nAnd every key of `defaults`.\n" if shared else ""
+    note = f"\nAnd every key of {where}.\n" if shared else ""
     description = mapping["description"]
     return "\n".join(
         [f"\n### {heading}\n", description, note, "| key | value | default | |", "|---|---|---|---|", *rows]

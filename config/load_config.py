@@ -13,13 +13,18 @@ from typing import Final
 
 from config.checks.check_between_sections import CheckContext, check_between_sections, levels
 from config.checks.check_keys_and_values import check_sections
+from config.checks.check_limits import check_limits
+from config.checks.check_team_keys import check_team_keys
+from config.checks.doubtful_limits import doubtful_limits
 from config.checks.doubtful_settings import doubtful_settings
 from config.problem import ConfigError, Locate, Path, Position, Problem
+from config.reading.complete_teams import TeamCompleter
 from config.reading.merge_includes import INCLUDE, Includer, as_table
 from config.reading.read_certificates import Bundle, Pair, read_certificates
 from config.reading.table_files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest
 from config.reading.tree_values import Expander
 from config.reading.yaml_tree import MapNode, Node, ScalarNode, parse, value_position
+from config.sections.ledger_section import LedgerPlace
 from config.sections.table_schema import GatewayConfig
 
 EMBEDDED_TABLE: Final = "config/demo_table.yaml"
@@ -46,7 +51,7 @@ class Loaded:
     `locate` returns the position of a value, or of the section it would stand in if it is not written. `warnings` count
     as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in the table; `pair`
     is the listener's certificate and key. `copies` lets another process load the same table. `referenced` holds the
-    paths of values that came from references, which no message repeats.
+    paths of values that came from references, which no message repeats. `ledger` is where requests are written down.
     """
 
     config: GatewayConfig
@@ -59,6 +64,7 @@ class Loaded:
     sources: Sources = field(repr=False)
     copies: Copies = field(repr=False)
     referenced: frozenset[Path] = frozenset()
+    ledger: LedgerPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +120,24 @@ def _problem(name: str, message: str) -> Problem:
 
 
 def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -> Examined:
+    main = next(iter(files.paths), None)  # none has been read for a table that is no file
     parsed = as_table(parse(text, name), name, _KEYS)
     if not isinstance(parsed.root, MapNode):
         return Examined(None, tuple(parsed.problems or [_no_table(parsed.root, name)]), Sources(files.hashes))
     expander = Expander(env, files)
     includer = Includer(expander, _KEYS)
-    root = includer.merged(parsed.root)
+    completer = TeamCompleter(expander)
+    root = completer.completed(includer.merged(parsed.root))
     values = expander.mapping(root)
-    problems = [*parsed.problems, *includer.problems, *expander.problems]
+    problems = [*parsed.problems, *includer.problems, *completer.problems, *expander.problems]
     checked = check_sections(values, root)
     problems.extend(_elsewhere(checked.problems, problems))
     warnings = list(expander.warnings)
     if checked.config is not None and includer.complete:
         context = CheckContext(checked.config, root, expander.referenced, frozenset(each.path for each in problems))
-        problems.extend(_elsewhere(check_between_sections(context), problems))
-        warnings.extend(doubtful_settings(context))
+        for check in (check_between_sections, check_team_keys, check_limits):
+            problems.extend(_elsewhere(check(context), problems))
+        warnings.extend((*doubtful_settings(context), *doubtful_limits(context)))
     sources = Sources(files.hashes, files.patterns)
     if checked.config is None or not includer.complete:
         return Examined(None, tuple(problems), sources)
@@ -149,8 +158,15 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         sources=sources,
         copies=files.copies(),
         referenced=frozenset(expander.referenced),
+        ledger=_ledger(checked.config, name, main),
     )
     return Examined(table, tuple(problems), sources)
+
+
+def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> LedgerPlace | None:
+    section = config.server.ledger
+    by_default = main is not None and bool(config.teams)
+    return section.place(main or pathlib.Path(name)) if section.url is not None or by_default else None
 
 
 def _ca_files(config: GatewayConfig) -> Iterator[tuple[Path, str]]:

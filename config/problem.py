@@ -76,7 +76,8 @@ def dotted(path: Path) -> str:
 def glued_key(path: Path) -> str | None:
     """Return what precedes the colon in the path's last key, if YAML read `key:value` as one key because no space
     follows the colon; else None. Only names of models and routes hold colons of their own."""
-    may_hold_colons = path[:-1] in (("models",), ("routes",)) or (path[:1] == ("teams",) and path[2:-1] == ("routes",))
+    of_team = path[2:-1] if path[:1] == ("teams",) else ()
+    may_hold_colons = path[:-1] in (("models",), ("routes",)) or of_team in (("routes",), ("limits", "models"))
     key, colon, _ = str(path[-1]).partition(":")
     return key if colon and not may_hold_colons else None
 

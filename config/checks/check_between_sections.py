@@ -15,7 +15,8 @@ from config.problem import Path, Problem, did_you_mean, shown
 from config.reading.yaml_tree import MapNode, Node, find, key_position, value_position
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
 from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
-from config.sections.table_schema import DeploymentSection, DeploymentSettings, GatewayConfig, RouteSection, RouteTarget
+from config.sections.route_section import RouteSection, RouteTarget
+from config.sections.table_schema import DeploymentSection, DeploymentSettings, GatewayConfig
 from config.web_origins import ANY_ORIGIN
 
 _MOST_HINTS: Final = 20
@@ -32,14 +33,15 @@ class TableNames:
 
     @classmethod
     def of(cls, root: Node) -> "TableNames":
-        models = {name: _keys(root, ("models", name, "deployments")) for name in _keys(root, ("models",))}
-        return cls(_keys(root, ("vendors",)), models, _keys(root, ("routes",)))
+        models = {name: keys_below(root, ("models", name, "deployments")) for name in keys_below(root, ("models",))}
+        return cls(keys_below(root, ("vendors",)), models, keys_below(root, ("routes",)))
 
     def knows(self, name: str) -> bool:
         """Return whether the name is a route, a model, a deployment, or matches a `vendor/*`."""
-        return name in self.routes or name in self.models or self._is_deployment(name) or self._is_wild(name)
+        return name in self.routes or name in self.models or self.is_deployment(name) or self._is_wild(name)
 
-    def _is_deployment(self, name: str) -> bool:
+    def is_deployment(self, name: str) -> bool:
+        """Return whether the name is a deployment of an entry of `models`."""
         model, _, deployment = name.rpartition("/")
         return model in self.models and deployment in (self.models[model] or {IMPLICIT_DEPLOYMENT})
 
@@ -57,7 +59,8 @@ class TableNames:
             yield from (f"{model}/{deployment}" for deployment in deployments)
 
 
-def _keys(root: Node, path: Path) -> Set[str]:
+def keys_below(root: Node, path: Path) -> Set[str]:
+    """Return the keys that are written in the mapping at a path."""
     node, _, depth = find(root, path)
     return node.entries.keys() if isinstance(node, MapNode) and depth == len(path) else frozenset()
 
@@ -192,7 +195,7 @@ def route_maps(config: GatewayConfig) -> Iterator[tuple[Path, Mapping[str, Route
 
 def _targets(context: CheckContext) -> Iterator[Problem]:
     for path, routes in route_maps(context.config):
-        own = _keys(context.root, path)
+        own = keys_below(context.root, path)
         for name, route in routes.items():
             for index, target in enumerate(route.targets):
                 if target.target not in own and not context.names.knows(target.target):
@@ -203,7 +206,7 @@ def _targets(context: CheckContext) -> Iterator[Problem]:
 
 def _targets_of_misshapen(context: CheckContext) -> Iterator[Problem]:
     for path, routes in route_maps(context.config):
-        own = _keys(context.root, path)
+        own = keys_below(context.root, path)
         for name in [each for each in own if each not in routes]:
             here: Path = (*path, name)
             for place, target in written_names(find(context.root, here)[0], here):
@@ -258,7 +261,7 @@ def _reserved_names(context: CheckContext) -> Iterator[Problem]:
 
 def _fallbacks(context: CheckContext) -> Iterator[Problem]:
     for path, routes in route_maps(context.config):
-        own = _keys(context.root, path)
+        own = keys_below(context.root, path)
         for name, route in routes.items():
             for kind, names in route.fallbacks:
                 for index, fallback in enumerate(names):
@@ -294,27 +297,19 @@ def _zero_weights(context: CheckContext) -> Iterator[Problem]:
 
 def _allowed_names(context: CheckContext) -> Iterator[Problem]:
     for team_name, team in context.config.teams.items():
-        own = _keys(context.root, ("teams", team_name, "routes"))
+        own = keys_below(context.root, ("teams", team_name, "routes"))
         for index, allowed in enumerate(team.models):
-            path: Path = ("teams", team_name, "models", index)
-            if allowed.endswith("/*"):
-                if not any(model.startswith(allowed[:-1]) for model in context.names.models):
-                    vendors = {f"{model.partition('/')[0]}/*" for model in context.names.models}
-                    yield context.at_value(path, context.no_such("vendor with models", allowed, path, vendors))
-            elif allowed != "*" and allowed not in own and not context.names.knows(allowed):
-                yield context.at_value(path, context.no_such("model or route", allowed, path, context.names.all()))
+            yield from unknown_allowed_name(context, ("teams", team_name, "models", index), allowed, own)
 
 
-def _doubled_keys(context: CheckContext) -> Iterator[Problem]:
-    first: dict[str, tuple[str, Path]] = {}
-    for team_name, team in context.config.teams.items():
-        for index, own in enumerate(team.keys):
-            path: Path = ("teams", team_name, "keys", index, "key")
-            if own.key in first:
-                owner, at = first[own.key]
-                place = value_position(context.root, at)
-                yield context.at_value(path, f"the same key belongs to team {shown(owner)} already, at {place}")
-            first.setdefault(own.key, (team_name, path))
+def unknown_allowed_name(context: CheckContext, path: Path, allowed: str, own: Set[str]) -> Iterator[Problem]:
+    """Yield a problem if an allow list's name matches nothing; `own` are the names of the team's own routes."""
+    if allowed.endswith("/*"):
+        if not any(model.startswith(allowed[:-1]) for model in context.names.models):
+            vendors = {f"{model.partition('/')[0]}/*" for model in context.names.models}
+            yield context.at_value(path, context.no_such("vendor with models", allowed, path, vendors))
+    elif allowed != "*" and allowed not in own and not context.names.knows(allowed):
+        yield context.at_value(path, context.no_such("model or route", allowed, path, context.names.all()))
 
 
 def _surface_defaults(context: CheckContext) -> Iterator[Problem]:
@@ -363,7 +358,6 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _fallbacks,
     _zero_weights,
     _allowed_names,
-    _doubled_keys,
     _surface_defaults,
     _open_admin,
     _any_origin,

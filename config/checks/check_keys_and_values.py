@@ -14,11 +14,10 @@ from config.checks.misshapen_routes import is_name
 from config.problem import Path, Problem, did_you_mean, glued_key, shown
 from config.reading.tree_values import Value
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
+from config.sections.route_section import RouteSection
 from config.sections.section import Section, ShorthandSection
-from config.sections.table_schema import GatewayConfig, RouteSection, VendorSection
+from config.sections.table_schema import GatewayConfig, VendorSection
 from config.sections.value_types import Referable
-
-_PLANNED: Final = frozenset({"limits", "budget"})
 
 _WANTED: Final = {
     "string_type": "text",
@@ -207,8 +206,6 @@ def _beside(path: Path) -> str | None:
 
 def _unknown_key(path: Path, root: Node) -> str:
     name, section = str(path[-1]), _section_at(path[:-1])
-    if name in _PLANNED:
-        return "unknown key; not supported by this version"
     near = did_you_mean(name, section.model_fields if section else ())
     return f"unknown key{near or _below_the_empty(path, root)}"
 

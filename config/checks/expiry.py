@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from config.checks.open_listener import Placed
 from config.problem import Path, Problem
 from config.reading.read_certificates import Pair
-from config.sections.table_schema import TeamSection
+from config.sections.team_section import TeamSection
 
 DAY: Final = 86400.0
 
@@ -43,12 +43,13 @@ def _certificate(loaded: _Expiring, now: float) -> Iterator[Problem]:
 
 
 def _keys(loaded: _Expiring, name: str, team: TeamSection, now: float) -> Iterator[Problem]:
-    path: Path = ("teams", name, "keys")
-    for index, own in enumerate(team.keys):
+    path: Path = ("teams", name, "keys" if team.keys else "keys_from")
+    for kind, index, own in team.every_key():
         if message := expiry(own.ends, now):
-            here: Path = (*path, index, "not_after")
+            here: Path = ("teams", name, kind, index, own.expires_key)
             yield Problem.at(
                 loaded.locate(here), here, f"{'this key' if own.name is None else f'the key {own.name}'} {message}"
             )
-    if all(own.ends <= now for own in team.keys):
+    ends = [own.ends for _, _, own in team.every_key()]
+    if ends and max(ends) <= now:
         yield Problem.at(loaded.locate(path), path, "every key of this team has expired: nobody can ask as this team")

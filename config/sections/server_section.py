@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from config.sections.ledger_section import LedgerSection
 from config.sections.section import Section
 from config.sections.value_types import (
     REFERENCE_PATTERN,
@@ -23,6 +24,7 @@ from config.sections.value_types import (
     Switch,
     TargetName,
     Text,
+    TimeZone,
     Workers,
     refuse,
 )
@@ -144,8 +146,10 @@ class KeepResponsesSection(Section):
 
 
 class SharedSection(Section):
-    """What the processes behind one name tell each other: that a vendor limits them, refuses a credential, or that its
-    quota is spent. Advice only: no request waits for it. Needs the extra `redis`, and Redis 6.2 or newer."""
+    """What the processes behind one name share: that a vendor limits them, refuses a credential, or that its quota is
+    spent; and what is left of limits and budgets, which they keep together. Few requests wait for it: each process
+    takes its part of a limit ahead, and goes on with its share while Redis is away. Needs the extra `redis`, and Redis
+    6.2 or newer."""
 
     redis: RedisUrl = Field(
         description="Where: redis://, rediss:// (TLS) or unix://, with user, password and database where needed; best "
@@ -187,7 +191,17 @@ class ServerSection(Section):
     max_body: Size = Field(default=32 * 2**20, description="Largest request body, such as 32MiB.")
     limits: ServerLimits = Field(default=ServerLimits(), description="The most that one process takes on at once.")
     shared: SharedSection | None = Field(
-        default=None, description="What several processes tell each other. None written: nothing."
+        default=None,
+        description="Where several gateways count together and tell each other what vendors say. None "
+        "written: each gateway counts by itself, with all its workers.",
+    )
+    ledger: LedgerSection = Field(
+        default=LedgerSection(), description="Where it is written down what teams used; off: nowhere."
+    )
+    timezone: TimeZone = Field(
+        default="UTC",
+        description="The zone, such as Europe/Berlin, in which hours, days, weeks and months of limits and budgets "
+        "begin.",
     )
     keep_thinking: KeptWhere = Field(
         default="shared",

@@ -4,22 +4,23 @@ Only keys that the gateway acts on are accepted. Docstrings and descriptions of 
 editors and the README show them.
 """
 
-import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
-from pydantic.json_schema import JsonSchemaValue
+from pydantic import BeforeValidator, Field
 
 from config import defaults
 from config.defaults import duration
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
-from config.sections.section import MaybeEmptySection, Section, ShorthandSection
+from config.sections.limits_section import LimitsSection
+from config.sections.media_section import MediaSection
+from config.sections.route_section import POLICIES, WEIGHT, RouteSection
+from config.sections.section import MaybeEmptySection, Section
 from config.sections.server_section import ServerSection
+from config.sections.team_section import TeamSection
 from config.sections.value_types import (
     AllowedField,
     AllowedHeader,
-    AllowedName,
     BaseUrl,
     Concurrent,
     ContextBehavior,
@@ -28,10 +29,7 @@ from config.sections.value_types import (
     Dollars,
     HeaderName,
     HeaderValue,
-    KeyDigest,
-    KeyName,
     ModelKey,
-    Moment,
     OnUnsupported,
     OptionalDollars,
     OptionalSwitch,
@@ -39,10 +37,8 @@ from config.sections.value_types import (
     Policy,
     ProfileName,
     RouteName,
-    Scheme,
     StreamUpstream,
     Switch,
-    TargetName,
     TeamName,
     Text,
     Timeout,
@@ -52,13 +48,6 @@ from config.sections.value_types import (
     VendorName,
     Weight,
     refuse,
-)
-
-_WEIGHT = "Its share under policy weighted, what it can carry under least_busy. 0 takes it out, except under priority."
-_POLICIES = (
-    "priority: as written. weighted: drawn by weight. round_robin: in turn. least_busy: the fewest requests under way"
-    " for its weight. fastest: the soonest usual first byte, and any for one request in twenty, so that a slow one is"
-    " seen to recover."
 )
 
 
@@ -107,23 +96,6 @@ class PriceSection(Section):
     output: OptionalDollars = Field(default=None, description="Generated tokens, reasoning too. Built in: unknown.")
     cached_input: OptionalDollars = Field(
         default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
-    )
-
-
-class MediaSection(Section):
-    """Which addresses of images, sounds, videos and files may be sent. Each is inherited by itself."""
-
-    schemes: list[Scheme] | None = Field(
-        default=None,
-        description="Schemes of addresses that pass, such as http, gs or s3, which a vendor may read under the "
-        "identity of its key. The list replaces the one above it. "
-        f"Built in: [{', '.join(defaults.MEDIA_SCHEMES)}].",
-    )
-    allow_private: OptionalSwitch = Field(
-        default=None,
-        description="Whether an engine, which fetches addresses itself, may be sent ones inside its own network: "
-        "loopback and private IP addresses, names without a dot or ending in .internal, .local or .svc. Addresses of "
-        "metadata services are never sent. Built in: false.",
     )
 
 
@@ -252,6 +224,9 @@ class VendorSection(DeploymentSettings):
         "when a client asks for the models list, and again after ten minutes, by each process for itself; it decides "
         "nothing about what may be asked for.",
     )
+    limits: LimitsSection = Field(
+        default=LimitsSection(), description="The most that all deployments of the vendor together may be asked for."
+    )
 
 
 class DeploymentSection(DeploymentSettings):
@@ -260,7 +235,11 @@ class DeploymentSection(DeploymentSettings):
     upstream_model: Text | None = Field(
         default=None, description="The model's name at the upstream. Built in: the model's."
     )
-    weight: Weight = Field(default=1, description=_WEIGHT)
+    weight: Weight = Field(default=1, description=WEIGHT)
+    limits: LimitsSection = Field(
+        default=LimitsSection(),
+        description="The most that this deployment may be asked for. A route passes over what is at its limit.",
+    )
 
 
 class ModelSection(DeploymentSettings):
@@ -270,115 +249,13 @@ class ModelSection(DeploymentSettings):
         default=None,
         description="The model's name at the upstream. Built in: what follows the vendor in the model string.",
     )
-    policy: Policy = Field(default="priority", description=f"In which order the deployments are tried. {_POLICIES}")
+    policy: Policy = Field(default="priority", description=f"In which order the deployments are tried. {POLICIES}")
+    limits: LimitsSection = Field(
+        default=LimitsSection(),
+        description="The most that all deployments of the model together may be asked for; of vendor/* all its models.",
+    )
     deployments: dict[DeploymentName, DeploymentSection] = Field(
         default={}, description="Where the model runs, by name. None listed: one deployment named default."
-    )
-
-
-class RouteTarget(ShorthandSection):
-    """One target of a route; a bare name is a target of weight 1."""
-
-    target: TargetName = Field(description="A model, a model's deployment, or another route.")
-    weight: Weight = Field(default=1, description=_WEIGHT)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: object) -> object:
-        return {"target": value} if isinstance(value, str) else value
-
-
-class FallbacksSection(Section):
-    """Where a request goes that the targets of its route cannot answer for what it holds. Models or deployments."""
-
-    context_window: list[TargetName] = Field(default=[], description="When the prompt is too long for a target.")
-    content_filter: list[TargetName] = Field(default=[], description="When a target's content filter refuses it.")
-
-
-class RouteSection(ShorthandSection):
-    """A name of our own over models; a bare name is a route with one target."""
-
-    targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
-    policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {_POLICIES}")
-    fallbacks: FallbacksSection = Field(
-        default=FallbacksSection(),
-        description="Where requests go instead that no target can answer for what they hold.",
-    )
-    same_space: Switch = Field(
-        default=False,
-        description="Whether the vectors of all targets may be compared with each other. Without it embeddings are "
-        "refused on a route over several models; the deployments of one model always have the same space.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, value: object) -> object:
-        return {"targets": [value]} if isinstance(value, str) else value
-
-
-class TeamKey(ShorthandSection):
-    """A key of a team; a bare digest is a key that does not expire."""
-
-    short_form: ClassVar[str] = "a digest"
-
-    key: KeyDigest = Field(description="The key's SHA-256 digest, as `dragoman key new` prints it.")
-    name: KeyName | None = Field(default=None, description="What the log calls the key, such as who holds it.")
-    not_after: Moment | None = Field(
-        default=None,
-        description="When the key ends, without a reload: a time with its zone, or a date, to the end of that day in "
-        "UTC. From then on requests with it are refused, and told when it ended.",
-    )
-
-    @property
-    def ends(self) -> float:
-        """Expiry in unix seconds; infinity for a key that does not expire."""
-        return math.inf if self.not_after is None else self.not_after.timestamp()
-
-    @classmethod
-    def short_form_schema(cls) -> JsonSchemaValue:
-        return TypeAdapter(KeyDigest).json_schema()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_digest(cls, value: object) -> object:
-        return {"key": value} if isinstance(value, str) else value
-
-
-class TeamSection(Section):
-    """Who may call, and which names they may ask for."""
-
-    keys: list[TeamKey] = Field(
-        min_length=1,
-        description="SHA-256 digests of the team's keys, as `dragoman key new` prints them. Several while they are "
-        "exchanged.",
-    )
-    models: list[AllowedName] = Field(
-        default=[],
-        description="Names the team may ask for: *, vendor/*, a model with its deployments, a deployment, or a route. "
-        "Each grants what a request for it reaches. None unless listed.",
-    )
-    routes: dict[RouteName, RouteSection] = Field(
-        default={},
-        description="The team's own meaning of names, granted by being written; first inside other routes too.",
-    )
-    on_unsupported: OnUnsupported = Field(
-        default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."
-    )
-    context_length_exceeded_behavior: ContextBehavior = Field(
-        default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."
-    )
-    media: MediaSection = Field(
-        default=MediaSection(), description="As of a deployment, for this team's requests. Built in: the deployment's."
-    )
-    inference_extra_params: Switch = Field(
-        default=True,
-        description="Whether the team may send inference_extra_params, and fields outside the unified request, which "
-        "would reach the upstream as they are too.",
-    )
-    inference_extra_headers: Switch = Field(
-        default=True,
-        description="Whether the team may send inference_extra_headers: tracing, the vendors' documented switches, and "
-        "what a deployment's allow_headers adds.",
     )
 
 

@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from config.addresses import reach, redis_fault, url_fault
 from config.reading.yaml_scalars import Unquoted, reread
+from config.time_zones import zone_fault
 
 REFERENCE_PATTERN: Final = r"\$\{"
 """Matches text with a reference, which may expand to anything: editors must accept it in any field."""
@@ -94,7 +95,7 @@ def value_matching(pattern: str, message: str) -> Checked:
 # Durations, moments, sizes and tokens -----------------------------------------------------------------------------
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION: Final = r"^([0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d))+$"
+DURATION_PATTERN: Final = r"^([0-9]{1,9}(\.[0-9]{1,6})?(ms|s|m|h|d))+$"
 _DURATION_PART: Final = re.compile(r"([0-9.]+)(ms|s|m|h|d)")
 _LONGEST: Final = 86400.0
 
@@ -107,7 +108,7 @@ def to_seconds(value: object) -> object:
     """Convert text such as `1m30s` to seconds. Other values are returned as they are, for the field to check."""
     if not isinstance(value, str):
         return value
-    if not re.fullmatch(_DURATION, value):
+    if not re.fullmatch(DURATION_PATTERN, value):
         raise refuse("must be a duration with its unit, such as 500ms, 30s, 5m, 1h30m or 1d")
     return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(value))
 
@@ -152,9 +153,12 @@ def to_moment(value: str) -> datetime:
     raise refuse("must be a date such as 2026-12-31, or a time with its zone such as 2026-12-31T18:00:00Z")
 
 
-Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, _DURATION, "duration")]
-Timeout = Annotated[Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, _DURATION, "duration")]
-Lifetime = Annotated[float, Field(ge=1, le=30 * _LONGEST), Referable(to_seconds, _DURATION, "duration")]
+Duration = Annotated[float, Field(ge=0, le=_LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
+Timeout = Annotated[
+    Annotated[float, Field(gt=0, le=_LONGEST)] | None, Referable(to_seconds, DURATION_PATTERN, "duration")
+]
+Lifetime = Annotated[float, Field(ge=1, le=30 * _LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
+Keep = Annotated[float, Field(ge=_LONGEST, le=3660 * _LONGEST), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Moment = Annotated[
     datetime,
     Checked(to_moment),
@@ -167,6 +171,14 @@ def _off_as_word(value: object) -> object:
     """YAML reads an unquoted `off` as false."""
     return "off" if value is False else value
 
+
+def _check_zone(value: str) -> str:
+    if fault := zone_fault(value):
+        raise refuse(fault)
+    return value
+
+
+TimeZone = Annotated[str, Checked(_check_zone)]
 
 # Numbers and switches -----------------------------------------------------------------------------------------------
 
@@ -206,6 +218,7 @@ _NAME_MESSAGE: Final = "may hold letters, digits and . _ : @ - in segments betwe
 VendorName = Annotated[str, key_matching(_WORD, f"a vendor name {_WORD_MESSAGE}")]
 DeploymentName = Annotated[str, key_matching(_WORD, f"a deployment name {_WORD_MESSAGE}")]
 TeamName = Annotated[str, key_matching(_WORD, f"a team name {_WORD_MESSAGE}")]
+TagName = Annotated[str, key_matching(_WORD, f"the name of a tag {_WORD_MESSAGE}")]
 KeyName = Annotated[str, value_matching(_WORD, f"the name of a key {_WORD_MESSAGE}")]
 SharedPrefix = Annotated[str, value_matching(_WORD, f"a prefix {_WORD_MESSAGE}")]
 NamedVendor = Annotated[str, value_matching(_WORD, f"a vendor name {_WORD_MESSAGE}")]
@@ -215,6 +228,7 @@ ModelKey = Annotated[
     key_matching(rf"{_WORD}/(\*|{_SLASHED})", f"a model key is vendor/model or vendor/*, and {_NAME_MESSAGE}"),
 ]
 RouteName = Annotated[str, key_matching(_SLASHED, f"a route name {_NAME_MESSAGE}")]
+AskedName = Annotated[str, key_matching(_SLASHED, f"a name that a team asks for {_NAME_MESSAGE}")]
 TargetName = Annotated[str, value_matching(_SLASHED, f"a target is one model, deployment or route: it {_NAME_MESSAGE}")]
 AllowedName = Annotated[
     str,

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -97,9 +98,9 @@ def _explain(args: argparse.Namespace) -> int:
 
 
 def _key_new(args: argparse.Namespace) -> int:
-    from proxy.cli.key_command import key_new
+    from proxy.cli.key_command import KeyOptions, key_new
 
-    return key_new()
+    return key_new(KeyOptions(args.team, args.name, args.expires, args.models), datetime.now(UTC))
 
 
 def _schema(args: argparse.Namespace) -> int:
@@ -271,9 +272,14 @@ def _add_explain(commands: Commands) -> None:
 
 
 def _add_key(commands: Commands) -> None:
-    parser = _command(commands, "key", None, "make keys for teams", ["key new"])
+    parser = _command(commands, "key", None, "make keys for teams", ["key new", "key new --team search --name ci"])
     inner = parser.add_subparsers(metavar="COMMAND", required=True)
-    _command(inner, "new", _key_new, "print a fresh key, once, and its line for the table", ["key new"])
+    examples = ["key new", "key new --team search --name ci --expires 90d --models fast,openai/gpt-4o"]
+    each = _command(inner, "new", _key_new, "print a fresh key, once, and its line for the table", examples)
+    each.add_argument("--team", help="the team that it is for, named where the line belongs")
+    each.add_argument("--name", help="what the log, metrics and the ledger call the key")
+    each.add_argument("--expires", metavar="90d|DATE", help="when it ends: after so long, or at a date or a time")
+    each.add_argument("--models", metavar="A,B", help="the names that may be asked for with it")
 
 
 def _add_schema(commands: Commands) -> None:

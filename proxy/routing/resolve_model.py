@@ -6,13 +6,14 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import TypeAlias
 
+from config.allowed_names import covers
 from providers.failure import FailureKind
 from providers.frozen_record import record
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.policies import POLICIES
-from proxy.routing.snapshot import WILDCARD, Model, Route, Snapshot, Team, expand
+from proxy.routing.snapshot import Model, Route, Snapshot, Team, expand
 
 _ANY_MODEL = "vendor/*"
 _ITS_DEPLOYMENT = "vendor/* deployment"
@@ -205,7 +206,7 @@ def _expand_route(snapshot: Snapshot, team: Team, route: Route, load: Load, step
 
 
 def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps: list[Step]) -> Iterator[Target]:
-    inner = team.routes.get(name) or snapshot.routes.get(name)
+    inner = team.inner_routes.get(name) or snapshot.routes.get(name)
     if inner is not None:
         steps.append(Step("route", inner.name))
         yield from _expand_route(snapshot, team, inner, load, steps)
@@ -272,11 +273,6 @@ def allowed(snapshot: Snapshot, team: Team, name: str) -> bool:
 def covered(team: Team, route: str) -> bool:
     """Return whether the allow list covers the name of a route."""
     return any(covers(pattern, route) for pattern in team.allow)
-
-
-def covers(pattern: str, name: str) -> bool:
-    """Return whether a pattern of an allow list covers a name: `*`, `vendor/*`, or the name itself."""
-    return pattern in (WILDCARD, name) or (pattern.endswith("/*") and name.startswith(pattern[:-1]))
 
 
 def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:

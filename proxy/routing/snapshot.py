@@ -2,22 +2,28 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from config.allowed_names import covers
 from config.load_config import Loaded
 from config.problem import ConfigError, Path, Problem
-from config.sections import table_schema as config_schema
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
+from config.sections.route_section import FallbacksSection, RouteSection
 from config.sections.server_section import SurfaceName, SurfaceSettings
+from config.sections.team_section import TeamKey, TeamSection
+from config.time_zones import zone_named
 from providers.failure import FailureKind
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
+from proxy.limits.limit import UNLIMITED, Limits, TeamLimits
 from proxy.request_record import NO_TEAM
 from proxy.routing.build_target import make_target, unknown_profile
+from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits
 from proxy.surfaces.registry import SURFACES
 
 if TYPE_CHECKING:
@@ -35,6 +41,8 @@ BUILT_IN_VENDORS: dict[str, str] = {
     surface.name: surface.default_vendor for surface in SURFACES if surface.default_vendor
 }
 """The vendor of a bare model name, by surface, unless the table sets one."""
+
+_NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +74,20 @@ class Route:
     same_space: bool = False
 
 
+_AS_ROUTES: Mapping[str, Route] = MappingProxyType({})
+"""Stands for the own routes that may be asked for."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Team:
-    """A team and its rights. `allow` are patterns over names, `routes` the team's own routes.
+    """A team and its rights, or what one of its keys may do of them. `allow` are patterns over names, `routes` the own
+    routes that may be asked for, `inner_routes` all own routes, which come first inside other routes (unless given:
+    those that may be asked for).
 
     `on_unsupported`, `context_behavior` and `media` override the deployment's settings (None = the deployment's).
     `extra_params` and `extra_headers` say whether the team's clients may send
-    `inference_extra_params` and `inference_extra_headers`.
+    `inference_extra_params` and `inference_extra_headers`. `limits` and `tags`, which the ledger keeps, are the team's
+    for all its keys.
     """
 
     name: str
@@ -83,6 +98,13 @@ class Team:
     extra_params: bool = True
     extra_headers: bool = True
     media: Media = NO_MEDIA
+    limits: TeamLimits = NO_LIMITS
+    tags: Mapping[str, str] = field(default_factory=lambda: _NO_TAGS)
+    inner_routes: Mapping[str, Route] = field(default_factory=lambda: _AS_ROUTES)
+
+    def __post_init__(self) -> None:
+        if self.inner_routes is _AS_ROUTES:
+            object.__setattr__(self, "inner_routes", self.routes)
 
     @property
     def tenant(self) -> str:
@@ -92,11 +114,19 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A team's key, which expires at `ends` (unix s, infinity = never). `name` is for the log, possibly empty."""
+    """A team's key, which expires at `ends` (unix s, infinity = never). `name` is for the log, possibly empty.
+
+    `team` holds the rights of requests with this key: where `allow`, the names that the key is for, narrows the team's,
+    a value of its own under the same name. `label` is the name or the first 8 hex digits of the digest; the scope of
+    `limits` is `key TEAM/LABEL`.
+    """
 
     team: Team
     ends: float = math.inf
     name: str = ""
+    label: str = ""
+    limits: Limits = UNLIMITED
+    allow: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +137,9 @@ class Snapshot:
     `default_vendors` and `default_models` are by surface name, `task_models` by surface name and task. `discover` are
     the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what `resolve_model.plan` has
     found out about names, which holds as long as the table.
+
+    `target_limits` has the scopes with limits of the targets that have any, by label; `scopes` the limits of every
+    scope that has some. `zone` is that of the periods of limits and budgets.
     """
 
     digest: str
@@ -119,6 +152,9 @@ class Snapshot:
     default_models: Mapping[str, str]
     task_models: Mapping[tuple[str, str], str]
     discover: frozenset[str] = frozenset()
+    target_limits: TargetLimits = field(default_factory=dict)
+    scopes: Mapping[str, Limits] = field(default_factory=dict)
+    zone: tzinfo = UTC
     kept: "KeptNames" = field(default_factory=dict, repr=False)
 
     def targets(self) -> Iterator[Target]:
@@ -180,7 +216,8 @@ def compile_table(loaded: Loaded) -> Compiled:
     known = [name for name in config.models if _vendor(name) in config.vendors]
     every = [_model(loaded, name, problems) for name in known]
     compiled = {model.name: model for model in every if model.targets}
-    teams = {name: _team(name, team) for name, team in config.teams.items()}
+    limits = LimitCompiler()
+    teams = {name: _team(name, team, limits) for name, team in config.teams.items()}
     surfaces = config.server.surfaces
     snapshot = Snapshot(
         digest=loaded.digest,
@@ -188,19 +225,16 @@ def compile_table(loaded: Loaded) -> Compiled:
         wildcards=MappingProxyType({_vendor(name): model for name, model in compiled.items() if _is_wildcard(name)}),
         routes=MappingProxyType(_routes(config.routes)),
         teams=MappingProxyType(teams),
-        keys=MappingProxyType(
-            {
-                own.key.removeprefix("sha256:"): Key(teams[name], own.ends, own.name or "")
-                for name, team in config.teams.items()
-                for own in team.keys
-            }
-        ),
+        keys=MappingProxyType(dict(_keys(config.teams, teams, limits))),
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
         default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
         discover=frozenset(name for name, vendor in config.vendors.items() if vendor.discover),
         task_models=MappingProxyType(
             {(name, task): model for name, each in surfaces.items() for task, model in each.task_models.items()}
         ),
+        target_limits=MappingProxyType(dict(_target_limits(loaded, compiled.values(), limits))),
+        scopes=MappingProxyType(limits.scopes),
+        zone=zone_named(config.server.timezone),
     )
     return Compiled(snapshot, tuple(sorted(problems)))
 
@@ -242,7 +276,51 @@ def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
     return Model(name, model.policy, tuple(targets))
 
 
-def _team(name: str, team: config_schema.TeamSection) -> Team:
+def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
+    """Yield the scopes with limits of each target that has any, by its label."""
+    config = loaded.config
+    vendors = {name: limits.upstream(f"vendor {name}", vendor.limits) for name, vendor in config.vendors.items()}
+    for model in models:
+        section = config.models[model.name]
+        own = limits.upstream(f"model {model.name}", section.limits)
+        for target in model.targets:
+            deployment = section.deployments.get(target.deployment)
+            scope = f"deployment {target.label}"
+            least = UNLIMITED if deployment is None else limits.upstream(scope, deployment.limits)
+            every = (
+                *((f"vendor {target.vendor}", vendors[target.vendor]), (f"model {model.name}", own), (scope, least)),
+            )
+            if found := tuple(each for each in every if each[1]):
+                yield target.label, found
+
+
+def _keys(
+    sections: Mapping[str, TeamSection], teams: Mapping[str, Team], limits: LimitCompiler
+) -> Iterator[tuple[str, Key]]:
+    """Yield every team's keys by their digests. Keys of a team for the same names share one value of the team."""
+    for name, section in sections.items():
+        narrowed: dict[tuple[str, ...], Team] = {}
+        for _, _, own in section.every_key():
+            team, allow = teams[name], None if own.models is None else tuple(own.models)
+            if allow is not None:
+                team = narrowed.setdefault(allow, _narrowed(team, allow))
+            yield own.digest.removeprefix("sha256:"), _key(own, team, allow, limits)
+
+
+def _key(own: TeamKey, team: Team, allow: tuple[str, ...] | None, limits: LimitCompiler) -> Key:
+    scope = f"key {team.name}/{own.label}"
+    return Key(team, own.ends, own.name or "", own.label, limits.client(scope, own.limits), allow)
+
+
+def _narrowed(team: Team, names: tuple[str, ...]) -> Team:
+    """Return a team's rights within the names of a key, in which its own routes keep their meaning. The loader has
+    checked that the team may ask for all of them; a name of an own route grants nothing else."""
+    granted = tuple(name for name in names if name not in team.routes or any(covers(each, name) for each in team.allow))
+    routes = {name: route for name, route in team.routes.items() if any(covers(pattern, name) for pattern in names)}
+    return replace(team, allow=granted, routes=MappingProxyType(routes))
+
+
+def _team(name: str, team: TeamSection, limits: LimitCompiler) -> Team:
     schemes = team.media.schemes
     return Team(
         name,
@@ -253,10 +331,12 @@ def _team(name: str, team: config_schema.TeamSection) -> Team:
         extra_params=team.inference_extra_params,
         extra_headers=team.inference_extra_headers,
         media=Media(None if schemes is None else frozenset(schemes), team.media.allow_private),
+        limits=limits.team(name, team),
+        tags=MappingProxyType(team.tags) if team.tags else _NO_TAGS,
     )
 
 
-def _routes(routes: Mapping[str, config_schema.RouteSection]) -> dict[str, Route]:
+def _routes(routes: Mapping[str, RouteSection]) -> dict[str, Route]:
     return {
         name: Route(
             name,
@@ -269,7 +349,7 @@ def _routes(routes: Mapping[str, config_schema.RouteSection]) -> dict[str, Route
     }
 
 
-def _fallbacks(lists: config_schema.FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:
+def _fallbacks(lists: FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:
     return {kind: tuple(names) for kind, key in FALLBACKS.items() if (names := getattr(lists, key))}
 
 

@@ -6,36 +6,6 @@ from pydantic import ValidationError
 from config.sections.table_schema import GatewayConfig
 from tests.config.tables import load
 
-TEAMS = f"""\
-    version: 1
-    vendors: {{v: {{}}}}
-    models: {{v/m: {{}}}}
-    teams:
-      silent: {{keys: ["sha256:{"1" * 64}"], models: ["*"]}}
-      told:
-        keys: ["sha256:{"2" * 64}"]
-        models: ["*"]
-        on_unsupported: drop
-        context_length_exceeded_behavior: truncate
-        inference_extra_params: false
-        inference_extra_headers: false
-    """
-
-
-def test_a_name_alone_is_a_route_and_a_target() -> None:
-    config = load(
-        """\
-        version: 1
-        vendors: {v: {}}
-        models: {v/a: {}, v/b: {}}
-        routes:
-          one: v/a
-          two: {policy: weighted, targets: [v/a, {target: v/b, weight: 3}]}
-        """
-    ).config
-    assert [target.target for target in config.routes["one"].targets] == ["v/a"]
-    assert [(target.target, target.weight) for target in config.routes["two"].targets] == [("v/a", 1), ("v/b", 3)]
-
 
 def test_what_is_not_written_has_the_documented_defaults() -> None:
     server = GatewayConfig(version=1).server
@@ -43,15 +13,6 @@ def test_what_is_not_written_has_the_documented_defaults() -> None:
     assert (server.max_body, server.drain_timeout, server.watch, server.log) == (33_554_432, 600.0, True, "json")
     limits = server.limits
     assert (limits.requests, limits.streams, limits.body_bytes) == (2000, 4000, 268_435_456)
-
-
-def test_a_team_may_do_everything_unless_it_is_told_otherwise() -> None:
-    teams = load(TEAMS).config.teams
-    silent, told = teams["silent"], teams["told"]
-    assert (silent.on_unsupported, silent.context_length_exceeded_behavior) == (None, None)
-    assert (silent.inference_extra_params, silent.inference_extra_headers) == (True, True)
-    assert (told.on_unsupported, told.context_length_exceeded_behavior) == ("drop", "truncate")
-    assert (told.inference_extra_params, told.inference_extra_headers) == (False, False)
 
 
 def test_a_table_cannot_be_changed() -> None:

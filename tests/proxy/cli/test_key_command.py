@@ -34,4 +34,4 @@ def test_the_digest_line_is_what_a_table_takes() -> None:
     table = (
         f'version: 1\nvendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams: {{search: {{keys: ["{digest}"]}}}}'
     )
-    assert [own.key for own in load_text(table, "t.yaml", {}).config.teams["search"].keys] == [digest]
+    assert [own.digest for own in load_text(table, "t.yaml", {}).config.teams["search"].keys] == [digest]

@@ -61,7 +61,8 @@ def test_a_team_has_its_list_its_routes_and_its_keys() -> None:
     assert team.routes["fast"].members == (RouteMember("fw/y", 1),)
     strict = TABLE.teams["strict"]
     owners = {"one": team, "two": team, "three": strict}
-    assert TABLE.keys == {digest_of(key).removeprefix("sha256:"): Key(owner) for key, owner in owners.items()}
+    digests = {digest_of(key).removeprefix("sha256:"): owner for key, owner in owners.items()}
+    assert TABLE.keys == {digest: Key(owner, label=digest[:8]) for digest, owner in digests.items()}
 
 
 def test_a_key_ends_when_the_table_says() -> None:

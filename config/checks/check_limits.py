@@ -1,0 +1,103 @@
+"""Check limits and budgets against the rest of the table: names that lead nowhere, budgets that refuse everything, a
+ledger that forgets too soon."""
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from config.checks.asked_prices import PriceBook
+from config.checks.check_between_sections import CheckContext, keys_below
+from config.problem import Path, Problem
+from config.sections.limits_section import BudgetSection, LimitsSection
+from config.sections.table_schema import GatewayConfig
+from config.sections.team_section import TeamSection
+
+_DAY: Final = 86400.0
+_NEEDED_DAYS: Final = {"hour": 1, "day": 2, "week": 8, "month": 32}
+"""Days that the ledger must keep for a period to be summed from it: the longest of them, and one."""
+
+
+def check_limits(context: CheckContext) -> tuple[Problem, ...]:
+    """Return every problem of limits and budgets."""
+    prices = PriceBook(context.config)
+    return (*_limited_names(context), *_budgets(context, prices), *_short_memory(context))
+
+
+Around: TypeAlias = tuple[tuple[str, LimitsSection], ...]
+"""Sections whose limits hold too, each with what messages call it."""
+
+
+def limit_sections(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, Around]]:
+    """Yield the path and value of every section with limits, and the sections around it."""
+    return (each for each in _every_section(config) if each[1].model_fields_set)
+
+
+def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, Around]]:
+    path: Path
+    for name, vendor in config.vendors.items():
+        yield ("vendors", name, "limits"), vendor.limits, ()
+    for key, model in config.models.items():
+        above, path = config.vendors.get(key.partition("/")[0]), ("models", key)
+        around: Around = () if above is None else (("vendor's", above.limits),)
+        yield (*path, "limits"), model.limits, around
+        for name, deployment in model.deployments.items():
+            yield (*path, "deployments", name, "limits"), deployment.limits, (("model's", model.limits), *around)
+    for name, team in config.teams.items():
+        path = ("teams", name)
+        yield (*path, "limits"), team.limits, ()
+        of_team = (("team's", team.limits),)
+        yield from (((*path, "limits", "models", each), made, of_team) for each, made in team.limits.models.items())
+        yield from (((*path, kind, index, "limits"), own.limits, of_team) for kind, index, own in team.every_key())
+
+
+def _limited_names(context: CheckContext) -> Iterator[Problem]:
+    for team_name, team in context.config.teams.items():
+        own = keys_below(context.root, ("teams", team_name, "routes"))
+        for name in team.limits.models:
+            if name not in own and not context.names.knows(name):
+                known = [*own, *context.names.all()]
+                path: Path = ("teams", team_name, "limits", "models", name)
+                yield context.at_key(path, context.no_such("model or route", name, (), known))
+
+
+def _budgets(context: CheckContext, prices: PriceBook) -> Iterator[Problem]:
+    for team_name, team in context.config.teams.items():
+        for index, budget in enumerate(team.budget):
+            path: Path = ("teams", team_name, "budget", index)
+            if budget.route is not None:
+                yield from _route(context, team, (*path, "then", "route"), budget.route)
+            if _refuses_everything(team, budget, prices):
+                message = "refuses everything: none of the models that this team may ask for has a price"
+                yield context.at_value((*path, "unpriced"), message)
+
+
+def _route(context: CheckContext, team: TeamSection, path: Path, name: str) -> Iterator[Problem]:
+    own = keys_below(context.root, (*path[:2], "routes"))
+    if name not in own and not context.names.knows(name):
+        yield context.at_value(path, context.no_such("model or route", name, path, [*own, *context.names.all()]))
+    elif own | {*team.models} == {name}:
+        yield context.at_value(path, "leads to itself: this team may ask for nothing else")
+
+
+def _refuses_everything(team: TeamSection, budget: BudgetSection, prices: PriceBook) -> bool:
+    if budget.usd is None or budget.unpriced == "ignore":
+        return False
+    asked = prices.of_team(team)
+    return bool(asked.unpriced) and asked.highest is None
+
+
+def _short_memory(context: CheckContext) -> Iterator[Problem]:
+    ledger = context.config.server.ledger
+    needed = max(
+        ((days, period) for period, days in _NEEDED_DAYS.items() if period in counted_periods(context.config)),
+        default=(0, ""),
+    )
+    if ledger.keep < needed[0] * _DAY:
+        message = f"must be at least {needed[0]}d: a limit or a budget per {needed[1]} is summed from what is kept"
+        yield context.at_value(("server", "ledger", "keep"), message)
+
+
+def counted_periods(config: GatewayConfig) -> frozenset[str]:
+    """Return the periods of the calendar by which anything is counted."""
+    budgets = (budget.per for team in config.teams.values() for budget in team.budget)
+    limits = (each.period for _, section, _ in limit_sections(config) for each in section.amounts())
+    return frozenset({*budgets, *limits}) & _NEEDED_DAYS.keys()

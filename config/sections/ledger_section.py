@@ -1,0 +1,93 @@
+"""The `server.ledger` section: where it is written down what teams used."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import BeforeValidator, Field, SecretStr, TypeAdapter, model_validator
+from pydantic.json_schema import JsonSchemaValue
+
+from config.addresses import ledger_fault
+from config.sections.section import ShorthandSection
+from config.sections.value_types import REFERENCE_PATTERN, Checked, Keep, Referable, refuse
+
+_DAY: Final = 86400.0
+OFF: Final = "off"
+DEFAULT_FILE: Final = "ledger.db"
+"""The ledger of a table that is a file, has teams and says nothing: a file beside it."""
+
+_SQLITE: Final = "sqlite:"
+
+
+def _off_as_word(value: object) -> object:
+    """YAML reads an unquoted `off` as false."""
+    return OFF if value is False else value
+
+
+def _check_url(value: str) -> str:
+    if value != OFF and (fault := ledger_fault(value)):
+        raise refuse(fault)
+    return value
+
+
+_URL: Final = rf"^(off$|sqlite:|postgres(ql)?://)|{REFERENCE_PATTERN}"
+LedgerUrl = Annotated[SecretStr, Checked(_check_url, {"pattern": _URL}), BeforeValidator(_off_as_word)]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPlace:
+    """Where a ledger is: the file of a SQLite database, or the address of a PostgreSQL one, which may hold a password.
+    `keep` is in seconds."""
+
+    file: Path | None
+    postgres: SecretStr | None
+    keep: float
+    unread: Literal["allow", "reject"]
+
+
+class LedgerSection(ShorthandSection):
+    """The ledger: a row for each request, from which budgets, limits by the calendar and `dragoman usage` are read.
+    Each process writes its rows to a journal first, so that nothing is lost while it is away. Bare text is its url."""
+
+    short_form: ClassVar[str] = "off, an address"
+
+    url: LedgerUrl | None = Field(
+        default=None,
+        description="sqlite:FILE, relative to this file, for one gateway with any number of workers; "
+        'postgresql://…, best as "${LEDGER_URL}", for several gateways, which needs the extra `postgres`; or off. '
+        f"Built in: sqlite:{DEFAULT_FILE} where the table has teams and is no embedded one, otherwise off.",
+    )
+    keep: Keep = Field(default=400 * _DAY, description="How long the row of a request is kept, such as 400d.")
+    unread: Annotated[Literal["allow", "reject"], Referable()] = Field(
+        default="allow",
+        description="What becomes of requests of teams with a budget while a gateway that has just started could not "
+        "yet read from the ledger what was spent: allow answers them, reject refuses them.",
+    )
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the table says that there is no ledger."""
+        return self.url is not None and self.url.get_secret_value() == OFF
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether several gateways can have the same ledger."""
+        return self.url is not None and self.url.get_secret_value().startswith("postgres")
+
+    def place(self, table: Path) -> "LedgerPlace | None":
+        """Return where the ledger of a table is, by default beside its file; None where it is switched off."""
+        if self.is_off:
+            return None
+        if self.is_postgres:
+            return LedgerPlace(None, self.url, self.keep, self.unread)
+        written = DEFAULT_FILE if self.url is None else self.url.get_secret_value().removeprefix(_SQLITE)
+        return LedgerPlace(table.parent / written, None, self.keep, self.unread)
+
+    @classmethod
+    def short_form_schema(cls) -> JsonSchemaValue:
+        return {"anyOf": [TypeAdapter(LedgerUrl).json_schema(), {"const": False}]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_url(cls, value: object) -> object:
+        return {"url": value} if isinstance(value, str) or value is False else value

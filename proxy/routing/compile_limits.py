@@ -1,0 +1,97 @@
+"""Compile the limits and budgets of a table to the words of `proxy.limits`.
+
+Equal limits become one value: tables have thousands of teams with the same ones.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from config.sections.limits_section import BudgetSection, LimitsSection, OnLimitQueue, WrittenLimit
+from config.sections.team_section import TeamSection
+from proxy.limits.limit import NANO, SECONDS, UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, TeamLimits, Unit
+
+NO_LIMITS: Final = TeamLimits(models=MappingProxyType({}))
+"""The limits of a team that has none."""
+
+_UPSTREAM_BURST: Final = 10.0
+"""Seconds. Vendors count within parts of a minute: Azure OpenAI evaluates a limit per minute over 1 to 10 s
+(learn.microsoft.com, quota management, November 2026)."""
+
+_Burst: TypeAlias = Callable[[WrittenLimit, float], int]
+"""The units that may come at once under a limit whose period lasts so many seconds, where the table does not say."""
+
+
+def _whole_limit(written: WrittenLimit, _seconds: float) -> int:
+    return written.amount
+
+
+def _part_of_limit(written: WrittenLimit, seconds: float) -> int:
+    return max(1, int(written.amount * min(1.0, _UPSTREAM_BURST / seconds)))
+
+
+def _limits(section: LimitsSection, burst: _Burst) -> Limits:
+    rates, quotas = [], []
+    for written in section.amounts():
+        unit, period = Unit(written.unit), Period(written.period)
+        seconds = SECONDS.get(period)
+        if seconds is None:
+            quotas.append(Quota(unit, written.amount, period))
+        elif unit is Unit.REQUESTS and section.burst is not None:
+            rates.append(Rate(unit, written.amount, period, section.burst))
+        else:
+            rates.append(Rate(unit, written.amount, period, burst(written, seconds)))
+    return Limits(tuple(rates), tuple(quotas), section.concurrent)
+
+
+def _budget(section: BudgetSection) -> TeamBudget:
+    then = section.then if isinstance(section.then, str) else "route"
+    spent = (section.at, then, section.route, section.unpriced)
+    if section.usd is not None:
+        return TeamBudget(Unit.USD, round(section.usd * NANO), Period(section.per), *spent)
+    return TeamBudget(Unit.TOKENS, section.tokens or 0, Period(section.per), *spent)
+
+
+@dataclass(slots=True, eq=False)
+class LimitCompiler:
+    """Compiles the limits of one table; `scopes` collects those that are any, by the text of their scope."""
+
+    scopes: dict[str, Limits] = field(default_factory=dict)
+    _equal: dict[Limits, Limits] = field(default_factory=dict)
+    _of_teams: dict[tuple[Limits, tuple[TeamBudget, ...], float], TeamLimits] = field(default_factory=dict)
+
+    def team(self, name: str, team: TeamSection) -> TeamLimits:
+        """Return the limits of a team."""
+        own = self.client(f"team {name}", team.limits)
+        models = {each: self.client(f"team {name} model {each}", made) for each, made in team.limits.models.items()}
+        budgets = tuple(_budget(each) for each in team.budget)
+        patience = team.on_limit.queue if isinstance(team.on_limit, OnLimitQueue) else 0.0
+        if models:
+            return TeamLimits(own, MappingProxyType(models), budgets, patience)
+        if not (own or budgets or patience):
+            return NO_LIMITS
+        made = TeamLimits(own, NO_LIMITS.models, budgets, patience)
+        return self._of_teams.setdefault((own, budgets, patience), made)
+
+    def client(self, scope: str, section: LimitsSection) -> Limits:
+        """Return the limits of a team or a key, which may use all of a limit at once."""
+        return self._kept(scope, _limits(section, _whole_limit))
+
+    def upstream(self, scope: str, section: LimitsSection) -> Limits:
+        """Return the limits of a vendor, a model or a deployment, whose requests are spread over the minute."""
+        return self._kept(scope, _limits(section, _part_of_limit))
+
+    def _kept(self, scope: str, limits: Limits) -> Limits:
+        if not limits:
+            return UNLIMITED
+        shared = self._equal.setdefault(limits, limits)
+        self.scopes[scope] = shared
+        return shared
+
+
+ScopeLimits: TypeAlias = tuple[tuple[str, Limits], ...]
+"""Scopes and their limits, those of the vendor first, the deployment's last."""
+
+TargetLimits: TypeAlias = Mapping[str, ScopeLimits]
+"""By the label of a target: the scopes with limits that a request to it must fit into."""
