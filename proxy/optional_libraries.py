@@ -25,6 +25,9 @@ EXTRAS: Final[Mapping[str, Extra]] = {
 REDIS: Final = Extra("redis", ("redis",))
 """For state that processes share."""
 
+POSTGRES: Final = Extra("postgres", ("psycopg",))
+"""For a ledger that several gateways share."""
+
 ODD: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """What a vendor's library raises, besides its own errors, when a file or a response makes no sense to it."""
 

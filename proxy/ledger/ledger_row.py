@@ -1,0 +1,255 @@
+"""One request as a row of the ledger, and the line of the journal that carries it there.
+
+A line is a JSON array that begins with the version of its form, so that a loader tells what it can read. Its text is
+bounded and has no NUL, which PostgreSQL refuses; its numbers fit 64 bits with sign. The id is the ledger's own: clients
+may send one `x-request-id` twice. It begins with the time, so that indexes grow at their end.
+"""
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import orjson
+
+from providers.completion import Usage
+from proxy.request_record import RequestRecord
+
+VERSION: Final = 1
+"""The form of a line. Another order or meaning of its members is another version."""
+
+MOST_BYTES: Final = 256
+"""Of a text in a row, in UTF-8."""
+
+MOST_TAGS: Final = 16
+
+MOST: Final = (1 << 63) - 1
+"""The largest integer of either database."""
+
+MOST_COUNT: Final = 1 << 40
+"""Of tokens, and of ms. A vendor may report any number, and sums of all rows have to fit the database's integers."""
+
+MOST_COST: Final = 1 << 44
+"""About 17,600 USD a request."""
+
+LATEST: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, beyond which PostgreSQL's and Python's dates differ."""
+
+NANO: Final = 1_000_000_000
+
+TagsJson: TypeAlias = "orjson.Fragment | None"
+
+_NUL: Final = rb"\u0000"
+
+
+class LedgerRow(NamedTuple):
+    """A request in the order of the columns. `time` is its end, ms UTC; `cost` billionths of a USD, None without a
+    price; token counts are None where nobody knows them. `deployment` and `model` are labels of the table; `asked` is
+    the client's own string. `tags` is a JSON object or None."""
+
+    id: bytes
+    time: int
+    request_id: str
+    team: str
+    key_name: str
+    user_name: str | None
+    tags: str | None
+    surface: str
+    asked: str
+    model: str
+    deployment: str | None
+    tokens_in: int | None
+    tokens_cached: int | None
+    tokens_out: int | None
+    tokens_reasoning: int | None
+    estimated: int
+    cost: int | None
+    status: int
+    outcome: str
+    ms: int
+    attempts: int
+    gateway: str
+
+
+class Journaled(NamedTuple):
+    """A row with its number among those of its process, which begins with 1."""
+
+    sequence: int
+    row: LedgerRow
+
+
+class UnreadableLineError(ValueError):
+    """A line that no version of the gateway wrote, or half of one."""
+
+
+class OtherVersionError(ValueError):
+    """A line of another version of the gateway; its text names it."""
+
+
+_random = random.Random()  # noqa: S311 - tells rows apart, guards nothing
+_bits = _random.getrandbits
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_random.seed)  # else all workers would draw the same ids
+
+
+def row_line(record: RequestRecord, sequence: int, now: int, user: str | None = None, tags: TagsJson = None) -> bytes:
+    """Return the line of a request that ended at `now`, in ms since 1970. Called once for each request."""
+    usage = record.billed or record.usage
+    cost = record.cost
+    attempts = record.attempts
+    asked = record.asked
+    values = [
+        VERSION,
+        sequence,
+        format(now << 80 | _bits(80), "032x"),
+        now,
+        record.request_id,
+        record.team,
+        record.key,
+        bounded(user) if user is not None and len(user) > 64 else user,
+        tags,
+        record.surface,
+        bounded(asked) if len(asked) > 64 else asked,
+        record.model,
+        attempts[-1].deployment if attempts else None,
+        *(_NO_TOKENS if usage is None else _tokens(usage)),
+        None if cost is None else round(cost * NANO),
+        record.status,
+        record.outcome,
+        int((record.finished - record.started) * 1000),
+        len(attempts),
+    ]
+    try:
+        line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # half a surrogate pair, or a number beyond 64 bits
+        return _mended(values)
+    return _mended(values) if _NUL in line else line
+
+
+_NO_TOKENS: Final = (None, None, None, None, 0)
+
+
+def _tokens(usage: Usage) -> tuple[int | None, ...]:
+    prompt, completion = usage.prompt_details, usage.completion_details
+    return (
+        usage.prompt_tokens,
+        prompt.get("cached_tokens") if prompt else None,
+        usage.completion_tokens,
+        completion.get("reasoning_tokens") if completion else None,
+        1 if usage.estimated else 0,
+    )
+
+
+def _mended(values: Sequence[object]) -> bytes:
+    """Return the line with what a database can hold in place of what it cannot."""
+    mended = [
+        clean(value) if isinstance(value, str) else max(0, min(value, MOST)) if isinstance(value, int) else value
+        for value in values
+    ]
+    return orjson.dumps(mended, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def clean(text: str) -> str:
+    """Return text that every database takes: without NUL and halves of surrogate pairs, and bounded."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return bounded(text)
+
+
+def bounded(text: str) -> str:
+    """Return the text, or as much of it as MOST_BYTES hold, in whole characters."""
+    data = text[: MOST_BYTES + 1].encode("utf-8", "replace")
+    return data[:MOST_BYTES].decode("utf-8", "ignore")
+
+
+def written_tags(tags: Mapping[str, str]) -> TagsJson:
+    """Return tags as they go into lines: once for each team, or for each request that brings some of its own."""
+    text = tags_text(tags)
+    return None if text is None else orjson.Fragment(text)
+
+
+def tags_text(tags: Mapping[str, str]) -> str | None:
+    """Return bounded tags as a JSON object in one order, so that equal tags are equal texts; None without any."""
+    kept = {clean(name): clean(tags[name]) for name in sorted(tags)[:MOST_TAGS]}
+    return orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode() if kept else None
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+_MEMBERS: Final = 23
+
+
+def read_line(line: bytes, gateway: str) -> Journaled:
+    """Return the row of a line that the process `gateway` wrote. Raises UnreadableLineError or OtherVersionError.
+
+    Checks all that a database would refuse: one bad row must not keep the others out.
+    """
+    try:
+        values = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise UnreadableLineError("no JSON") from None
+    if not isinstance(values, list) or not values or type(values[0]) is not int:
+        raise UnreadableLineError("no row")
+    if values[0] != VERSION:
+        raise OtherVersionError(f"version {values[0]}")
+    if len(values) != _MEMBERS:
+        raise UnreadableLineError("another number of members")
+    sequence, key = values[1], values[2]
+    user, tags, deployment = values[7], values[8], values[12]
+    row = LedgerRow(
+        _id(key),
+        _number(values[3], LATEST),
+        _text(values[4]),
+        _text(values[5]),
+        _text(values[6]),
+        None if user is None else _text(user),
+        None if tags is None else _tags(tags),
+        _text(values[9]),
+        _text(values[10]),
+        _text(values[11]),
+        None if deployment is None else _text(deployment),
+        _count(values[13]),
+        _count(values[14]),
+        _count(values[15]),
+        _count(values[16]),
+        _number(values[17], 1),
+        None if values[18] is None else _number(values[18], MOST_COST),
+        _number(values[19], 999),
+        _text(values[20]),
+        _number(values[21], MOST_COUNT),
+        _number(values[22], 1 << 15),
+        gateway,
+    )
+    return Journaled(_number(sequence), row)
+
+
+def _id(value: object) -> bytes:
+    if not isinstance(value, str) or len(value) != 32:
+        raise UnreadableLineError("no id")
+    try:
+        return bytes.fromhex(value)
+    except ValueError:
+        raise UnreadableLineError("no id") from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise UnreadableLineError("no text")
+    return value if len(value) <= 64 and "\0" not in value else clean(value)
+
+
+def _number(value: object, most: int = MOST) -> int:
+    """Return a number within its bounds: vendors may report counts below and beyond them."""
+    if type(value) is not int:
+        raise UnreadableLineError("no number")
+    return 0 if value < 0 else min(value, most)
+
+
+def _count(value: object) -> int | None:
+    return None if value is None else _number(value, MOST_COUNT)
+
+
+def _tags(value: object) -> str | None:
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+        raise UnreadableLineError("no tags")
+    return tags_text(value)

@@ -1,0 +1,131 @@
+"""The thread that loads the journals every second, in one process of all that share their folder.
+
+The database may be away for as long as it likes: the journals stay, it is tried again with growing waits, and the log
+says once that it is away and once that it is back.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from proxy.ledger.journal_files import LOADER_LOCK, lock_file
+from proxy.ledger.journal_loader import JournalLoader, LoadingCancelledError
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
+from proxy.ledger.ledger_state import LedgerState
+from proxy.ledger.ledger_store import LedgerStore
+from proxy.ledger.open_ledger import open_store
+
+EVERY: Final = 1.0
+"""Seconds between two passes."""
+
+FIRST_WAIT: Final = 1.0
+LONGEST_WAIT: Final = 30.0
+"""Seconds until a database that failed is tried again; each failure doubles them."""
+
+TIDY_EVERY: Final = 3600.0
+
+LAST: Final = 10.0
+"""Seconds for which `stop` waits; what is not loaded then remains for the next start."""
+
+MOST_PAUSE: Final = 0.25
+
+
+class LedgerLoading:
+    """Loads from `start` to `stop`, as long as no other process of the folder does."""
+
+    def __init__(
+        self,
+        settings: LedgerSettings,
+        state: LedgerState | None = None,
+        opened: Callable[[LedgerSettings], LedgerStore] = open_store,
+    ) -> None:
+        self.state = state or LedgerState()
+        self._settings = settings
+        self._open = opened
+        self._loader = JournalLoader(settings.journals, settings.keep, self.state, self._pause)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ledger loader", daemon=True)
+        self._lock: int | None = None
+        self._store: LedgerStore | None = None
+        self._tidied = -TIDY_EVERY
+        self._failures = 0
+        self._deadline: float | None = None
+        self._log = logging.getLogger("dragoman")
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, seconds: float = LAST) -> None:
+        """Load what there is, within this time, and end. Blocks. To be called when every journal has been closed."""
+        self._deadline = time.monotonic() + seconds
+        self._ending.set()
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._log.warning("ledger: not all is loaded; the journals in %s remain", self._settings.journals)
+
+    def _run(self) -> None:
+        wait = 0.0
+        while not self._ending.wait(wait):
+            wait = self._pass()
+        self._pass()
+        if self._store is not None:
+            self._store.close()
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def _pass(self) -> float:
+        """Load once, and return the seconds until the next time."""
+        try:
+            if not self._leads():
+                return EVERY
+            if self._store is None:
+                self._store = self._open(self._settings)
+            self._loader.load(self._store)
+            if time.monotonic() - self._tidied >= TIDY_EVERY:
+                self._store.tidy(round(time.time() * 1000))
+                self._tidied = time.monotonic()
+            self._loader.measure()
+        except LoadingCancelledError:
+            return EVERY
+        except LedgerError as error:
+            return self._failed(str(error))
+        except OSError as error:
+            return self._failed(f"the journals in {self._settings.journals} cannot be loaded: {error.strerror}")
+        if self._failures:
+            self._failures, self.state.trouble = 0, None
+            self._log.warning("ledger: %s can be used again", self._settings.place)
+        return EVERY
+
+    def _leads(self) -> bool:
+        """Whether this process is the one that loads."""
+        if self._lock is None:
+            self._settings.journals.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = lock_file(self._settings.journals / LOADER_LOCK)
+            self.state.loading = self._lock is not None
+        return self.state.loading
+
+    def _failed(self, why: str) -> float:
+        """Note a failure, which the log has once, and return the seconds until the next try."""
+        state = self.state
+        state.load_errors += 1
+        if state.trouble != why:
+            self._log.error("%s; requests are kept in %s meanwhile", why, self._settings.journals)
+            state.trouble = why
+        wait = min(FIRST_WAIT * 2.0 ** min(self._failures, 10), LONGEST_WAIT)
+        self._failures += 1
+        try:
+            self._loader.measure()
+        except OSError:
+            state.load_errors += 1
+        return float(wait)
+
+    def _pause(self, took: float) -> None:
+        """Give others as much time as a piece took; at the end there is none to give, and little to take."""
+        if self._deadline is None:
+            self._ending.wait(min(took, MOST_PAUSE))
+        elif time.monotonic() >= self._deadline:
+            raise LoadingCancelledError

@@ -1,0 +1,16 @@
+"""Opens the database that the settings name."""
+
+from proxy.ledger.ledger_settings import LedgerSettings
+from proxy.ledger.ledger_store import LedgerReader, LedgerStore
+from proxy.ledger.postgres_store import PostgresReader, PostgresStore
+from proxy.ledger.sqlite_store import SqliteReader, SqliteStore
+
+
+def open_store(settings: LedgerSettings) -> LedgerStore:
+    """Open it to write, and make it or bring it to our version. Blocks; raises LedgerError."""
+    return SqliteStore(settings) if settings.kind == "sqlite" else PostgresStore(settings)
+
+
+def open_reader(settings: LedgerSettings) -> LedgerReader:
+    """Open it to read. Blocks; raises LedgerError."""
+    return SqliteReader(settings) if settings.kind == "sqlite" else PostgresReader(settings)

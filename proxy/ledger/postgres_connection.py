@@ -1,0 +1,128 @@
+"""A connection to PostgreSQL that blocks, with errors of our own: the only user of the driver.
+
+The driver's messages may quote an address with its password, so none is passed on that does not come from the server.
+Prepared statements are off, which a pool in transaction mode, such as PgBouncer's, cannot keep.
+
+Source: psycopg 3.3.9, November 2026.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError
+from proxy.optional_libraries import POSTGRES, silence, without
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+CONNECT: Final = 5
+"""Seconds for a connection."""
+
+ANSWER: Final = 60
+"""Seconds for which a statement may run, and for which a silent server is waited for."""
+
+WAIT: Final = 10
+"""Seconds for which a statement waits for a lock."""
+
+Row = tuple[Any, ...]
+
+Value = str | int | bytes | None
+
+
+class PostgresConnection:
+    """One connection, which does not come back once it is lost. `place` names the database in messages."""
+
+    def __init__(self, url: str, place: str) -> None:
+        if lack := without(POSTGRES, "a ledger in PostgreSQL needs"):
+            raise LedgerRefusedError(lack)
+        # Loaded here, where a table asks for it: it takes 0.3 s.
+        import psycopg
+
+        silence("psycopg")
+        self._place = place
+        self._failures = (psycopg.Error,)
+        with self.named():
+            self._connection: Connection[Row] = psycopg.connect(
+                url,
+                autocommit=True,
+                prepare_threshold=None,
+                connect_timeout=CONNECT,
+                application_name="dragoman ledger",
+                keepalives_idle=10,
+                keepalives_interval=5,
+                keepalives_count=3,
+                tcp_user_timeout=ANSWER * 1000,
+            )
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is of no more use."""
+        return self._connection.closed or self._connection.broken
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the block in a transaction with bounded waits, which an exception undoes."""
+        with self.named(), self._connection.transaction():
+            self._connection.execute(f"SET LOCAL statement_timeout = '{ANSWER}s'")
+            self._connection.execute(f"SET LOCAL lock_timeout = '{WAIT}s'")
+            yield
+
+    def run(self, statement: str, parameters: Sequence[Value] = ()) -> None:
+        """Run a statement without rows."""
+        with self.named():
+            self._connection.execute(statement.encode(), parameters or None)
+
+    def rows(self, statement: str, parameters: Sequence[Value] = ()) -> list[Row]:
+        """Return the rows of a statement."""
+        with self.named():
+            return self._connection.execute(statement.encode(), parameters or None).fetchall()
+
+    def run_each(self, statement: str, values: Sequence[Sequence[Value]]) -> None:
+        """Run a statement for each of many parameters, in one round trip or few."""
+        with self.named(), self._connection.cursor() as cursor:
+            cursor.executemany(statement.encode(), values)
+
+    def copy(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Send rows by COPY."""
+        with self.named(), self._connection.cursor() as cursor, cursor.copy(statement.encode()) as copying:
+            for row in rows:
+                copying.write_row(row)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Raise the driver's errors as LedgerError."""
+        try:
+            yield
+        except self._failures as error:
+            said = error.diag.message_primary if error.sqlstate else None
+            why = said or _plain(str(error))
+            raise LedgerError(f"the ledger at {self._place} cannot be used: {why}") from None
+
+
+_REASONS: Final = (
+    ("password authentication failed", "the user or the password is wrong"),
+    ("no password supplied", "the address has no password"),
+    ("Connection refused", "connection refused"),
+    ("timeout expired", "no connection in time"),
+    ("could not translate host name", "the host is not known"),
+    ("failed to resolve host", "the host is not known"),
+    ("does not exist", "the database or the user does not exist"),
+    ("starting up", "the server is starting"),
+    ("shutting down", "the server is shutting down"),
+    ("too many", "the server has too many connections"),
+    ("SSL", "TLS could not be agreed on"),
+    ("URI", "the address is malformed"),
+    ("invalid port number", "the address is malformed"),
+    ("percent-encoded", "the address is malformed"),
+    ("sslmode value", "the address has an sslmode that is not known"),
+)
+
+
+def _plain(message: str) -> str:
+    """Return what a message of the client library means, in words that quote nothing."""
+    return next((words for part, words in _REASONS if part in message), "the connection is lost")

@@ -1,0 +1,201 @@
+"""The ledger in PostgreSQL, for one gateway or several: each has a loader of its own.
+
+Their transactions begin by raising the number of the batch, whose row only one of them can hold. So batches are
+committed in the order of their numbers, which readers rely on, and two loaders cannot wait for each other.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from proxy.ledger import postgres_schema as sql
+from proxy.ledger.ledger_row import LATEST, Journaled, LedgerRow
+from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
+from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendChanges, UsageLine, last_of_each
+from proxy.ledger.postgres_connection import PostgresConnection
+from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
+from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
+
+MONTHS_AHEAD: Final = 2
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_LAST_MONTH: Final = sql.month_of(LATEST)
+
+_WORDS: Final = SqlWords(
+    mark="%s",
+    request="dragoman.request",
+    usage_day="dragoman.usage_day",
+    day="to_char(time AT TIME ZONE %s, 'YYYY-MM-DD')",
+    day_takes_zone=True,
+    time="to_timestamp(%s / 1000.0)",
+    tags="coalesce(tags::text, '')",
+)
+
+
+class PostgresStore:
+    """Writes the ledger of a database, whose tables it makes and brings to our version of the schema."""
+
+    def __init__(self, settings: LedgerSettings) -> None:
+        self._settings = settings
+        self._days = Days(settings.zone)
+        self._months: set[str] = set()
+        self._connection = PostgresConnection(settings.url, settings.place)
+        try:
+            self._migrate()
+        except LedgerError:
+            self._connection.close()
+            raise
+
+    def _migrate(self) -> None:
+        """Bring the schema to our version, and the sums by day to the table's zone."""
+        run, zone = self._connection.run, self._settings.zone
+        with self._connection.transaction():
+            self._connection.rows("SELECT pg_advisory_xact_lock(%s)", (sql.LOCK,))
+            version = _version(self._connection, self._settings.place)
+            if not self._connection.rows("SELECT 1 FROM pg_namespace WHERE nspname = 'dragoman'"):
+                run("CREATE SCHEMA dragoman")
+            for step in sql.MIGRATIONS[version:]:
+                for statement in step:
+                    run(statement)
+            ((known,),) = self._connection.rows("SELECT zone FROM dragoman.meta FOR UPDATE")
+            if known != zone:
+                run("SET LOCAL statement_timeout = 0")  # reads every row
+                run("DELETE FROM dragoman.usage_day")
+                run(sql.REBUILD_DAYS, (zone,))
+                run("UPDATE dragoman.meta SET zone = %s", (zone,))
+
+    def add(self, rows: Sequence[Journaled]) -> int:
+        """Store the rows that are not there yet, with their sums, in one transaction; return how many were new."""
+        self._reconnect()
+        found = {each.row.id: each.row for each in rows}
+        link = self._connection
+        made: set[str] = set()
+        with link.transaction():
+            ((batch,),) = link.rows("UPDATE dragoman.meta SET batch = batch + 1 RETURNING batch")
+            made = self._make_months({sql.month_of(row.time) for row in found.values()})
+            link.run(sql.INCOMING)
+            link.copy(sql.COPY, (_copied(row) for row in found.values()))
+            new = [found[each.bytes] for (each,) in link.rows(sql.ADD_INCOMING)]
+            sums = roll_up(new, self._days.of)
+            link.run_each(sql.ADD_SPEND, [(*each, batch) for each in sums.spent()])
+            link.run_each(sql.ADD_DAY, sums.used())
+            link.run_each(sql.ADD_LOADED, last_of_each(rows))
+        self._months |= made
+        return len(new)
+
+    def _make_months(self, months: set[tuple[int, int]]) -> set[str]:
+        """Make the partitions of these months that are not known to be there, and return their names."""
+        missing = {sql.partition(month): month for month in months}
+        for name in missing.keys() & self._months:
+            del missing[name]
+        for month in missing.values():
+            self._connection.run(sql.create_partition(min(month, _LAST_MONTH)))
+        return set(missing)
+
+    def _reconnect(self) -> None:
+        if self._connection.lost:
+            self._connection.close()
+            self._connection = PostgresConnection(self._settings.url, self._settings.place)
+            self._months.clear()
+            _require_ours(self._connection, self._settings.place)
+
+    def tidy(self, now: int) -> None:
+        """Drop what is older than is kept, and make the partitions of the months to come; `now` in ms."""
+        self._reconnect()
+        keep = self._settings.keep
+        oldest = max(0, now - round(keep * 1000))
+        month = sql.month_of(now)
+        ahead = [month]
+        for _ in range(MONTHS_AHEAD):
+            ahead.append(month := sql.month_after(month))
+        link = self._connection
+        with link.transaction():
+            link.rows("SELECT batch FROM dragoman.meta FOR UPDATE")
+            self._months |= self._make_months(set(ahead))
+            first = sql.partition(sql.month_of(max(0, oldest - MARGIN_MS)))
+            for (name,) in link.rows(sql.MONTHS):
+                if name < first:
+                    link.run(f"DROP TABLE dragoman.{name}")
+                    self._months.discard(name)
+            link.run("DELETE FROM dragoman.usage_day WHERE day < %s", (self._days.of(oldest // SLOT_MS),))
+            first_slot = (now - round(max(keep, SPEND_KEPT) * 1000)) // SLOT_MS
+            link.run("DELETE FROM dragoman.spend WHERE slot < %s", (first_slot,))
+            link.run("DELETE FROM dragoman.loaded WHERE time < to_timestamp(%s / 1000.0)", (oldest - MARGIN_MS,))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+
+class PostgresReader:
+    """Reads the ledger of a database, and changes nothing."""
+
+    def __init__(self, settings: LedgerSettings) -> None:
+        self._settings = settings
+        self._connection = PostgresConnection(settings.url, settings.place)
+        try:
+            _require_ours(self._connection, settings.place)
+        except LedgerError:
+            self._connection.close()
+            raise
+
+    def _link(self) -> PostgresConnection:
+        if self._connection.lost:
+            self._connection.close()
+            self._connection = PostgresConnection(self._settings.url, self._settings.place)
+        return self._connection
+
+    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
+        """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
+        link = self._link()
+        where, parameters = ("batch > %s AND slot >= %s", (after, slot)) if after else ("slot >= %s", (slot,))
+        statement = f"SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend WHERE {where}"  # noqa: S608
+        with link.transaction():
+            link.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            ((batch,),) = link.rows("SELECT batch FROM dragoman.meta")
+            spent = [SlotSpend(*row) for row in link.rows(statement, parameters)]
+            loaded = {gateway: number for gateway, number in link.rows("SELECT gateway, sequence FROM dragoman.loaded")}
+        return SpendChanges(batch, spent, loaded)
+
+    def usage(self, query: UsageQuery) -> list[UsageLine]:
+        """Return the lines of a report, unordered."""
+        statement, parameters = usage_sql(query, _WORDS)
+        width = len(query.by)
+        link = self._link()
+        with link.transaction():
+            found = link.rows(statement, parameters)
+        return [UsageLine(tuple(row[:width]), UsageSums(*(int(number) for number in row[width:]))) for row in found]
+
+    def newest(self) -> int | None:
+        """Return the time of the newest row, in ms; None without rows."""
+        ((newest,),) = self._link().rows("SELECT max(time) FROM dragoman.loaded")
+        return None if newest is None else round((newest - _EPOCH) / timedelta(milliseconds=1))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+
+def _version(link: PostgresConnection, place: str) -> int:
+    """Return the version of the schema, 0 where there is none. Raises LedgerRefusedError where it is beyond ours."""
+    if link.rows("SELECT to_regclass('dragoman.meta')") == [(None,)]:
+        return 0
+    ((version,),) = link.rows("SELECT version FROM dragoman.meta")
+    if version > VERSION:
+        raise LedgerRefusedError(
+            f"the ledger at {place} has version {version}, and this gateway knows versions up to {VERSION}: "
+            "start a newer gateway, or name another database"
+        )
+    return int(version)
+
+
+def _require_ours(link: PostgresConnection, place: str) -> None:
+    if not _version(link, place):
+        raise LedgerError(f"there is no ledger at {place} yet: the gateway makes it when it starts")
+
+
+def _copied(row: LedgerRow) -> tuple[object, ...]:
+    """Return a row as COPY takes it."""
+    return UUID(bytes=row.id), _EPOCH + timedelta(milliseconds=row.time), *row[2:]

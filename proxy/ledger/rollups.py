@@ -1,0 +1,141 @@
+"""What a batch of rows adds to the sums: what each scope spent in each quarter of an hour, and each day's usage.
+
+Pure. All sums are of integers, so the same rows in other batches add up to the same.
+
+A slot is a quarter of an hour: the offsets of all time zones are multiples of it, so every period of every zone is made
+of whole slots (checked against the tz database, 2020 to 2030, November 2026).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from proxy.ledger.ledger_row import LedgerRow
+from proxy.ledger.ledger_settings import LedgerRefusedError
+
+SLOT_MS: Final = 900_000
+"""A slot's number is the time in ms since 1970, divided by this."""
+
+GOOD: Final = "ok"
+"""The outcome of requests that are no errors."""
+
+K = TypeVar("K")
+
+DayKey: TypeAlias = tuple[str, str, str, str, str]
+"""Day, team, key, model and deployment."""
+
+
+class SlotSpend(NamedTuple):
+    """What a scope used in a slot. `cost` is in billionths of a USD; `unpriced` requests are not in it."""
+
+    scope: str
+    slot: int
+    requests: int
+    tokens: int
+    cost: int
+    unpriced: int
+
+
+class UsageSums(NamedTuple):
+    """Sums over requests. `errors` are those whose outcome is not `ok`; `unpriced` have no cost although a vendor was
+    asked; `ms` is time."""
+
+    requests: int = 0
+    errors: int = 0
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    tokens_out: int = 0
+    tokens_reasoning: int = 0
+    cost: int = 0
+    unpriced: int = 0
+    ms: int = 0
+
+    def plus(self, other: "UsageSums") -> "UsageSums":
+        """Return both together."""
+        return UsageSums(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+
+@dataclass(slots=True)
+class Rollup:
+    """The additions of one batch."""
+
+    spend: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    days: dict[DayKey, list[int]] = field(default_factory=dict)
+
+    def spent(self) -> list[SlotSpend]:
+        """The additions to `spend`, in an order that is the same for every batch."""
+        return [SlotSpend(scope, slot, *sums) for (scope, slot), sums in sorted(self.spend.items())]
+
+    def used(self) -> list[tuple[str | int, ...]]:
+        """The additions to `usage_day`, each the key and the sums."""
+        return [(*key, *sums) for key, sums in sorted(self.days.items())]
+
+
+class Days:
+    """The day of each slot in a time zone, as YYYY-MM-DD."""
+
+    def __init__(self, zone: str) -> None:
+        try:
+            self._zone = ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise LedgerRefusedError(f"no time zone {zone!r} is known here: install the package tzdata") from None
+        self._known: dict[int, str] = {}
+
+    def of(self, slot: int) -> str:
+        """Return the day that a slot belongs to."""
+        day = self._known.get(slot)
+        if day is None:
+            if len(self._known) >= 4096:
+                self._known.clear()
+            day = self._known[slot] = self.at(slot * SLOT_MS).date().isoformat()
+        return day
+
+    def at(self, ms: int) -> datetime:
+        """Return a time in ms as one of the zone."""
+        return datetime.fromtimestamp(ms / 1000, UTC).astimezone(self._zone)
+
+    def midnight(self, day: datetime) -> int:
+        """Return when the day of a time of the zone begins, in ms; where midnight does not exist, what follows it."""
+        local = datetime(day.year, day.month, day.day, tzinfo=self._zone)
+        return round(local.astimezone(UTC).timestamp() * 1000)
+
+
+def scopes(row: LedgerRow) -> list[str]:
+    """Return the scopes, as `limits` names them, whose use the row counts for; none where no vendor was asked."""
+    if not row.attempts:
+        return []
+    team = row.team
+    found = [f"team {team}", f"team {team} model {row.model}"]
+    if row.key_name:
+        found.append(f"key {team}/{row.key_name}")
+    if row.deployment:
+        model = row.deployment.rpartition("/")[0]
+        found += [f"deployment {row.deployment}", f"model {model}", f"vendor {model.partition('/')[0]}"]
+    return found
+
+
+def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
+    """Return what the rows add; `day_of` names the day of a slot."""
+    made = Rollup()
+    for row in rows:
+        slot = row.time // SLOT_MS
+        tokens_in, tokens_out, cost = row.tokens_in or 0, row.tokens_out or 0, row.cost or 0
+        unpriced = 1 if row.cost is None and row.attempts else 0
+        for scope in scopes(row):
+            _add(made.spend, (scope, slot), (1, tokens_in + tokens_out, cost, unpriced))
+        errors = 0 if row.outcome == GOOD else 1
+        tokens = (tokens_in, row.tokens_cached or 0, tokens_out, row.tokens_reasoning or 0)
+        key = (day_of(slot), row.team, row.key_name, row.model, row.deployment or "")
+        _add(made.days, key, (1, errors, *tokens, cost, unpriced, row.ms))
+    return made
+
+
+def _add(sums: dict[K, list[int]], key: K, numbers: tuple[int, ...]) -> None:
+    found = sums.get(key)
+    if found is None:
+        sums[key] = list(numbers)
+    else:
+        for position, number in enumerate(numbers):
+            found[position] += number

@@ -1,0 +1,330 @@
+"""The ledger in a file: SQLite of the standard library, one writer, in its loader's thread.
+
+Statements of many rows are kept to BATCH of them, because the interpreter's lock is held for each. Writing needs a lock
+beside the file, so that a second gateway that was given the same file waits instead of competing.
+
+Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026: `auto_vacuum` has to be set
+before the first table; WAL works on local file systems only; with NORMAL a power loss may take the last commits, never
+the database's consistency.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from proxy.ledger.journal_files import lock_file
+from proxy.ledger.ledger_row import Journaled, LedgerRow
+from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
+from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendChanges, UsageLine, last_of_each
+from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
+from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
+
+BATCH: Final = 500
+
+BUSY: Final = 5.0
+"""Seconds for which a statement waits for another one of the file."""
+
+DROPPED_AT_ONCE: Final = 50_000
+"""Rows that `tidy` drops at most; the next call goes on."""
+
+_WORDS: Final = SqlWords("?", "request", "usage_day", "day_of(time / 900000)", False, "?", "coalesce(tags, '')")
+
+
+# The schema -----------------------------------------------------------------------------------------------------------
+
+_OPENING: Final = (
+    "PRAGMA auto_vacuum = INCREMENTAL",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA temp_store = MEMORY",
+)
+
+_FIRST: Final = (
+    "CREATE TABLE meta (version INTEGER NOT NULL, zone TEXT NOT NULL, batch INTEGER NOT NULL)",
+    "INSERT INTO meta VALUES (1, '', 0)",
+    """
+    CREATE TABLE request (
+        id BLOB NOT NULL UNIQUE, time INTEGER NOT NULL, request_id TEXT NOT NULL,
+        team TEXT NOT NULL, key_name TEXT NOT NULL, user_name TEXT, tags TEXT,
+        surface TEXT NOT NULL, asked TEXT NOT NULL, model TEXT NOT NULL, deployment TEXT,
+        tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER, tokens_reasoning INTEGER,
+        estimated INTEGER NOT NULL, cost INTEGER,
+        status INTEGER NOT NULL, outcome TEXT NOT NULL, ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
+        gateway TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX request_team_time ON request (team, time)",
+    "CREATE INDEX request_time ON request (time)",
+    """
+    CREATE TABLE spend (
+        scope TEXT NOT NULL, slot INTEGER NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+        cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, batch INTEGER NOT NULL,
+        PRIMARY KEY (scope, slot)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX spend_batch ON spend (batch)",
+    "CREATE INDEX spend_slot ON spend (slot)",
+    """
+    CREATE TABLE usage_day (
+        day TEXT NOT NULL, team TEXT NOT NULL, key_name TEXT NOT NULL, model TEXT NOT NULL, deployment TEXT NOT NULL,
+        requests INTEGER NOT NULL, errors INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_cached INTEGER NOT NULL,
+        tokens_out INTEGER NOT NULL, tokens_reasoning INTEGER NOT NULL, cost INTEGER NOT NULL,
+        unpriced INTEGER NOT NULL, ms INTEGER NOT NULL,
+        PRIMARY KEY (day, team, key_name, model, deployment)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX usage_day_team ON usage_day (team, day)",
+    "CREATE TABLE loaded (gateway TEXT PRIMARY KEY, sequence INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID",
+)
+
+_MIGRATIONS: Final = (_FIRST,)
+"""Step n leads to version n + 1, in one transaction."""
+
+_REQUEST_COLUMNS: Final = (
+    "id, time, request_id, team, key_name, user_name, tags, surface, asked, model, deployment, tokens_in, "
+    "tokens_cached, tokens_out, tokens_reasoning, estimated, cost, status, outcome, ms, attempts, gateway"
+)
+"""In the order of a LedgerRow."""
+
+_DAY_COLUMNS: Final = (
+    "day, team, key_name, model, deployment, requests, errors, tokens_in, tokens_cached, tokens_out, "
+    "tokens_reasoning, cost, unpriced, ms"
+)
+
+_ADD_REQUEST: Final = f"INSERT INTO request ({_REQUEST_COLUMNS}) VALUES ({', '.join('?' * 22)})"  # noqa: S608 - constant
+
+_ADD_SPEND: Final = """
+    INSERT INTO spend (scope, slot, requests, tokens, cost, unpriced, batch) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens,
+        cost = cost + excluded.cost, unpriced = unpriced + excluded.unpriced, batch = excluded.batch
+"""
+
+_ADD_DAY: Final = f"""
+    INSERT INTO usage_day ({_DAY_COLUMNS}) VALUES ({", ".join("?" * 14)})
+    ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, errors = errors + excluded.errors,
+        tokens_in = tokens_in + excluded.tokens_in, tokens_cached = tokens_cached + excluded.tokens_cached,
+        tokens_out = tokens_out + excluded.tokens_out, tokens_reasoning = tokens_reasoning + excluded.tokens_reasoning,
+        cost = cost + excluded.cost, unpriced = unpriced + excluded.unpriced, ms = ms + excluded.ms
+"""  # noqa: S608 - constant
+
+_ADD_LOADED: Final = """
+    INSERT INTO loaded (gateway, sequence, time) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET sequence = max(sequence, excluded.sequence), time = max(time, excluded.time)
+"""
+
+_REBUILD_DAYS: Final = f"""
+    INSERT INTO usage_day ({_DAY_COLUMNS})
+    SELECT day_of(time / 900000), team, key_name, model, coalesce(deployment, ''), count(*),
+        sum(outcome <> 'ok'), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_cached), 0),
+        coalesce(sum(tokens_out), 0), coalesce(sum(tokens_reasoning), 0), coalesce(sum(cost), 0),
+        sum(cost IS NULL AND attempts > 0), sum(ms)
+    FROM request GROUP BY 1, 2, 3, 4, 5
+"""  # noqa: S608 - constant
+"""`day_of` names the day of a slot in the table's zone."""
+
+# The store ------------------------------------------------------------------------------------------------------------
+
+
+class SqliteStore:
+    """Writes the file of a ledger, which it creates, and brings to our version of the schema."""
+
+    def __init__(self, settings: LedgerSettings) -> None:
+        self._file = _file(settings)
+        self._keep = settings.keep
+        self._days = Days(settings.zone)
+        with _named(self._file):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = lock_file(self._file.with_name(f"{self._file.name}.lock"))
+        if self._lock is None:
+            raise LedgerError(f"another gateway writes to the ledger {self._file}")
+        try:
+            with _named(self._file):
+                self._connection = self._opened(settings.zone)
+        except LedgerError:
+            os.close(self._lock)
+            raise
+
+    def _opened(self, zone: str) -> sqlite3.Connection:
+        os.close(os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(self._file, timeout=BUSY, isolation_level=None, check_same_thread=False)
+        try:
+            version = _version(connection, self._file)
+            for statement in _OPENING:
+                connection.execute(statement)
+            for step in _MIGRATIONS[version:]:
+                with _transaction(connection):
+                    for statement in step:
+                        connection.execute(statement)
+            connection.create_function("day_of", 1, self._days.of, deterministic=True)
+            self._settle_zone(connection, zone)
+        except (sqlite3.Error, LedgerError):
+            connection.close()
+            raise
+        return connection
+
+    @staticmethod
+    def _settle_zone(connection: sqlite3.Connection, zone: str) -> None:
+        """Make the sums by day those of the table's zone."""
+        if connection.execute("SELECT zone FROM meta").fetchone() == (zone,):
+            return
+        with _transaction(connection):
+            connection.execute("DELETE FROM usage_day")
+            connection.execute(_REBUILD_DAYS)
+            connection.execute("UPDATE meta SET zone = ?", (zone,))
+
+    def add(self, rows: Sequence[Journaled]) -> int:
+        """Store the rows that are not there yet, with their sums, in one transaction; return how many were new."""
+        with _named(self._file), _transaction(self._connection):
+            new = self._unknown(rows)
+            if new:
+                self._add_new(new)
+            self._connection.executemany(_ADD_LOADED, last_of_each(rows))
+        return len(new)
+
+    def _unknown(self, rows: Sequence[Journaled]) -> list[LedgerRow]:
+        found = {each.row.id: each.row for each in rows}
+        ids = list(found)
+        for start in range(0, len(ids), BATCH):
+            some = ids[start : start + BATCH]
+            marks = ", ".join("?" * len(some))
+            for (known,) in self._connection.execute(f"SELECT id FROM request WHERE id IN ({marks})", some):  # noqa: S608
+                del found[known]
+        return list(found.values())
+
+    def _add_new(self, rows: Sequence[LedgerRow]) -> None:
+        run = self._connection.executemany
+        self._connection.execute("UPDATE meta SET batch = batch + 1")
+        (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
+        sums = roll_up(rows, self._days.of)
+        spent = [(*each, batch) for each in sums.spent()]
+        for statement, values in ((_ADD_REQUEST, rows), (_ADD_SPEND, spent), (_ADD_DAY, sums.used())):
+            for start in range(0, len(values), BATCH):
+                run(statement, values[start : start + BATCH])
+
+    def tidy(self, now: int) -> None:
+        """Drop what is older than is kept, a little at a time; `now` in ms."""
+        oldest = now - round(self._keep * 1000)
+        run = self._connection.execute
+        first_slot = (now - round(max(self._keep, SPEND_KEPT) * 1000)) // SLOT_MS
+        with _named(self._file):
+            for _ in range(DROPPED_AT_ONCE // BATCH):
+                dropped = run(
+                    "DELETE FROM request WHERE rowid IN (SELECT rowid FROM request WHERE time < ? LIMIT ?)",
+                    (oldest - MARGIN_MS, BATCH),
+                )
+                if dropped.rowcount < BATCH:
+                    break
+                time.sleep(0.001)  # for who waits for the file, or for the interpreter's lock
+            run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
+            run("DELETE FROM spend WHERE slot < ?", (first_slot,))
+            run("DELETE FROM loaded WHERE time < ?", (oldest - MARGIN_MS,))
+            self._connection.executescript("PRAGMA incremental_vacuum(2000)")  # `execute` ends with the first page
+
+    def close(self) -> None:
+        """Close the file and release its lock."""
+        self._connection.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+class SqliteReader:
+    """Reads the file of a ledger beside its writer, and changes nothing."""
+
+    def __init__(self, settings: LedgerSettings) -> None:
+        self._file = _file(settings)
+        self._days = Days(settings.zone)
+        if not self._file.exists():
+            raise LedgerError(f"there is no ledger {self._file} yet: the gateway makes it when it starts")
+        with _named(self._file):
+            address = f"{self._file.absolute().as_uri()}?mode=ro"
+            self._connection = sqlite3.connect(
+                address, uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
+            )
+            try:
+                if not _version(self._connection, self._file):
+                    raise LedgerError(f"the ledger {self._file} is empty: no gateway has opened it yet")
+                self._connection.create_function("day_of", 1, self._days.of, deterministic=True)
+            except (sqlite3.Error, LedgerError):
+                self._connection.close()
+                raise
+
+    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
+        """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
+        run = self._connection.execute
+        where, parameters = ("batch > ? AND slot >= ?", (after, slot)) if after else ("slot >= ?", (slot,))
+        columns = "scope, slot, requests, tokens, cost, unpriced"
+        with _named(self._file), _transaction(self._connection, "BEGIN"):
+            (batch,) = run("SELECT batch FROM meta").fetchone()
+            spent = [SlotSpend(*row) for row in run(f"SELECT {columns} FROM spend WHERE {where}", parameters)]  # noqa: S608
+            loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
+        return SpendChanges(batch, spent, loaded)
+
+    def usage(self, query: UsageQuery) -> list[UsageLine]:
+        """Return the lines of a report, unordered."""
+        statement, parameters = usage_sql(query, _WORDS)
+        width = len(query.by)
+        with _named(self._file):
+            found = self._connection.execute(statement, parameters).fetchall()
+        return [UsageLine(tuple(row[:width]), UsageSums(*row[width:])) for row in found]
+
+    def newest(self) -> int | None:
+        """Return the time of the newest row, in ms; None without rows."""
+        with _named(self._file):
+            row = self._connection.execute("SELECT max(time) FROM request").fetchone()
+        return None if row is None else row[0]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+def _file(settings: LedgerSettings) -> Path:
+    if settings.file is None:
+        raise ValueError("not a ledger of SQLite")
+    return settings.file
+
+
+def _version(connection: sqlite3.Connection, file: Path) -> int:
+    """Return the version of the schema, 0 of an empty file. Raises LedgerRefusedError where it is beyond ours."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return 0
+    if "meta" not in tables or "request" not in tables:
+        raise LedgerRefusedError(f"{file} is a database of something else: name another file")
+    (version,) = connection.execute("SELECT version FROM meta").fetchone()
+    if not isinstance(version, int) or version > VERSION:
+        raise LedgerRefusedError(
+            f"the ledger {file} has version {version}, and this gateway knows versions up to {VERSION}: "
+            "start a newer gateway, or name another file"
+        )
+    return version
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Raise the failures of the file as LedgerError."""
+    try:
+        yield
+    except (sqlite3.Error, OverflowError) as error:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
+            raise LedgerRefusedError(f"{file} is no database of SQLite: name another file") from None
+        raise LedgerError(f"the ledger {file} cannot be used: {error}") from None
+    except OSError as error:
+        raise LedgerError(f"the ledger {file} cannot be used: {error.strerror}") from None

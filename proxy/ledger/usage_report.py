@@ -1,0 +1,246 @@
+"""Reports of usage: for people, for spreadsheets, and as JSON; and the answers of `GET /usage`.
+
+A team that asks with its own key gets its own usage, whatever it asks for.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl
+
+import orjson
+
+from proxy.ledger.journal_files import journal_files
+from proxy.ledger.ledger_row import read_line
+from proxy.ledger.ledger_settings import LedgerError
+from proxy.ledger.ledger_store import LedgerReader, UsageLine
+from proxy.ledger.rollups import UsageSums
+from proxy.ledger.usage_query import DEFAULT_BY, DEFAULT_SINCE, UsageQuery, UsageQueryError, usage_query
+
+MOST_LINES: Final = 10_000
+"""Of a report over HTTP; the rest is one line more, the sum of it."""
+
+REST: Final = "…"
+
+_TAIL: Final = 64 << 10
+
+_NANO: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """Lines in order, their total, and how far the ledger is loaded: the newest row's time in ms, and how many rows of
+    the journals here wait. `total` counts each request once, also where it has several tags."""
+
+    query: UsageQuery
+    lines: Sequence[UsageLine]
+    total: UsageSums
+    newest: int | None
+    waiting: int = 0
+
+
+def usage_report(reader: LedgerReader, query: UsageQuery, waiting: int = 0) -> UsageReport:
+    """Read a report. Lines with a day are ordered by it, the others by cost. Blocks; raises LedgerError."""
+    found = reader.usage(query)
+    total = UsageSums()
+    for line in found:
+        total = total.plus(line.sums)
+    if "tag" in query.by:
+        found = _by_tag(found, query.by.index("tag"))
+    days = [position for position, name in enumerate(query.by) if name == "day"]
+
+    def order(line: UsageLine) -> tuple[object, ...]:
+        sums = line.sums
+        return (*(line.group[day] for day in days), -sums.cost, -sums.tokens_in - sums.tokens_out, line.group)
+
+    return UsageReport(query, sorted(found, key=order), total, reader.newest(), waiting)
+
+
+def _by_tag(lines: Sequence[UsageLine], position: int) -> list[UsageLine]:
+    """Return a line for each tag instead of each set of tags."""
+    sums: dict[tuple[str, ...], UsageSums] = {}
+    for line in lines:
+        tags = orjson.loads(line.group[position]) if line.group[position] else {}
+        for tag in [f"{name}={value}" for name, value in tags.items()] or [""]:
+            group = (*line.group[:position], tag, *line.group[position + 1 :])
+            known = sums.get(group)
+            sums[group] = line.sums if known is None else known.plus(line.sums)
+    return [UsageLine(group, each) for group, each in sums.items()]
+
+
+def rows_waiting(folder: Path, loaded: Mapping[str, int]) -> int:
+    """Return how many rows of the journals in a folder are not in the database yet, by the numbers of the last ones."""
+    last = {each.process: each for each in journal_files(folder)}
+    waiting = 0
+    for process, file in last.items():
+        try:
+            with file.path.open("rb") as reading:
+                size = reading.seek(0, io.SEEK_END)
+                reading.seek(max(0, size - _TAIL))
+                lines = reading.read().splitlines()
+        except OSError:  # loaded meanwhile, or not ours to read
+            continue
+        waiting += max(0, _last_number(lines, process) - loaded.get(process, 0))
+    return waiting
+
+
+def _last_number(lines: Sequence[bytes], process: str) -> int:
+    for line in reversed(lines):
+        try:
+            return read_line(line, process).sequence
+        except ValueError:  # half a line, or another version's
+            continue
+    return 0
+
+
+# Forms --------------------------------------------------------------------------------------------------------------
+
+_HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "TOKENS OUT", "REASONING", "COST USD")
+
+
+def usd(nano: int) -> str:
+    """Return billionths of a USD as USD: to the cent, or as far as the first digits of less."""
+    whole = nano / _NANO
+    return f"{whole:,.2f}" if nano >= _NANO // 10 or not nano else f"{whole:.6f}".rstrip("0")
+
+
+def usage_table(report: UsageReport) -> list[str]:
+    """Return the report as aligned lines, the heads first and the total last."""
+    by = report.query.by
+    rows = [[shown(each) or "-" for each in line.group] + _cells(line.sums) for line in report.lines]
+    if by:
+        rows.append(["TOTAL", *[""] * (len(by) - 1), *_cells(report.total)])
+    heads = [*(name.upper() for name in by), *_HEADS]
+    if report.total.unpriced:
+        heads.append("NO PRICE")
+    else:
+        rows = [row[:-1] for row in rows]
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column < len(by) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]
+
+
+def _cells(sums: UsageSums) -> list[str]:
+    counts = (sums.requests, sums.errors, sums.tokens_in, sums.tokens_cached, sums.tokens_out, sums.tokens_reasoning)
+    return [*(f"{count:,}" for count in counts), usd(sums.cost), f"{sums.unpriced:,}"]
+
+
+def shown(text: str) -> str:
+    """Return a client's text without what a terminal would obey."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def loaded_note(report: UsageReport) -> str:
+    """Return the sentence that says how far the ledger is loaded."""
+    if report.newest is None:
+        so_far = "the ledger has no rows yet"
+    else:
+        so_far = f"loaded to {datetime.fromtimestamp(report.newest // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return (
+        so_far if not report.waiting else f"{so_far}; {report.waiting:,} requests in the journals are not counted yet"
+    )
+
+
+def usage_csv(report: UsageReport) -> str:
+    """Return the report as CSV without a total, cost in USD with nine digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*report.query.by, *(name for name in UsageSums._fields if name != "cost"), "cost_usd"])
+    for line in report.lines:
+        numbers = [number for name, number in zip(UsageSums._fields, line.sums, strict=True) if name != "cost"]
+        writer.writerow([*(_inert(each) for each in line.group), *numbers, _exact(line.sums.cost)])
+    return out.getvalue()
+
+
+def _inert(text: str) -> str:
+    """Return a client's text so that no spreadsheet takes it for a formula."""
+    return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
+
+
+def _exact(nano: int) -> str:
+    return f"{nano // _NANO}.{nano % _NANO:09}"
+
+
+def usage_json(report: UsageReport) -> bytes:
+    """Return the report as a JSON object."""
+    query = report.query
+    lines = report.lines
+    if len(lines) > MOST_LINES:
+        rest = UsageSums()
+        for line in lines[MOST_LINES:]:
+            rest = rest.plus(line.sums)
+        lines = [*lines[:MOST_LINES], UsageLine((REST,) * len(query.by), rest)]
+    return orjson.dumps(
+        {
+            "by": query.by,
+            "since": _stamp(query.since),
+            "zone": query.zone,
+            "team": query.team,
+            "loaded_to": None if report.newest is None else _stamp(report.newest),
+            "waiting": report.waiting,
+            "usage": [{**dict(zip(query.by, line.group, strict=True)), **_members(line.sums)} for line in lines],
+            "total": _members(report.total),
+        },
+        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+    )
+
+
+def _members(sums: UsageSums) -> dict[str, int | float]:
+    members: dict[str, int | float] = dict(zip(UsageSums._fields, sums, strict=True))
+    del members["cost"]
+    return {**members, "cost_usd": sums.cost / _NANO}
+
+
+def _stamp(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# Over HTTP ----------------------------------------------------------------------------------------------------------
+
+_PARAMETERS: Final = frozenset({"by", "since", "team"})
+
+
+@dataclass(frozen=True, slots=True)
+class UsageAnswer:
+    """The status and the JSON body of an answer of `GET /usage`."""
+
+    status: int
+    body: bytes
+
+
+def asked_over_http(query_string: str, zone: str, now: int, own: str | None = None) -> UsageQuery | UsageAnswer:
+    """Return the query of a query string, or the answer that refuses it. `own` is the team whose key asks."""
+    try:
+        given = dict(parse_qsl(query_string[:2000], max_num_fields=8))
+        if unknown := given.keys() - _PARAMETERS:
+            raise UsageQueryError(f"{min(unknown)[:40]!r} is none of by, since, team")
+        if own is not None and given.get("team", own) != own:
+            return _refusal(403, "a team's key shows the usage of that team only")
+        by = given["by"].split(",") if "by" in given else DEFAULT_BY
+        return usage_query(by, given.get("since", DEFAULT_SINCE), own or given.get("team"), zone, now)
+    except ValueError as error:
+        return _refusal(400, str(error))
+
+
+def answered_over_http(reader: LedgerReader, query: UsageQuery, waiting: int = 0) -> UsageAnswer:
+    """Read and answer. Blocks. A database that is away is a 503, which says no more than that."""
+    try:
+        return UsageAnswer(200, usage_json(usage_report(reader, query, waiting)))
+    except LedgerError:
+        return _refusal(503, "the ledger cannot be read now")
+
+
+def _refusal(status: int, message: str) -> UsageAnswer:
+    return UsageAnswer(status, orjson.dumps({"error": {"message": message, "code": _CODES[status]}}))
+
+
+_CODES: Final = {400: "invalid_value", 403: "model_not_allowed", 503: "overloaded"}

@@ -1,0 +1,24 @@
+"""A server of PostgreSQL for all tests of the room, and an empty ledger of either kind for each."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from proxy.ledger.ledger_settings import LedgerSettings, ledger_settings
+from tests.proxy.ledger.kit import KEEP, sqlite
+from tests.support.postgres import RealPostgres, real_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[RealPostgres]:
+    with real_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerSettings:
+    if request.param == "sqlite":
+        return sqlite(tmp_path)
+    server: RealPostgres = request.getfixturevalue("postgres")
+    return ledger_settings(server.fresh_database(), KEEP, "UTC", tmp_path)

@@ -1,0 +1,51 @@
+"""What the tests of the ledger share: requests, rows, and databases."""
+
+from pathlib import Path
+
+from providers.completion import Usage
+from providers.target import Price
+from proxy.ledger.ledger_row import Journaled, LedgerRow, read_line, row_line
+from proxy.ledger.ledger_settings import LedgerSettings, ledger_settings
+from proxy.request_record import Attempt, RequestRecord
+
+NOON = 1_793_534_400_000
+"""1 November 2026, 12:00 UTC, in ms."""
+
+KEEP = 400 * 86400.0
+
+DEPLOYMENT = "azure-eu/gpt-4o/sweden"
+
+
+def record(team: str = "search", tokens: int = 100) -> RequestRecord:
+    """A request that was answered in 1.5 s, for (0.15 * tokens + 0.6 * 10) millionths of a USD."""
+    return RequestRecord(
+        "req-1",
+        10.0,
+        "openai",
+        "/v1/chat/completions",
+        team=team,
+        key="ci",
+        asked="fast",
+        model="fast",
+        status=200,
+        attempts=[Attempt(DEPLOYMENT, 10.1, 11.4)],
+        usage=Usage(tokens, 10, {"cached_tokens": 7}, {"reasoning_tokens": 3}),
+        price=Price(0.15, 0.60, 0.15),
+        finished=11.5,
+    )
+
+
+def line(sequence: int = 1, now: int = NOON, team: str = "search", tokens: int = 100) -> bytes:
+    return row_line(record(team, tokens), sequence, now)
+
+
+def journaled(sequence: int = 1, now: int = NOON, team: str = "search", gateway: str = "g1") -> Journaled:
+    return read_line(line(sequence, now, team), gateway)
+
+
+def row(now: int = NOON, team: str = "search") -> LedgerRow:
+    return journaled(1, now, team).row
+
+
+def sqlite(folder: Path, zone: str = "UTC", keep: float = KEEP) -> LedgerSettings:
+    return ledger_settings("sqlite:ledger.db", keep, zone, folder)

@@ -1,0 +1,247 @@
+"""The thread that loads: who leads, what happens while the database is away, and at the end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from proxy.ledger import loading as loading_module
+from proxy.ledger.journal import Journal
+from proxy.ledger.journal_files import LOADER_LOCK, journal_files, lock_file
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
+from proxy.ledger.ledger_store import LedgerStore
+from proxy.ledger.loading import LedgerLoading
+from proxy.ledger.open_ledger import open_reader, open_store
+from tests.proxy.ledger.kit import record, sqlite
+from tests.support.postgres import RealPostgres
+from tests.support.waiting import until
+
+
+def rows_in(settings: LedgerSettings) -> int:
+    """Requests of the team, by the sums that budgets read."""
+    reader = open_reader(settings)
+    try:
+        return sum(each.requests for each in reader.spent_since(0).spent if each.scope == "team search")
+    finally:
+        reader.close()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading_module, "EVERY", 0.02)
+    monkeypatch.setattr(loading_module, "FIRST_WAIT", 0.02)
+    monkeypatch.setattr(loading_module, "LONGEST_WAIT", 0.05)
+
+
+async def test_rows_reach_the_database_while_the_gateway_runs_and_all_of_them_at_its_end(
+    settings: LedgerSettings,
+) -> None:
+    journal, loading = Journal(settings.journals), LedgerLoading(settings)
+    journal.start()
+    loading.start()
+    for _ in range(50):
+        journal.append(record())
+    await until(lambda: loading.state.loaded == 50)
+    for _ in range(70):
+        journal.append(record())
+    journal.close()
+    loading.stop()
+    assert loading.state.loaded == 120
+    assert rows_in(settings) == 120
+    assert journal_files(settings.journals) == []
+
+
+async def test_one_process_of_a_folder_loads_and_another_follows_when_it_ends(settings: LedgerSettings) -> None:
+    journal = Journal(settings.journals)
+    first = LedgerLoading(settings)
+    first.start()
+    await until(lambda: first.state.loading)
+    second = LedgerLoading(settings)
+    second.start()
+    journal.append(record())
+    journal.write()
+    await until(lambda: first.state.loaded == 1)
+    assert not second.state.loading
+    first.stop()
+    await until(lambda: second.state.loading)
+    journal.append(record())
+    journal.close()
+    second.stop()
+    assert second.state.loaded == 1
+    assert rows_in(settings) == 2
+
+
+async def test_a_database_that_is_away_is_said_once_and_loses_nothing(
+    postgres: RealPostgres, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = ledger_settings(postgres.fresh_database(), 400 * 86400.0, "UTC", tmp_path)
+    journal, loading = Journal(settings.journals), LedgerLoading(settings)
+    loading.start()
+    journal.append(record())
+    journal.write()
+    await until(lambda: loading.state.loaded == 1)
+    postgres.stop()
+    try:
+        for _ in range(30):
+            journal.append(record())
+        journal.write()
+        await until(lambda: loading.state.load_errors >= 5)
+        assert loading.state.trouble is not None
+    finally:
+        postgres.start()
+    await until(lambda: loading.state.loaded == 31)
+    await until(lambda: loading.state.trouble is None)
+    journal.close()
+    loading.stop()
+    assert rows_in(settings) == 31
+    assert "can be used again" in caplog.messages[-1]
+    assert len([each for each in caplog.records if each.levelname == "ERROR"]) <= 3
+    assert "canary-postgres-password" not in caplog.text
+
+
+async def test_a_database_that_is_away_at_the_start_is_waited_for(tmp_path: Path) -> None:
+    settings = sqlite(tmp_path)
+    tries: list[int] = []
+
+    def opened(wanted: LedgerSettings) -> LedgerStore:
+        tries.append(1)
+        if len(tries) < 4:
+            raise LedgerError("no ledger today")
+        return open_store(wanted)
+
+    journal, loading = Journal(settings.journals), LedgerLoading(settings, opened=opened)
+    loading.start()
+    journal.append(record())
+    journal.close()
+    await until(lambda: loading.state.loaded == 1)
+    loading.stop()
+    assert len(tries) == 4
+    assert loading.state.trouble is None
+
+
+def test_at_the_end_a_database_that_does_not_answer_is_not_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = sqlite(tmp_path)
+    released = threading.Event()
+
+    def hanging(wanted: LedgerSettings) -> LedgerStore:
+        released.wait()
+        raise LedgerError("never")
+
+    journal, loading = Journal(settings.journals), LedgerLoading(settings, opened=hanging)
+    journal.append(record())
+    journal.close()
+    loading.start()
+    loading.stop(0.05)
+    assert "not all is loaded" in caplog.text
+    assert len(journal_files(settings.journals)) == 1
+    released.set()
+    loading.stop(5)
+    again = LedgerLoading(settings)
+    again.start()
+    again.stop()
+    assert rows_in(settings) == 1
+
+
+async def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db.journal").write_bytes(b"")
+    loading = LedgerLoading(sqlite(tmp_path))
+    loading.start()
+    await until(lambda: loading.state.load_errors >= 2)
+    assert "cannot be loaded" in (loading.state.trouble or "")
+    loading.stop()
+
+
+# What ends when it is killed -----------------------------------------------------------------------------------------
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from proxy.ledger.journal import Journal
+from tests.proxy.ledger.kit import record
+journal = Journal(Path(sys.argv[1]), process=sys.argv[2])
+journal.start()
+made = record()
+said = 0
+while True:
+    for _ in range(10):
+        journal.append(made)
+    time.sleep(0.002)
+    if journal.state.written > said:
+        said = journal.state.written
+        print(said, flush=True)
+"""
+
+LOADER = """
+import sys, time
+from pathlib import Path
+from proxy.ledger import loading
+from proxy.ledger.ledger_settings import ledger_settings
+loading.EVERY = 0.005
+LedgerLoading = loading.LedgerLoading
+made = LedgerLoading(ledger_settings(sys.argv[1], 400 * 86400.0, "UTC", Path(sys.argv[2])))
+made.start()
+print("up", flush=True)
+time.sleep(3600)
+"""
+
+
+def started(code: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE)
+
+
+def killed(process: "subprocess.Popen[bytes]") -> list[bytes]:
+    """Kill it at once, and return what it had said."""
+    process.send_signal(signal.SIGKILL)
+    assert process.stdout is not None
+    said = process.stdout.read().splitlines()
+    process.stdout.close()
+    process.wait()
+    return said
+
+
+def test_writers_and_loaders_that_are_killed_at_any_moment_lose_and_double_nothing(settings: LedgerSettings) -> None:
+    """What a writer says it has written is in the database once, and so is each row that it wrote besides."""
+    url = settings.url or f"sqlite:{settings.file}"
+    folder = str(settings.journals.parent)
+    seed = os.getpid()
+    written: dict[str, int] = {}
+    for turn in range(2):
+        names = [f"writer-{turn}-{number}" for number in range(2)]
+        writers = {name: started(WRITER, str(settings.journals), name) for name in names}
+        for part in range(2):
+            loader = started(LOADER, url, folder)
+            assert loader.stdout is not None
+            loader.stdout.readline()
+            time.sleep(((seed + 7 * turn + 3 * part) % 10) * 0.02)
+            killed(loader)
+        for name, writer in writers.items():
+            written[name] = int(killed(writer)[-1])
+    last = LedgerLoading(settings)
+    last.start()
+    last.stop(60)
+    reader = open_reader(settings)
+    loaded = reader.spent_since(0).loaded
+    reader.close()
+    assert set(loaded) == set(written)
+    assert all(loaded[name] >= written[name] for name in written)
+    assert rows_in(settings) == sum(loaded.values())
+    assert journal_files(settings.journals) == []
+
+
+def test_a_killed_loader_leaves_its_lock(tmp_path: Path) -> None:
+    settings = sqlite(tmp_path)
+    loader = started(LOADER, f"sqlite:{settings.file}", str(tmp_path))
+    lock = settings.journals / LOADER_LOCK
+    while not lock.exists():
+        time.sleep(0.01)
+    killed(loader)
+    free = lock_file(lock)
+    assert free is not None
+    os.close(free)

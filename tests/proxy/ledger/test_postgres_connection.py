@@ -1,0 +1,60 @@
+"""The connection to PostgreSQL: what it says when it fails, and that no password is in it."""
+
+from pathlib import Path
+
+import pytest
+
+from proxy.ledger.ledger_settings import LedgerError, ledger_settings
+from proxy.ledger.postgres_connection import PostgresConnection
+from tests.proxy.ledger.kit import KEEP
+from tests.support.gateway import free_ports
+from tests.support.postgres import PASSWORD, RealPostgres
+
+
+def connected(url: str) -> PostgresConnection:
+    return PostgresConnection(url, ledger_settings(url, KEEP, "UTC", Path()).place)
+
+
+def test_what_the_server_refuses_is_said_in_its_words(postgres: RealPostgres) -> None:
+    link = connected(postgres.url())
+    with pytest.raises(LedgerError, match='relation "nowhere" does not exist'):
+        link.rows("SELECT * FROM nowhere")
+    assert link.rows("SELECT %s::int", (3,)) == [(3,)]
+    link.close()
+    assert link.lost
+
+
+def test_a_transaction_that_fails_leaves_nothing(postgres: RealPostgres) -> None:
+    link = connected(postgres.fresh_database())
+    link.run("CREATE TABLE t (n int)")
+
+    def fill() -> None:
+        with link.transaction():
+            link.run_each("INSERT INTO t VALUES (%s)", [(1,), (2,)])
+            link.copy("COPY t FROM STDIN", [(3,), ("x",)])
+
+    with pytest.raises(LedgerError, match="invalid input syntax"):
+        fill()
+    assert link.rows("SELECT * FROM t") == []
+    with link.transaction():
+        link.copy("COPY t FROM STDIN", [(3,)])
+    assert link.rows("SELECT n FROM t") == [(3,)]
+    link.close()
+
+
+@pytest.mark.parametrize("part", ["password", "database", "option", "host", "port", "form"])
+def test_an_address_that_does_not_work_is_told_why_and_its_password_is_not(postgres: RealPostgres, part: str) -> None:
+    (closed,) = free_ports(1)
+    url, said = {
+        "password": (postgres.url().replace(PASSWORD, f"{PASSWORD}-wrong"), "the user or the password is wrong"),
+        "database": (postgres.url("nowhere"), "the database or the user does not exist"),
+        "option": (f"{postgres.url()}?colour={PASSWORD}", "malformed"),
+        "host": (f"postgresql://me:{PASSWORD}@no-such-host.invalid/x", "the host is not known"),
+        "port": (f"postgresql://me:{PASSWORD}@127.0.0.1:{closed}/x", "connection refused"),
+        "form": (f"postgresql://me:{PASSWORD}@[::1/x", "malformed"),
+    }[part]
+    with pytest.raises(LedgerError, match=said) as failed:
+        PostgresConnection(url, "the database")
+    error: BaseException | None = failed.value
+    assert PASSWORD not in str(error)
+    assert failed.value.__suppress_context__

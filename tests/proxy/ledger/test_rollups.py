@@ -1,0 +1,84 @@
+"""What a batch adds to the sums, and the days of time zones."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.ledger.ledger_settings import LedgerRefusedError
+from proxy.ledger.rollups import SLOT_MS, Days, UsageSums, roll_up, scopes
+from tests.proxy.ledger.kit import NOON, row
+
+
+def test_a_row_counts_for_its_team_key_model_and_deployment() -> None:
+    assert scopes(row()) == [
+        *("team search", "team search model fast", "key search/ci"),
+        *("deployment azure-eu/gpt-4o/sweden", "model azure-eu/gpt-4o", "vendor azure-eu"),
+    ]
+    assert scopes(row()._replace(key_name="", deployment=None)) == ["team search", "team search model fast"]
+    assert scopes(row()._replace(attempts=0)) == []
+
+
+def test_a_model_with_slashes_is_told_from_its_deployment() -> None:
+    named = row()._replace(deployment="fireworks/accounts/x/models/y/default")
+    assert scopes(named)[-2:] == ["model fireworks/accounts/x/models/y", "vendor fireworks"]
+
+
+def test_requests_without_a_price_are_counted_beside_the_cost() -> None:
+    sums = roll_up([row(), row()._replace(cost=None)], Days("UTC").of)
+    assert {each.unpriced for each in sums.spent()} == {1}
+    assert {each.cost for each in sums.spent()} == {21_000}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**9), st.integers(0, 5)), max_size=60), st.integers(1, 9))
+def test_sums_are_equal_in_any_batches(drawn: list[tuple[int, int, int]], size: int) -> None:
+    rows = [row(NOON + at * SLOT_MS, f"t{team}")._replace(cost=cost) for team, cost, at in drawn]
+    days = Days("Europe/Berlin").of
+    whole = roll_up(rows, days).spent()
+    parts: dict[tuple[str, int], int] = {}
+    for start in range(0, len(rows), size):
+        for each in roll_up(rows[start : start + size], days).spent():
+            parts[each.scope, each.slot] = parts.get((each.scope, each.slot), 0) + each.cost
+    assert parts == {(each.scope, each.slot): each.cost for each in whole}
+
+
+def test_days_begin_at_the_zones_midnight() -> None:
+    slot = round(datetime(2026, 11, 1, 23, 0, tzinfo=UTC).timestamp() * 1000) // SLOT_MS
+    assert Days("UTC").of(slot) == "2026-11-01"
+    assert Days("Europe/Berlin").of(slot) == "2026-11-02"
+    assert Days("Asia/Kathmandu").of(slot) == "2026-11-02"
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("Europe/Berlin", datetime(2026, 3, 29), 23),
+        ("Europe/Berlin", datetime(2026, 10, 25), 25),
+        ("America/Santiago", datetime(2026, 9, 6), 23),
+        ("Africa/Cairo", datetime(2026, 4, 24), 23),
+    ],
+)
+def test_days_have_23_and_25_hours_and_may_lack_their_midnight(zone: str, day: datetime, hours: int) -> None:
+    days = Days(zone)
+    begin = days.midnight(day)
+    assert days.of(begin // SLOT_MS) == day.date().isoformat()
+    assert days.of(begin // SLOT_MS - 1) != day.date().isoformat()
+    assert days.of(begin // SLOT_MS + hours * 4 - 1) == day.date().isoformat()
+    assert days.of(begin // SLOT_MS + hours * 4) != day.date().isoformat()
+
+
+def test_all_slots_of_the_calendar_are_bounded_memory() -> None:
+    days = Days("UTC")
+    assert len({days.of(slot) for slot in range(0, 10_000_000, 96)}) == len(range(0, 10_000_000, 96))
+    assert len(days._known) <= 4096
+
+
+def test_a_zone_that_is_not_known_names_the_package_that_has_it() -> None:
+    for zone in ("Mars/Olympus", "", "../etc/passwd"):
+        with pytest.raises(LedgerRefusedError, match="tzdata"):
+            Days(zone)
+
+
+def test_sums_add_up_member_by_member() -> None:
+    assert UsageSums(1, 2, cost=3).plus(UsageSums(10, 20, cost=30, ms=1)) == UsageSums(11, 22, cost=33, ms=1)
