@@ -305,7 +305,9 @@ class Http1Connection(asyncio.Protocol):
             self.pieces.clear()
             self.state = "ended"
         elif self._end >= 0:
-            self._complete()
+            # What the parser took for the body of another answer goes.
+            del self.pieces[self._end :]
+            self.state = "ended"
         elif not sensible:
             self._die("broken off")
         elif self.pieces:
@@ -318,7 +320,8 @@ class Http1Connection(asyncio.Protocol):
         before = len(self.pieces)
         sensible = self._parse(data)
         if self._end >= 0:
-            self._complete()
+            del self.pieces[self._end :]
+            self.state = "ended"
         elif not sensible:
             self._die("broken off")
         elif len(self.pieces) > before:
@@ -340,11 +343,6 @@ class Http1Connection(asyncio.Protocol):
             self._spoilt = True
             return False
         return True
-
-    def _complete(self) -> None:
-        # What the parser took for the body of another answer goes.
-        del self.pieces[self._end :]
-        self.state = "ended"
 
     def _pause(self) -> None:
         """Read no more until what has come is taken, which may be many small pieces: each has a cost of its own."""
