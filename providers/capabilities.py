@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import get_args
 
-from providers.request_fields import ADVISORY_FIELDS, REQUEST_FIELDS, STEERING, FieldClass
-from providers.unified_request import ContextBehavior, Guided, Operation
+from providers.request_fields import (
+    ADVISORY_FIELDS,
+    NEVER_DROPPED,
+    REQUEST_FIELDS,
+    STEERING,
+    WINDOW,
+    FieldClass,
+    is_neutral,
+)
+from providers.unified_request import ContextBehavior, Guided, Operation, UnifiedRequest
 
 
 class Support(StrEnum):
@@ -194,3 +202,23 @@ def _format_kind(value: Mapping[str, object]) -> str:
     kind = value.get("type")
     known = f"response_format.{kind}" in FEATURES
     return "json_schema" if isinstance(value.get("schema"), dict) or not known else str(kind)
+
+
+_NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
+"""Fields that more than the table's cell decides on, or that are dropped under another name."""
+
+
+def refused_beside(name: str, request: UnifiedRequest, table: Capabilities) -> Collection[str]:
+    """Return a refused field of a request and the others that the table refuses as well, so that all can be left out at
+    once: each attempt without some costs as much as the whole request."""
+    unknown = request.unknown or {}
+    if name in unknown and table["unknown"].refused:
+        return dict.fromkeys(each for each in unknown if each not in NEVER_DROPPED)
+    alike = {
+        each: None
+        for each, value in request.params.items()
+        if each not in _NOT_BY_CELL | request.injected
+        and not is_neutral(each, value)
+        and table[feature_of(each, value)].refused
+    }
+    return alike if name in alike else {name: None}

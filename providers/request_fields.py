@@ -4,9 +4,11 @@
 both to this table.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Final, get_args
 
 from providers.unified_request import ContextBehavior, Operation
@@ -208,3 +210,13 @@ def class_label(name: str) -> str:
         return STEERING if found is None else found.field_class
     values = " or ".join([str(value).lower() for value in found.advisory_values])
     return f"{found.field_class}; advisory if {values}"
+
+
+_PLAIN_NAME: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
+
+
+def shown_names(names: Collection[str], most: int) -> list[str]:
+    """Return names for a header and a log line; `unknown` replaces those that are no plain words, and all that are too
+    many."""
+    shown = [name if _PLAIN_NAME.fullmatch(name) else "unknown" for name in islice(names, max(0, most))]
+    return shown if len(shown) == len(names) else [*shown, "unknown"]

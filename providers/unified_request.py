@@ -64,11 +64,18 @@ class ChatPrompt:
     """A conversation in OpenAI's chat shape; each message is a JSON object with a `role`.
 
     `plain` says that each is known to have a role of PLAIN_ROLES, a text as its `content`, and nothing else, so that
-    there is nothing to look for in them.
+    there is nothing to look for in them. `tokens` is their estimated number once the messages have been let go.
     """
 
     messages: tuple[JsonObject, ...]
     plain: bool = field(default=False, compare=False)
+    tokens: int | None = field(default=None, compare=False)
+
+    def let_go(self, tokens: int) -> None:
+        """Free the memory of the messages, once an answer's content has begun to come: nothing is sent again then, and
+        a stream may last for minutes. Only the estimate of a usage that the vendor does not report would read them."""
+        object.__setattr__(self, "tokens", tokens)
+        object.__setattr__(self, "messages", ())
 
 
 Prompt = TextPrompt | TokenPrompt | ChatPrompt

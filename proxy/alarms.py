@@ -43,7 +43,8 @@ class Alarms:
         """Call `ring` at a time; never before it."""
         alarm = Alarm(at, ring)
         heappush(self._heap, (at, next(self._order), alarm))
-        self._arm(at)
+        if self._timer is None or self._timer[0] > at:
+            self._arm(at)
         return alarm
 
     def drop(self, alarm: Alarm) -> None:
@@ -64,12 +65,9 @@ class Alarms:
         return len(self._heap)
 
     def _arm(self, at: float) -> None:
-        """Make sure that the timer fires in time."""
+        """Let the timer fire at a time, earlier than it would."""
         if self._timer is not None:
-            when, handle = self._timer
-            if when <= at:
-                return
-            handle.cancel()
+            self._timer[1].cancel()
         self._timer = at, self._loop.call_at(at, self._ring)
 
     def _ring(self) -> None:

@@ -71,19 +71,9 @@ class Deadlines:
     """
 
     __slots__ = (
-        *(
-            "_alarm",
-            "_alarms",
-            "_among",
-            "_attempt",
-            "_attempt_at",
-            "_begin",
-            "_begin_at",
-            "_begin_phase",
-            "_cancelling",
-        ),
-        *("_content", "_last", "_limit", "_now", "_phase", "_progress", "_task", "_total", "_total_at"),
-        *("_total_phase", "_waiting", "passed"),
+        *("_alarm", "_alarms", "_among", "_attempt", "_attempt_at", "_begin", "_begin_at", "_begin_phase"),
+        *("_cancelling", "_content", "_last", "_limit", "_now", "_phase", "_progress", "_task", "_total"),
+        *("_total_at", "_total_phase", "_waiting", "passed"),
     )
 
     def __init__(self, total: float, rung_by: Alarms | None = None, among: "set[Deadlines] | None" = None) -> None:

@@ -25,6 +25,12 @@ def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
     return Usage(_prompt_tokens(request), _tokens(max(0, size - _repeated(request))), estimated=True)
 
 
+def let_conversation_go(request: UnifiedRequest) -> None:
+    """Free the memory of a conversation that is not sent again; its estimate is kept."""
+    if isinstance(request.prompt, ChatPrompt) and request.prompt.tokens is None:
+        request.prompt.let_go(_prompt_tokens(request))
+
+
 def _repeated(request: UnifiedRequest) -> int:
     if not request.params.get("echo") or not isinstance(request.prompt, TextPrompt):
         return 0
@@ -46,5 +52,7 @@ def _prompt_tokens(request: UnifiedRequest) -> int:
             return sum([_tokens(size_of(text)) for text in texts])
         case TokenPrompt(sequences):
             return sum(map(len, sequences))
+        case ChatPrompt(_, _, int(tokens)):
+            return tokens
         case ChatPrompt(messages):
             return sum([_tokens(len(orjson.dumps(message))) for message in messages])

@@ -1,12 +1,10 @@
 """Plans the upstream calls of a request: one where the target can take it whole, several where it cannot."""
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Final, cast
 
-from providers.capabilities import SCANNED, Capabilities, feature_of
+from providers.capabilities import SCANNED, Capabilities, refused_beside
 from providers.client_extras.engine_members import check_members
 from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.media_addresses import check_media
@@ -23,9 +21,10 @@ from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
 from providers.frozen_record import record
-from providers.request_fields import NEVER_DROPPED, STOP_STRING, WINDOW, is_neutral
+from providers.request_fields import NEVER_DROPPED, STOP_STRING, WINDOW, is_neutral, shown_names
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
+    ChatPrompt,
     ContextBehavior,
     LogprobsWanted,
     Params,
@@ -55,10 +54,6 @@ _UNMIXED: Final = (
 )
 
 _BAD: Final = "invalid_value"
-_PLAIN_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
-
-_NOT_BY_CELL = NEVER_DROPPED | {"guided", WINDOW}
-"""Fields that more than the table's cell decides on, or that are dropped under another name."""
 
 
 @record
@@ -108,6 +103,8 @@ def plan_calls(
 
     `behavior` replaces a `context_length_exceeded_behavior` that the client did not send; `media` is the team's.
     """
+    if on_unsupported == "error" and behavior is None and (simple := _simple_plan(request, target)) is not None:
+        return simple
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     check_media(request, target, media)
     if request.prompts > 1 and request.choices > MAX_CHOICES:
@@ -120,8 +117,30 @@ def plan_calls(
     if overruled:
         dropped.append("inference_extra_headers")
     if plan.calls and (left_out := plan.calls[0].sent.dropped):
-        dropped += _displayed(left_out, MAX_NAMED - len(dropped))
+        dropped += shown_names(left_out, MAX_NAMED - len(dropped))
     return replace(plan, dropped=tuple(dropped)) if dropped else plan
+
+
+def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:
+    """Return the plan of a conversation of texts alone in which the gateway has no part, as most are; None for any
+    other. What the full way asks of such a one, function by function, takes as long as to encode it. Raises Refusal as
+    that does."""
+    prompt, params = request.prompt, request.params
+    if not isinstance(prompt, ChatPrompt) or not prompt.plain or request.native is not None:
+        return None
+    if request.unknown or request.extra_params or request.extra_headers or "tools" in params or "images" in params:
+        return None
+    if target.profile.fetches_from_text or not (request.stream or target.stream_upstream == "off"):
+        return None
+    table = target.dialect.capabilities(request, target)
+    if not table.watched.isdisjoint(params) or params.get(WINDOW) in table.counts:
+        return None
+    sent = target.dialect.encode(request, target)
+    if sent.unheld:
+        return None
+    call = PlannedCall(request, sent, CallShare(0, 0, params.get("n", 1)))
+    dropped = tuple(shown_names(sent.dropped, MAX_NAMED)) if sent.dropped else ()
+    return CallPlan(target, request, (call,), sent.emulated, dropped)
 
 
 def _plan_dropping(request: UnifiedRequest, target: Target, dropped: list[str]) -> CallPlan:
@@ -132,33 +151,10 @@ def _plan_dropping(request: UnifiedRequest, target: Target, dropped: list[str]) 
         except Refusal as refusal:
             if not _droppable(refusal, request):
                 raise
-            names = _find_refused(refusal.param, request, target)
-            dropped += _displayed(names, MAX_NAMED - len(dropped))
+            names = refused_beside(refusal.param, request, target.dialect.capabilities(request, target))
+            dropped += shown_names(names, MAX_NAMED - len(dropped))
             request = _drop(request, names)
     return _plan(request, target)
-
-
-def _find_refused(name: str, request: UnifiedRequest, target: Target) -> Collection[str]:
-    """Return a refused field and the others that the table refuses as well, since each pass costs as much as the whole
-    request."""
-    table, unknown = target.dialect.capabilities(request, target), request.unknown or {}
-    if name in unknown and table["unknown"].refused:
-        return dict.fromkeys(each for each in unknown if each not in NEVER_DROPPED)
-    alike = {
-        each: None
-        for each, value in request.params.items()
-        if each not in _NOT_BY_CELL | request.injected
-        and not is_neutral(each, value)
-        and table[feature_of(each, value)].refused
-    }
-    return alike if name in alike else {name: None}
-
-
-def _displayed(names: Collection[str], most: int) -> list[str]:
-    """Return the names for a header and a log line; `unknown` replaces those that are no plain words, and all that are
-    too many."""
-    shown = [name if _PLAIN_NAME.fullmatch(name) else "unknown" for name in islice(names, max(0, most))]
-    return shown if len(shown) == len(names) else [*shown, "unknown"]
 
 
 def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:

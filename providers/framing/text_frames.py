@@ -39,6 +39,7 @@ _PLAIN: Final = bytes(byte for byte in range(32, 127) if byte not in b'"\\')
 
 _STRING: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,17}+")
+_BEFORE_DATA: Final = re.compile(rb"(?:event: ?[^\r\n]{1,64}\r?\n)?data: ?")
 _BACKSLASH: Final = ord("\\")
 
 
@@ -163,8 +164,9 @@ class FrameLearner:
             self.changing |= {name for name in self.unread if before.get(name) != marked.get(name)}
         self._learned = data
         line_end = b"\r\n" if b"\r" in piece else b"\n"
-        around = (b"data: " if piece.startswith(b"data: ") else b"data:", 2 * line_end)
-        self.frames = learn(data, member, marked, self.changing, around)
+        begin = _BEFORE_DATA.match(piece)
+        if begin is not None:
+            self.frames = learn(data, member, marked, self.changing, (begin[0], 2 * line_end))
 
 
 @dataclass(frozen=True, slots=True)

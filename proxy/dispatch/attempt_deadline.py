@@ -3,7 +3,6 @@
 from config.defaults import ANSWER_TIMEOUT
 from providers.frozen_record import record
 from providers.target import Timeouts
-from proxy.dispatch.retry_rules import RetryRules
 
 
 @record
@@ -14,15 +13,12 @@ class AttemptLimits:
     answer: float | None
 
 
-def attempt_limits(
-    timeouts: Timeouts, total: float, remaining: float, another: bool, rules: RetryRules
-) -> AttemptLimits:
-    """Return the limits of an attempt of a request with `total` seconds, of which `remaining` are left. A share is kept
-    back only where another target may be called after it."""
+def attempt_limits(timeouts: Timeouts, total: float, share: float | None = None) -> AttemptLimits:
+    """Return the limits of an attempt of a request with `total` seconds. Where another target may be called after it,
+    it gets a `share` of what is left, in seconds."""
     limit = None if timeouts.total >= total else timeouts.total
-    if not another:
+    if share is None:
         return AttemptLimits(limit, timeouts.answer)
-    share = rules.share * remaining
     # A whole answer takes at least as long as its first token.
     answer = max(ANSWER_TIMEOUT, timeouts.first_event) if timeouts.answer is None else timeouts.answer
     return AttemptLimits(share if limit is None else min(limit, share), answer)

@@ -93,22 +93,16 @@ async def first_success(
     budget.requests += 1
     candidates = Candidates(context.breakers, tenant, prepare)
     prepared = await candidates.first(planned.plan, now)
-    retries = prepared.target.retries
-    another = candidates.more and retries.attempts > 1 and retries.safety == "safe"
+    target = prepared.target
+    another = candidates.more and target.retries.attempts > 1 and target.retries.safety == "safe"
+    share = context.rules.share * planned.deadlines.remaining if another else None
     try:
-        return await make(prepared, limits_of(prepared.target, planned, another, context.rules))
+        return await make(prepared, attempt_limits(target.timeouts, planned.total, share))
     except UpstreamError as error:
         others = OtherAttempts(context, planned, make, candidates, budget, prepared)
         if not await others.follow(error):
             raise
     return await others.answer()
-
-
-def limits_of(
-    target: Target, planned: PlannedRequest[ClientRequest], another: bool, rules: RetryRules
-) -> AttemptLimits:
-    """Return the limits of an attempt; `another` says that one may follow at another target."""
-    return attempt_limits(target.timeouts, planned.total, planned.deadlines.remaining, another, rules)
 
 
 class OtherAttempts(Generic[P, T]):
@@ -171,9 +165,10 @@ class OtherAttempts(Generic[P, T]):
         return await self._attempt()
 
     def _attempt(self) -> Awaitable[T]:
-        target = self._next.target
+        target, planned = self._next.target, self.planned
         another = self._candidates.more and self._paid + 1 < self._most and target.retries.safety == "safe"
-        return self._make(self._next, limits_of(target, self.planned, another, self.context.rules))
+        share = self.context.rules.share * planned.deadlines.remaining if another else None
+        return self._make(self._next, attempt_limits(target.timeouts, planned.total, share))
 
     async def _pause(self, seconds: float) -> None:
         self.planned.record.waited += seconds

@@ -10,6 +10,7 @@ from aiohttp import web
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.conversations.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
 from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
+from proxy.deadlines import Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
@@ -70,6 +71,8 @@ class TextGeneration:
         body = await call.read_body()
         heavy = is_heavy(body)
         default_model = call.snapshot.default_models.get(surface.name)
+        if not heavy and not surface.reads_context:
+            return surface.parse(operation, body, default_model), False
         parse = partial(surface.parse, operation, body, default_model)
         if surface.reads_context:
             continued = await self._continued(call, body, heavy=heavy)
@@ -90,8 +93,8 @@ class TextGeneration:
         if shorter is None:
             raise error
         record.outcome = "ok"
-        left = job.deadlines.remaining
-        return replace(job, request=shorter, deadlines=call.shared.deadlines_of(left), total=left)
+        left, shared = job.deadlines.remaining, call.shared
+        return replace(job, request=shorter, deadlines=Deadlines(left, shared.alarms, shared.deadlines), total=left)
 
     async def _continued(self, call: ClientCall, body: bytes, *, heavy: bool) -> StoredData:
         """Return the stored responses that a body continues. Raises GatewayError where they are not there."""

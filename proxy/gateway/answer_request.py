@@ -10,11 +10,12 @@ from typing import TypeVar
 
 from aiohttp import web
 
+from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
-from proxy.deadlines import DeadlinePassed, Phase
+from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
@@ -80,7 +81,7 @@ class Exchange:
                 async with self.dispatcher.streamed(self.job) as (prepared, stream):
                     if self.keeper is not None:
                         stream = self.keeper.watched(prepared.target, stream)
-                    let_body_go(prepared)
+                    let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     renderer = self._renderer = self._make_renderer(prepared)
@@ -145,16 +146,25 @@ class Exchange:
         return self.call.surface.renderer(prepared.request, facts)
 
 
-def let_body_go(prepared: CallPlan) -> None:
-    """Free the memory of what has been sent for a stream that has begun. Of several calls some may be still to come."""
-    if len(prepared.calls) == 1:
-        prepared.calls[0].sent.let_body_go()
+def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> None:
+    """Free the memory of what has been sent for a stream that has begun. Of several calls some may be still to come.
+
+    The conversation of a large request stays: estimating its tokens would take too long here.
+    """
+    if len(prepared.calls) != 1:
+        return
+    (call,) = prepared.calls
+    call.sent.let_body_go()
+    if not heavy:
+        for request in (asked, prepared.request, call.request):
+            let_conversation_go(request)
 
 
 def make_job(call: ClientCall, plan: Plan, request: Q, *, heavy: bool) -> PlannedRequest[Q]:
     """Return a call's planned request with its deadline. Raises as `time_for` does."""
     total, hurried = time_for(plan, request.timeout, call.http.headers)
-    return PlannedRequest(plan, call.team, request, call.record, call.shared.deadlines_of(total), total, hurried, heavy)
+    deadlines = Deadlines(total, call.shared.alarms, call.shared.deadlines)
+    return PlannedRequest(plan, call.team, request, call.record, deadlines, total, hurried, heavy)
 
 
 def time_for(plan: Plan, asked: float | None, headers: Mapping[str, str]) -> tuple[float, bool]:

@@ -28,18 +28,15 @@ BUFFERED_BYTES = 64 * 1024
 
 @dataclass(slots=True, eq=False)
 class ClientCalls:
-    """What the calls of all clients share. `deadlines` are those of the requests under way, to end them; `draining`
-    makes each answer close its connection; `now` is the event loop's clock in seconds."""
+    """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
+    what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
+    seconds."""
 
     metrics: Metrics
     now: Callable[[], float]
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
-    _alarms: Alarms = field(default_factory=alarms)
-
-    def deadlines_of(self, total: float) -> Deadlines:
-        """Return the deadlines of a request that may take so many seconds."""
-        return Deadlines(total, self._alarms, self.deadlines)
+    alarms: Alarms = field(default_factory=alarms)
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer, and note its status in the record."""

@@ -88,6 +88,15 @@ class FairCounts:
             self._by_owner.pop(owner, None)
         self.total += amount
 
+    def move(self, before: str, owner: str, amount: int) -> None:
+        """Count what one owner holds as held by another from now on."""
+        amounts = self._by_owner
+        if left := amounts.get(before, 0) - amount:
+            amounts[before] = left
+        else:
+            amounts.pop(before, None)
+        amounts[owner] = amounts.get(owner, 0) + amount
+
     def fits(self, owner: str) -> bool:
         """Return whether an owner may hold what it does."""
         if self.total <= self._limit:
@@ -152,11 +161,10 @@ class Admission:
 
     def begin(self, length: int) -> "Admitted":
         """Count a request whose body is complete, `length` bytes long."""
-        admitted = Admitted(self)
         self.requests += 1
-        admitted.stage = Stage.REQUEST
-        admitted.hold_body(length)
-        return admitted
+        if length:
+            self.bodies.add("", length)
+        return Admitted(self, _REQUEST, length)
 
     def expect(self) -> "Admitted":
         """Count a request whose body is incomplete."""
@@ -172,12 +180,16 @@ class Stage(Enum):
     STREAM = auto()
 
 
+# A member looked up in its class costs 0.1 us more (CPython 3.11), five times a request.
+_ARRIVING, _REQUEST, _STREAM = Stage
+
+
 @dataclass(slots=True, eq=False)
 class Admitted:
     """An admitted request, counted until `end`."""
 
     _admission: Admission
-    stage: Stage = Stage.ARRIVING
+    stage: Stage = _ARRIVING
     _held: int = 0
     _owner: str = ""
 
@@ -186,12 +198,10 @@ class Admitted:
         requests whose bodies are still arriving."""
         admission, before, self._owner = self._admission, self._owner, owner
         if self._held:
-            admission.bodies.add(before, -self._held)
-            admission.bodies.add(owner, self._held)
-        if self.stage is not Stage.ARRIVING:
+            admission.bodies.move(before, owner, self._held)
+        if self.stage is not _ARRIVING:
             return None
-        admission.arriving.add(before, -1)
-        admission.arriving.add(owner, 1)
+        admission.arriving.move(before, owner, 1)
         return None if admission.arriving.fits(owner) else OverloadReason.REQUESTS
 
     def hold_body(self, length: int) -> bool:
@@ -211,17 +221,17 @@ class Admitted:
 
     def complete(self) -> OverloadReason | None:
         """Count the request as complete. Returns why it is refused, or None."""
-        admission = self._admission
-        if self.stage is not Stage.ARRIVING:
+        if self.stage is not _ARRIVING:
             return None
+        admission = self._admission
         admission.arriving.add(self._owner, -1)
         admission.requests += 1
-        self.stage = Stage.REQUEST
+        self.stage = _REQUEST
         return OverloadReason.REQUESTS if admission.requests > admission.limits.requests else None
 
     def commit(self) -> None:
         """Count it as a stream that has begun."""
-        self.stage = Stage.STREAM
+        self.stage = _STREAM
         self._admission.requests -= 1
         self._admission.streams += 1
 
@@ -230,9 +240,9 @@ class Admitted:
         admission = self._admission
         if self._held:
             admission.bodies.add(self._owner, -self._held)
-        if self.stage is Stage.ARRIVING:
-            admission.arriving.add(self._owner, -1)
-        elif self.stage is Stage.STREAM:
+        if self.stage is _REQUEST:
+            admission.requests -= 1
+        elif self.stage is _STREAM:
             admission.streams -= 1
         else:
-            admission.requests -= 1
+            admission.arriving.add(self._owner, -1)

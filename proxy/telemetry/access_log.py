@@ -42,9 +42,10 @@ def names(record: RequestRecord) -> dict[str, object]:
 
 def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
     """Return the fields of a line that follow `names`, for a request that cost so much (None: not known)."""
+    # Rounded as `_milliseconds` does, without its calls.
     fields: dict[str, object] = {
-        "duration_ms": _milliseconds(record.finished - record.started),
-        "upstream_ms": _milliseconds(record.waited),
+        "duration_ms": int((record.finished - record.started) * 100_000 + 0.5) / 100,
+        "upstream_ms": int(record.waited * 100_000 + 0.5) / 100,
     }
     if record.key:
         fields["key"] = record.key
@@ -65,10 +66,10 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["client_ms"] = _milliseconds(record.client_waited)
     if record.first_content is not None:
         fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
-    if record.usage is not None:
-        fields["prompt_tokens"] = record.usage.prompt_tokens
-        fields["completion_tokens"] = record.usage.completion_tokens
-        if record.usage.estimated:
+    if (usage := record.usage) is not None:
+        fields["prompt_tokens"] = usage.prompt_tokens
+        fields["completion_tokens"] = usage.completion_tokens
+        if usage.estimated:
             fields["usage_estimated"] = True
     if cost is not None:
         fields["cost_usd"] = round(cost, 12)

@@ -17,7 +17,7 @@ from providers.emulation.merge_choices import UsageTally, billed_usage, merge
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
 from providers.emulation.prefer_streaming import refuses_streams
 from providers.emulation.split_into_calls import CallPlan, PlannedCall
-from providers.failure import Failure, FailureKind, UpstreamError, vet
+from providers.failure import FailureKind, UpstreamError
 from providers.target import Timeouts
 from proxy.background_tasks import Tasks
 from proxy.deadlines import Deadlines, Phase
@@ -36,6 +36,7 @@ from proxy.upstream.transport import (
     UpstreamResponse,
     fail,
     read_whole,
+    refuse_page,
 )
 from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through, reader_of
 
@@ -50,9 +51,6 @@ LONG = 256 * 1024
 
 SPARE = 1.0
 """Seconds by which the limits of one call of several outlast what is left of the request's deadline."""
-
-SHOWN = 200
-"""Characters of a web page in place of an answer that the log shows."""
 
 
 class UpstreamCaller:
@@ -397,12 +395,3 @@ async def until_content(response: UpstreamResponse, decoder: StreamDecoder) -> t
         if decoder.complete:
             raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
         piece = await response.read()
-
-
-def refuse_page(start: bytes) -> None:
-    """Raise UpstreamError for an HTML page, whatever its content type: it is from a proxy before the vendor."""
-    if start[:SHOWN].lstrip()[:1] == b"<":
-        # The ellipsis tells `conceal` that a credential may have been cut in two.
-        shown = vet(start[: 4 * SHOWN].decode("utf-8", "replace"))[:SHOWN] + "…"
-        message = "The upstream answered with a web page."
-        raise UpstreamError(Failure(FailureKind.MALFORMED, message, evidence=shown, ours=True))

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from providers.dialect import UpstreamRequest
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError, vet
 
 MAX_ERROR_BODY = 64 * 1024
 """Bytes of an error body that are read; the rest is dropped with the connection."""
@@ -16,6 +16,9 @@ ERROR_BODY_WAIT = 2.0
 
 MAX_BODY = 32 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
+
+SHOWN = 200
+"""Characters of a web page in place of an answer that the log shows."""
 
 
 Take = Callable[[bytes], bool]
@@ -132,3 +135,12 @@ async def read_error(response: UpstreamResponse) -> bytes:
         # The status alone says that the attempt failed; the broken body is no further error.
         response.close()
     return b"".join(pieces)[:MAX_ERROR_BODY]
+
+
+def refuse_page(start: bytes) -> None:
+    """Raise UpstreamError for an HTML page, whatever its content type: it is from a proxy before the vendor."""
+    if start[:SHOWN].lstrip()[:1] == b"<":
+        # The ellipsis tells `conceal` that a credential may have been cut in two.
+        shown = vet(start[: 4 * SHOWN].decode("utf-8", "replace"))[:SHOWN] + "…"
+        message = "The upstream answered with a web page."
+        raise UpstreamError(Failure(FailureKind.MALFORMED, message, evidence=shown, ours=True))

@@ -93,7 +93,7 @@ FIGURES: Final = (
         Tests(FAULTS, none_hung),
         Sabotage(
             "proxy/deadlines.py",
-            "self._alarm = None if self._task is None else self._alarms.set(due, self._check)",
+            "self._alarm = self._alarms.set(due, self._check)",
             "self._alarm = None",
         ),
     ),
@@ -124,7 +124,7 @@ FIGURES: Final = (
         "0 of our classes, 250 requests each",
         "C",
         Tests(("tests/trust/test_objects.py",)),
-        Sabotage("proxy/gateway/answer_generation.py", "running.discard(deadlines)", "pass"),
+        Sabotage("proxy/deadlines.py", "self._among.discard(self)", "pass"),
         0.2,
     ),
     Figure(
@@ -227,8 +227,8 @@ FIGURES: Final = (
         Tests(("tests/trust/test_total_deadlines.py",)),
         Sabotage(
             "proxy/deadlines.py",
-            "self._total_at = self._last + self._total",
-            "self._total_at = self._last + 1.01 * self._total",
+            "self._total_at = self._last + total",
+            "self._total_at = self._last + 1.01 * total",
         ),
     ),
     Figure(
@@ -309,8 +309,8 @@ FIGURES: Final = (
         ),
         Sabotage(
             "proxy/gateway/answer_request.py",
-            "self.metrics.abort(*abort_labels(error), self.job.record.model)",
-            '__import__("logging").warning("cut"); self.metrics.abort(*abort_labels(error), self.job.record.model)',
+            "self.call.shared.metrics.abort(*abort_labels(error)",
+            '__import__("logging").warning("cut"); self.call.shared.metrics.abort(*abort_labels(error)',
         ),
     ),
     Figure(

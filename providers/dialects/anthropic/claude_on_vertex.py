@@ -38,7 +38,7 @@ from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.stream_reader import NativeReader, NativeStream
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream, TextStream
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -88,7 +88,8 @@ class AnthropicVertexDialect(AnthropicDialect):
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
         reader = _VertexReader(sent)
-        return NativeStream(EventsOrJSON(), NativeReader(reader) if sent.native else reader)
+        frames = EventsOrJSON()
+        return NativeStream(frames, NativeReader(reader)) if sent.native else TextStream(frames, reader)
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
         """See Dialect."""
@@ -105,6 +106,10 @@ class _VertexReader(AnthropicReader):
         if not name and (error := _google_error(payload)) is not None:
             raise UpstreamError(failure_of(error))
         return super().read(name, payload)
+
+    def marked(self, event: JsonObject) -> tuple[str, JsonObject] | None:
+        """See AnthropicReader."""
+        return None if "error" in event else super().marked(event)
 
 
 def native_headers(betas: Sequence[str]) -> dict[str, str]:

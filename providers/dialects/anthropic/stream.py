@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import (
@@ -33,6 +33,7 @@ from providers.dialects.shared.custom_tools import InputReader
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_json
 from providers.dialects.shared.stream_reader import NOTHING
 from providers.failure import UpstreamError
+from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
 
 Events = Sequence[StreamEvent]
@@ -100,6 +101,8 @@ class AnthropicReader:
     """Reader of a stream's events; see providers.dialects.shared.stream_reader.Reader. `message_stop` completes a
     stream."""
 
+    text_mark = b'"text_delta"'
+
     __slots__ = (
         *("_blocks", "_count", "_end", "_held", "_kept", "_length", "_members", "_said", "_sent", "_size"),
         *("_thoughts", "_usage", "complete", "kind"),
@@ -136,6 +139,18 @@ class AnthropicReader:
         self.kind = kind
         handle = _EVENTS.get(kind)
         return NOTHING if handle is None else handle(self, event)
+
+    def marked(self, event: JsonObject) -> tuple[str, JsonObject] | None:
+        """See providers.dialects.shared.stream_reader.TextReader. Nothing else of such an event is read."""
+        delta = event.get("delta")
+        if event.get("type") != "content_block_delta" or not isinstance(delta, dict) or self._sent.unwrap_choice:
+            return None
+        return ("text", {**event, "delta": {**delta, "text": MARK}}) if delta.get("type") == "text_delta" else None
+
+    def take(self, run: TextRun) -> None:
+        """See TextReader."""
+        self._said = True
+        self._length += run.characters
 
     def _delta(self, event: JsonObject) -> Events:
         delta = event.get("delta")

@@ -5,7 +5,7 @@ Sources: `cohere` 7.3.1 type `V2ChatStreamResponse`.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.cohere.answer import (
     call_of,
@@ -24,6 +24,7 @@ from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.read_json import call_id, is_json, unwrap_answer
 from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
+from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
 
 Events = Iterable[StreamEvent]
@@ -32,7 +33,9 @@ Events = Iterable[StreamEvent]
 class CohereReader:
     """See providers.dialects.shared.stream_reader.Reader."""
 
-    __slots__ = ("_answer", "_calls", "_held", "_said", "_sent", "_starts", "_stop", "_texts", "complete")
+    text_mark = b'"text":'
+
+    __slots__ = ("_answer", "_calls", "_held", "_led", "_said", "_sent", "_starts", "_stop", "_texts", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -41,6 +44,7 @@ class CohereReader:
         self._calls: dict[int, int] = {}
         self._held: list[str] = []
         self._said = 0
+        self._led = 0
         self._stop = only_stop(sent)
         self._starts: dict[int, int] = {}
         # The names and pieces of arguments of custom tools' calls, by the vendor's index: shown as one text.
@@ -59,6 +63,22 @@ class CohereReader:
             # The envelope of an HTTP error inside a stream.
             raise UpstreamError(failure_in_body(self._sent.target.profile, event))
         return NOTHING
+
+    def marked(self, event: JsonObject) -> tuple[str, JsonObject] | None:
+        """See providers.dialects.shared.stream_reader.TextReader."""
+        content = _message(event).get("content")
+        if event.get("type") != "content-delta" or not isinstance(content, dict) or self._sent.unwrap_choice:
+            return None
+        if "logprobs" in event or "thinking" in content:
+            return None
+        self._led = _index(event)
+        message: JsonObject = {**_message(event), "content": {**content, "text": MARK}}
+        return "text", {**event, "delta": {**_delta(event), "message": message}}
+
+    def take(self, run: TextRun) -> None:
+        """See TextReader."""
+        self._starts.setdefault(self._led, self._said)
+        self._said += run.characters
 
     def _message_start(self, event: JsonObject) -> Events:
         self._answer = event.get("id")

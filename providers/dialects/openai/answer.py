@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import orjson
+
 from providers.completion import CallKind, Choice, Completion, Extras, ToolCall
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.cited_marks import MarkFinder, Source, sources_of
@@ -24,7 +26,9 @@ from providers.dialects.shared.read_json import (
     call_id,
     index_of,
     json_object,
+    load_unchecked,
     malformed,
+    object_in,
     unknown_in,
     unwrap_answer,
 )
@@ -39,7 +43,33 @@ MAX_CHOICES = 2**16
 
 def decode_body(sent: UpstreamRequest, body: bytes) -> Completion:
     """Decode a 2xx body. Raises UpstreamError when it holds an error or makes no sense."""
-    return decode_object(sent, json_object(body))
+    try:
+        value = load_unchecked(body)
+    except orjson.JSONDecodeError:
+        return decode_object(sent, json_object(body))  # where it can be mended
+    if type(value) is dict and not sent.unwrap_choice and (simple := _text_alone(value)) is not None:
+        return simple
+    return decode_object(sent, object_in(body, value))
+
+
+def _text_alone(body: JsonObject) -> Completion | None:
+    """Return an answer of one text, as most are, without members that are passed on; None for any other. The same as
+    `decode_object` returns, for half of its cost. A vendor's own member for usage and errors is none of the known."""
+    raw = body.get("choices")
+    if type(raw) is not list or len(raw) != 1 or not KNOWN_IN_ANSWER.issuperset(body):
+        return None
+    if body.get("error") or body.get("object") == "error":
+        return None
+    choice = only_text_in(first) if type(first := raw[0]) is dict else None
+    if choice is None:
+        return None
+    fingerprint, tier = body.get("system_fingerprint"), body.get("service_tier")
+    return Completion(
+        (choice,),
+        usage_of(body),
+        fingerprint if isinstance(fingerprint, str) else None,
+        tier if isinstance(tier, str) else None,
+    )
 
 
 def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:

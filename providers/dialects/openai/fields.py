@@ -5,7 +5,7 @@ Sources of the settings of caches, November 2026: @openrouter/sdk 1.3.19; OpenAI
 """
 
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, cast
 
 from providers.constraints.constraint_styles import field_of
@@ -17,6 +17,7 @@ from providers.dialects.shared.request_body import (
     RequestBody,
     check_limited_window,
     check_window,
+    member_of,
     plain,
     put_constraint,
     put_unknown,
@@ -55,6 +56,19 @@ def writers(profile: Profile, operation: Operation) -> Mapping[str, FieldWriter]
     if profile.with_forced_tool:
         made |= {name: _unless_forced(name, made[name]) for name in _EFFORTS if name in made}
     return made
+
+
+def members_of_writers(writers: Mapping[str, FieldWriter]) -> Mapping[str, str]:
+    """Return the members of the body that fields become as they are, whatever they hold, by field: "" for the behaviour
+    at the window's end where nothing is written of it. A limit of no tokens at all is left to its writer."""
+    members: dict[str, str] = {}
+    for name, put in writers.items():
+        if isinstance(put, partial) and put.func is _above_zero:
+            put = put.args[1]
+        member = "" if put in (_nothing, check_window, check_limited_window) and name == WINDOW else member_of(put)
+        if member is not None:
+            members[name] = member
+    return members
 
 
 def _plain(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -131,15 +145,14 @@ def _limit(name: str, profile: Profile, operation: Operation) -> FieldWriter:
 
 
 def _limit_above_zero(name: str, profile: Profile, operation: Operation) -> FieldWriter:
-    write = _limit(name, profile, operation)
+    return partial(_above_zero, name, _limit(name, profile, operation))
 
-    def put(draft: RequestBody, value: object) -> None:
-        if value == 0:
-            # Some servers take it for no limit at all.
-            raise draft.invalid(name, "must be at least 1")
-        write(draft, value)
 
-    return put
+def _above_zero(name: str, write: FieldWriter, draft: RequestBody, value: object) -> None:
+    if value == 0:
+        # Some servers take it for no limit at all.
+        raise draft.invalid(name, "must be at least 1")
+    write(draft, value)
 
 
 def _unless_neutral(name: str, profile: Profile, operation: Operation) -> FieldWriter:

@@ -120,7 +120,13 @@ def usage_of(body: JsonObject) -> Usage | None:
     Completion tokens include those of reasoning.
     """
     raw = body.get("usage")
-    return _usage(raw) if isinstance(raw, dict) else None
+    if not isinstance(raw, dict):
+        return None
+    prompt, completion, total = raw.get("prompt_tokens"), raw.get("completion_tokens"), raw.get("total_tokens")
+    if not (len(raw) == 3 and type(prompt) is type(completion) is type(total) is int):
+        return _usage(raw)
+    # These three and nothing else, as many vendors send it.
+    return Usage(prompt, completion) if prompt > 0 and completion >= 0 and total >= 0 else _usage(raw)
 
 
 _READ_IN_USAGE = frozenset(
@@ -136,9 +142,6 @@ def _usage(raw: JsonObject) -> Usage | None:
         return None
     if completion is None:
         completion = max(0, (total or prompt) - prompt)
-    elif total is not None and len(raw) == 3:
-        # These three and nothing else, as many vendors send it.
-        return Usage(prompt, completion)
     prompt_details = _details(raw, ("prompt_tokens_details", "prompt_token_details"))
     cached = _count(raw, "prompt_cache_hit_tokens")
     if cached is None:

@@ -53,6 +53,15 @@ class EventsOrJSON(SSEParser):
             self._at_line = piece[-1] in _LINE_ENDS
         return super().feed(piece)
 
+    def begun(self, most: int) -> bytes | None:
+        """See SSEParser."""
+        return None if self._bare is not None else super().begun(most)
+
+    def forget(self) -> None:
+        """See SSEParser. What has read the rest of the event has read its line end too."""
+        super().forget()
+        self._at_line = True
+
     def _mixed(self, piece: bytes) -> Iterator[tuple[str, bytes]]:
         """Yield events and bare texts of one piece, which continues an incomplete text."""
         if self._bare is not None:

@@ -57,13 +57,29 @@ def load_json(data: bytes) -> JsonValue:
     would end in a RecursionError elsewhere.
     """
     if len(data) > _SMALL:
-        # Raises MemoryError where there is no room; the pages stay untouched.
-        bytes(_PARSER * len(data) + values_held(data))
+        _require_memory(data)
     value: JsonValue = orjson.loads(data)
-    # Nearly all answers have few brackets.
-    if len(data) > SHORT and (occurs_more(data, b"[", _FEW_OPEN) or occurs_more(data, b"{", _FEW_OPEN)):
+    if len(data) > SHORT and _opens_many(data):
         _refuse_deep(data, value)
     return value
+
+
+def load_unchecked(data: bytes) -> JsonValue:
+    """Parse as `load_json` does, but for the depth: for a reader that hands on no value which holds others."""
+    if len(data) > _SMALL:
+        _require_memory(data)
+    value: JsonValue = orjson.loads(data)
+    return value
+
+
+def _require_memory(data: bytes) -> None:
+    """Raise MemoryError where there is no room to parse a text; the pages stay untouched."""
+    bytes(_PARSER * len(data) + values_held(data))
+
+
+def _opens_many(data: bytes) -> bool:
+    """Return whether a text has so many brackets that it may be deep; nearly all answers have few."""
+    return occurs_more(data, b"[", _FEW_OPEN) or occurs_more(data, b"{", _FEW_OPEN)
 
 
 def _refuse_deep(data: bytes, value: JsonValue) -> None:
@@ -124,9 +140,20 @@ def json_object(data: bytes) -> JsonObject:
     """
     data = data.strip()
     try:
-        value = load_json(data)
+        value = load_unchecked(data)
     except orjson.JSONDecodeError:
         value = parse_answer(data)
+    return object_in(data, value)
+
+
+def object_in(data: bytes, value: JsonValue) -> JsonObject:
+    """Return the object that `json_object` does for a text that `load_unchecked` has parsed. Raises
+    UpstreamError(MALFORMED)."""
+    try:
+        if _opens_many(data):
+            _refuse_deep(data, value)
+    except orjson.JSONDecodeError:
+        raise malformed("is not valid JSON") from None
     if isinstance(value, list) and value and isinstance(value[0], dict):
         value = value[0]
     if not isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast, get_args
 
 import orjson
@@ -118,11 +119,16 @@ def plain(path: str) -> FieldWriter:
     """Write the value unchanged; a dot in the path leads into a nested object."""
     if "." in path:
         return lambda draft, value: draft.put(path, value)
+    return partial(_write_member, path)
 
-    def write(draft: RequestBody, value: object) -> None:
-        draft.body[path] = cast(JsonValue, value)
 
-    return write
+def _write_member(path: str, draft: RequestBody, value: object) -> None:
+    draft.body[path] = cast(JsonValue, value)
+
+
+def member_of(put: FieldWriter) -> str | None:
+    """Return the member of the body that a writer sets to any value as it is; None for a writer that does more."""
+    return put.args[0] if isinstance(put, partial) and put.func is _write_member else None
 
 
 def unless_neutral(name: str, put: FieldWriter) -> FieldWriter:

@@ -4,7 +4,6 @@ Roles and members: OpenAI OpenAPI 2.3.0 `ChatCompletionRequestMessage`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import cast
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import PLAIN_ROLES, ChatPrompt
@@ -36,9 +35,9 @@ def messages(value: JsonValue) -> ChatPrompt:
             and item.get("role") in PLAIN_ROLES
         )
     ]
-    checked = cast(tuple[JsonObject, ...], tuple(value))
+    checked: tuple[JsonObject, ...] = tuple(value)  # type: ignore[arg-type]  # all are objects
     if not others:
-        return ChatPrompt(checked, plain=True)
+        return ChatPrompt(checked, True)
     older = [message for message in others if "function_call" in message or message["role"] == "function"]
     _check_arguments(others, older)
     return ChatPrompt(modern(checked) if older else checked)

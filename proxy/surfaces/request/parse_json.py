@@ -69,7 +69,7 @@ def load(body: bytes, acted_on: Container[str], most: int | None = None) -> Json
 def decode(text: bytes, most: int | None = None) -> JsonObject:
     """Return the JSON object of a text. Raises InvalidJson for another value, and beyond the limits."""
     most = MAX_ELEMENTS if most is None else most
-    if has_too_many_elements(text, most):
+    if len(text) > most and has_too_many_elements(text, most):
         raise InvalidJson(f"has more than {most} JSON elements")
     try:
         data: JsonValue = orjson.loads(text)

@@ -20,7 +20,8 @@ from providers.unified_request import (
 )
 from proxy.errors import invalid_request
 from proxy.surfaces.request import pass_through_fields as extras
-from proxy.surfaces.request.field_conflicts import resolve
+from proxy.surfaces.request.field_conflicts import STEPS, resolve
+from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.request.rule_kinds import Invalid
@@ -34,10 +35,45 @@ _OWN: Final = frozenset({"stream_options", "inference_timeout", "inference_extra
 
 _NOTHING_OWN: Final[_OwnFields] = (NO_STREAM_OPTIONS, None, None, None)
 
+INDEPENDENT: Final = frozenset(name for fields in FIELDS.values() for name in fields).difference(
+    _OWN, *(concerned - {"max_tokens"} for _, concerned in STEPS)
+)
+"""Fields that no step of `resolve` has to do with, and the limit, which alone is only put last. Every surface that is
+parsed here has them all."""
+
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
     """Return the checked request; a missing `model` is `default_model`. Raises GatewayError with all problems."""
-    return parse_fields(rules, operation, load(body, rules.fields[operation]), default_model)
+    data = load(body, rules.fields[operation])
+    return _simple(rules, operation, data, default_model) or parse_fields(rules, operation, data, default_model)
+
+
+def _simple(
+    rules: SurfaceRules, operation: Operation, data: JsonObject, default_model: str | None
+) -> UnifiedRequest | None:
+    """Return the request of known and valid fields of which none depends on another, as most have no others; None at
+    the first doubt. The same as `parse_fields` returns, for less than half of its cost."""
+    if not INDEPENDENT.issuperset(data):
+        return None
+    fields = rules.fields[operation]
+    values: dict[str, object] = {}
+    try:
+        for name, value in data.items():
+            if value is not None:
+                values[name] = fields[name](value)
+    except Invalid:
+        return None
+    model, prompt = values.pop("model", default_model), values.pop(PROMPT_FIELDS[operation], None)
+    if not isinstance(model, str) or not isinstance(prompt, _PROMPTS):
+        return None
+    if "max_tokens" in values:
+        limit = values.pop("max_tokens")
+        if not limit:
+            return None  # valid beside `echo` alone
+        values["max_tokens"] = limit
+    stream = values.pop("stream", False) is True
+    injected = _fill_in(values, rules, operation)
+    return UnifiedRequest(operation, model, prompt, cast(Params, values), stream, NO_STREAM_OPTIONS, injected)
 
 
 def parse_fields(

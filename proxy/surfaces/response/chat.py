@@ -24,6 +24,9 @@ _TEXT = b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":nul
 _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.partition(b"%b")
 
 
+_USUAL_ENDS = ("stop", "length")
+
+
 class ChatRenderer(AnswerRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
@@ -43,6 +46,9 @@ class ChatRenderer(AnswerRenderer):
         return self._whole(WHOLE, completion, [self._choice(choice) for choice in completion.choices])
 
     def _choice(self, choice: Choice) -> dict[str, object]:
+        if _is_text(choice):
+            message: dict[str, object] = {"role": "assistant", "content": choice.text, "refusal": None}
+            return {"index": choice.index, "message": message, "logprobs": None, "finish_reason": choice.finish_reason}
         message = _message(choice)
         if self._request.legacy_calls and choice.tool_calls:
             message["function_call"] = tool_call_json(choice.tool_calls[0])["function"]
@@ -116,6 +122,21 @@ class ChatRenderer(AnswerRenderer):
         if not (delta or logprobs or ours):
             return b""
         return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))
+
+
+def _is_text(choice: Choice) -> bool:
+    """Return whether a choice ended as usual and holds a text alone, as most do."""
+    return (
+        choice.finish_reason in _USUAL_ENDS
+        and choice.extras is None
+        and choice.logprobs is None
+        and choice.reasoning is None
+        and choice.refusal is None
+        and not choice.tool_calls
+        and choice.signature is None
+        and choice.matched_stop is None
+        and choice.native_finish_reason is None
+    )
 
 
 def _only_text(chunk: Chunk) -> bool:

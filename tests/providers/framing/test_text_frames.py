@@ -137,7 +137,11 @@ def test_another_member_that_changes_does_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [(b"data: ", b"\n\n"), (b"data:", b"\n\n"), (b"data: ", b"\r\n\r\n"), (b"data:", b"\r\n\r\n")]
+    ("before", "after"),
+    [
+        *[(b"data: ", b"\n\n"), (b"data:", b"\n\n"), (b"data: ", b"\r\n\r\n"), (b"data:", b"\r\n\r\n")],
+        *[(b"event: say\ndata: ", b"\n\n"), (b"event:say\ndata:", b"\n\n"), (b"event: say\r\ndata: ", b"\r\n\r\n")],
+    ],
 )
 def test_events_are_framed_as_the_next_one_is(before: bytes, after: bytes) -> None:
     piece = before + data(b'"x"') + after

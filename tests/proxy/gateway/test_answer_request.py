@@ -1,13 +1,16 @@
 """One request's end: whose doing it was, and how long it may take to come."""
 
+from dataclasses import replace
+
 import pytest
 
-from providers.emulation.split_into_calls import plan_calls
+from providers.emulation.estimate_missing_usage import estimate_usage
+from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.unified_request import Operation, TextPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import abort_labels, let_body_go, record_failure, time_for
+from proxy.gateway.answer_request import abort_labels, let_request_go, record_failure, time_for
 from proxy.request_record import Outcome, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
@@ -94,6 +97,23 @@ def test_the_body_of_a_begun_stream_is_let_go_but_not_those_of_calls_to_come() -
     alone = plan_calls(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {}), target)
     several = plan_calls(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("a", "b")), {"best_of": 2}), target)
     for prepared in (alone, several):
-        let_body_go(prepared)
+        let_request_go(prepared, prepared.request, heavy=False)
     assert [call.sent.body for call in alone.calls] == [b""]
     assert all(call.sent.body for call in several.calls)
+
+
+@pytest.mark.parametrize(("heavy", "n", "kept"), [(False, 1, 0), (True, 1, 1), (False, 2, 1)])
+def test_the_conversation_of_a_begun_stream_is_let_go_and_its_estimate_kept(heavy: bool, n: int, kept: int) -> None:
+    (target,) = TABLE.models["v/m"].targets[:1]
+    prompt = ChatPrompt(({"role": "user", "content": "hello"},))
+    asked = UnifiedRequest(Operation.CHAT, "v/m", prompt, {"n": n, "stop": ("a", "b", "c", "d", "e")}, stream=True)
+    prepared = plan_calls(asked, target) if n == 1 else _in_two(plan_calls(asked, target))
+    before = estimate_usage(prepared.request, 8)
+    let_request_go(prepared, asked, heavy=heavy)
+    assert len(prompt.messages) == kept
+    assert estimate_usage(prepared.request, 8) == estimate_usage(asked, 8) == before
+
+
+def _in_two(prepared: CallPlan) -> CallPlan:
+    """The plan with its call made twice."""
+    return replace(prepared, calls=prepared.calls * 2)

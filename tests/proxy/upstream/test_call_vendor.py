@@ -13,8 +13,7 @@ from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
-from proxy.upstream.call_vendor import SHOWN
-from proxy.upstream.transport import ERROR_BODY_WAIT, MAX_ERROR_BODY
+from proxy.upstream.transport import ERROR_BODY_WAIT, MAX_ERROR_BODY, SHOWN
 from tests.proxy.kit.mark_streams import CUT, USAGE, Marks, Step, often
 from tests.proxy.kit.mark_vendor import Door, Scripted
 from tests.proxy.kit.vendor_caller import ASKED, GOOD, TABLE, Rig, answers, body_of

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from providers.completion import Chunk, ToolCallDelta, Usage
+from providers.dialect import RunDecoder
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from providers.unified_request import Guided
@@ -145,3 +147,30 @@ def test_an_error_envelope_in_the_stream_is_that_error() -> None:
 )
 def test_events_without_what_is_needed_are_passed_over(event: bytes) -> None:
     assert streamed(SENT, event + b"\n\n" + stream("text")) == streamed(SENT, stream("text"))
+
+
+def test_a_citation_after_runs_of_text_points_into_the_whole_text() -> None:
+    decoder = SENT.target.dialect.stream(SENT)
+    assert isinstance(decoder, RunDecoder)
+    said = b'data: {"type":"content-delta","index":%d,"delta":{"message":{"content":{"text":"%b"}}}}\n\n'
+    assert not list(decoder.feed(b'event: message-start\ndata: {"type":"message-start","id":"1"}\n\n'))
+    texts = []
+    for index in (1, 2):
+        found = decoder.lead(said % (index, "é".encode()) + said % (index, b"b"))
+        assert found is not None
+        texts += [chunk.text for chunk in found[0].chunks()]
+        assert found[1] == b""
+    source: JsonObject = {"document": {"url": "https://a.example"}}
+    citation: JsonObject = {"start": 0, "end": 2, "content_index": 2, "sources": [source]}
+    event: JsonObject = {"type": "citation-start", "delta": {"message": {"citations": citation}}}
+    (cited,) = decoder.feed(b"data: %b\n\n" % orjson.dumps(event))
+    assert texts == ["é", "b", "é", "b"]
+    assert isinstance(cited, Chunk)
+    assert cited.extras is not None
+    (annotation,) = cited.extras.annotations
+    assert annotation["url_citation"] == {
+        "url": "https://a.example",
+        "title": "https://a.example",
+        "start_index": 2,
+        "end_index": 4,
+    }

@@ -1,20 +1,34 @@
 """Whole answers of the OpenAI family, from fixture bytes."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.completion import Choice, ContentLogprobs, Extras, LegacyLogprobs, TokenLogprob, ToolCall, Usage
-from providers.dialects.openai.answer import only_text_in
+from providers.completion import (
+    Choice,
+    Completion,
+    ContentLogprobs,
+    Extras,
+    LegacyLogprobs,
+    TokenLogprob,
+    ToolCall,
+    Usage,
+)
+from providers.dialects.openai.answer import decode_body, decode_object, only_text_in
+from providers.dialects.openai.read import usage_of
+from providers.dialects.openai.read_extras import KNOWN_IN_ANSWER
 from providers.dialects.shared.read_json import MAX_UNKNOWN, call_id
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
+from providers.profiles.load_profiles import load_profiles
 from tests.faults.memory import growth
-from tests.providers.dialects.openai.kit import DIALECT, broken, decoded, fixture, sent
+from tests.providers.dialects.openai.kit import DIALECT, ROWS, broken, decoded, fixture, sent
 
 
 def only(name: str) -> Choice:
@@ -252,3 +266,63 @@ def outcome(choice: JsonObject, unwrap: bool) -> object:
 
 def test_the_common_choice_takes_the_short_way() -> None:
     assert only_text_in(message("hi")["choices"][0]) == Choice(0, "hi", "stop")  # type: ignore[index, arg-type]
+
+
+STRANGE: st.SearchStrategy[Any] = st.sampled_from([None, 0, 1, -1, 1.5, True, "", "stop", "error", [], {}, {"a": 1}])
+ENTRY: st.SearchStrategy[Any] = st.fixed_dictionaries(
+    {
+        "index": st.sampled_from([0, 0, 1, None]),
+        "finish_reason": st.sampled_from(["stop", "length", "tool_calls", None]),
+    },
+    optional={
+        "message": st.fixed_dictionaries(
+            {"role": st.just("assistant"), "content": st.sampled_from(["a", "a", "", None])},
+            optional={"refusal": STRANGE, "annotations": STRANGE, "reasoning": STRANGE},
+        ),
+        "text": st.sampled_from(["t", ""]),
+        "usage": st.just({"prompt_tokens": 1}),
+        "stop_reason": STRANGE,
+        "logprobs": st.none(),
+    },
+)
+COUNT: st.SearchStrategy[Any] = st.sampled_from([0, 3, 3, 5, -1, None, True, 2.0])
+USAGE: st.SearchStrategy[Any] = st.fixed_dictionaries(
+    {"prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT},
+    optional={"reasoning_tokens": COUNT, "cost": STRANGE, "prompt_tokens_details": st.just({"cached_tokens": 1})},
+)
+BODY: st.SearchStrategy[Any] = st.fixed_dictionaries(
+    {
+        "id": STRANGE,
+        "object": st.sampled_from(["chat.completion", "error", None]),
+        "choices": st.lists(ENTRY, max_size=2),
+    },
+    optional={
+        "usage": USAGE,
+        "error": STRANGE,
+        "error_code": STRANGE,
+        "system_fingerprint": STRANGE,
+        "service_tier": STRANGE,
+        "x_groq": st.just({"usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+        "citations": st.just(["http://a"]),
+    },
+)
+
+
+@given(BODY, st.sampled_from(ROWS), st.booleans())
+def test_an_answer_of_text_alone_is_read_at_once_as_any_other_is(body: JsonObject, row: str, unwrap: bool) -> None:
+    call = sent(row, unwrap=unwrap)
+
+    def outcome(decode: Callable[[], Completion]) -> Completion | Failure:
+        try:
+            return decode()
+        except UpstreamError as error:
+            return error.failure
+
+    read = outcome(lambda: decode_body(call, orjson.dumps(body)))
+    assert read == outcome(lambda: decode_object(call, body))
+    if body.get("usage") is not None and isinstance(read, Completion):
+        assert read.usage == usage_of(body)
+
+
+def test_no_vendors_own_member_is_a_known_one() -> None:
+    assert KNOWN_IN_ANSWER.isdisjoint({profile.own_member for profile in load_profiles().values()})

@@ -1,5 +1,7 @@
 """Chat completions as clients get them."""
 
+from dataclasses import replace
+
 import orjson
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from providers.completion import (
     Chunk,
     Completion,
     ContentLogprobs,
+    Extras,
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
@@ -171,3 +174,27 @@ def test_a_usage_has_the_vendor_s_own_members() -> None:
     completion = Completion((Choice(0, "Hi", "stop"),), Usage(6, 1, extra={"cost": 0.5, "total_tokens": 9}))
     body = orjson.loads(OPENAI.renderer(converse(), FACTS).completion(completion))
     assert body["usage"] == {"cost": 0.5, "prompt_tokens": 6, "completion_tokens": 1, "total_tokens": 7}
+
+
+@given(
+    st.builds(
+        Choice,
+        st.sampled_from([0, 3]),
+        st.sampled_from(["", "text", "é\u2028"]),
+        st.sampled_from(["stop", "length", "tool_calls", "odd"]),
+        native_finish_reason=st.sampled_from([None, "eos"]),
+        refusal=st.sampled_from([None, "no", "text"]),
+        reasoning=st.sampled_from([None, "", "so"]),
+        tool_calls=st.sampled_from([(), (ToolCall("1", "f", "{}"),)]),
+        matched_stop=st.sampled_from([None, "x", 0]),
+        signature=st.sampled_from([None, "s"]),
+        extras=st.sampled_from([None, Extras(choice={"a": 1})]),
+    ),
+    st.booleans(),
+)
+def test_a_choice_of_text_alone_is_written_at_once_as_any_other_is(choice: Choice, legacy: bool) -> None:
+    request = replace(converse(), legacy_calls=legacy)
+    quick = OPENAI.renderer(request, FACTS).completion(Completion((choice,), None))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("proxy.surfaces.response.chat._is_text", lambda choice: False)
+        assert quick == OPENAI.renderer(request, FACTS).completion(Completion((choice,), None))

@@ -1,0 +1,200 @@
+"""Streams of native dialects that are read in runs mean what they mean event by event: the same events, the same
+failure, the same end, whatever the vendor sends and however it is cut."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from providers.completion import StreamEvent, StreamPart, TextRun
+from providers.dialect import RunDecoder, StreamDecoder, UpstreamRequest
+from providers.failure import Failure, UpstreamError
+from proxy.upstream.vendor_stream import reader_of
+from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_for, target_of
+
+Read = Callable[[bytes], Iterable[StreamPart]]
+
+FOLDERS = {"anthropic": "anthropic", "vertex_anthropic": "anthropic", "cohere": "cohere"}
+"""The folder of fixtures of each profile."""
+
+SENT = {profile: sent_for(chat_request(), target_of(profile)) for profile in FOLDERS}
+FIXTURES = [
+    (profile, fixture(folder, "streams", name))
+    for profile, folder in FOLDERS.items()
+    for name in names_in(folder, "streams")
+]
+TEXTS = {
+    "anthropic": b"event: content_block_delta\n"
+    b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%b}}\n\n',
+    "cohere": b"event: content-delta\n"
+    b'data: {"type":"content-delta","index":0,"delta":{"message":{"content":{"text":%b}}}}\n\n',
+}
+TEXTS["vertex_anthropic"] = TEXTS["anthropic"]
+CUT = st.lists(st.integers(0, 5000), max_size=8)
+
+
+def outcome(
+    decoder: StreamDecoder, read: Read, pieces: Sequence[bytes]
+) -> tuple[list[StreamEvent], Failure | None, int]:
+    """The events of a stream, how it failed, and how many texts were in runs."""
+    events: list[StreamEvent] = []
+    led = 0
+    try:
+        read_all = itertools.chain.from_iterable(read(piece) for piece in pieces if not decoder.complete)
+        for part in itertools.chain(read_all, ended(decoder)):
+            if isinstance(part, TextRun):
+                led += len(part.literals)
+                events += part.chunks()
+            else:
+                events.append(part)
+    except UpstreamError as error:
+        return events, error.failure, led
+    return events, None, led
+
+
+def ended(decoder: StreamDecoder) -> Iterator[StreamEvent]:
+    yield from decoder.finish()
+
+
+def led(sent: UpstreamRequest, data: bytes, places: Sequence[int] = ()) -> int:
+    """Read a stream cut at these places with and without runs, which must not differ; how many texts were in runs."""
+    ends = sorted({place % len(data) for place in places} - {0}) if data else []
+    pieces = [data[start:end] for start, end in itertools.pairwise([0, *ends, len(data)])]
+    single, decoder = sent.target.dialect.stream(sent), sent.target.dialect.stream(sent)
+    assert isinstance(decoder, RunDecoder)
+    expected = outcome(single, single.feed, pieces)
+    found = outcome(decoder, reader_of(decoder), pieces)
+    assert found[:2] == expected[:2]
+    assert decoder.complete == single.complete
+    return found[2]
+
+
+def text_event(profile: str, literal: bytes) -> bytes:
+    return TEXTS[profile] % literal
+
+
+def longer(profile: str, data: bytes, said: Sequence[bytes]) -> bytes:
+    """A stream with further texts in it, half of them after its first event and half after its last text."""
+    events = data.split(b"\n\n")
+    place = max([place for place, each in enumerate(events) if b'text":"' in each], default=0) + 1
+    texts = [text_event(profile, each).removesuffix(b"\n\n") for each in said]
+    half = len(texts) // 2
+    return b"\n\n".join([*events[:1], *texts[:half], *events[1:place], *texts[half:], *events[place:]])
+
+
+@pytest.mark.parametrize("profile", FOLDERS)
+def test_texts_are_read_in_runs(profile: str) -> None:
+    data = longer(
+        profile, fixture(FOLDERS[profile], "streams", "text.sse"), [b'"a"', b'"\\u00e9"', '"天"'.encode()] * 20
+    )
+    assert led(SENT[profile], data) >= 55
+    assert led(SENT[profile], data, range(0, len(data), 1000)) >= 40
+
+
+@pytest.mark.parametrize(("profile", "data"), FIXTURES)
+@settings(max_examples=15)
+@given(CUT)
+def test_every_recorded_stream_means_the_same(profile: str, data: bytes, places: list[int]) -> None:
+    led(SENT[profile], data, places)
+    said = [b'"a"', b'" b"', b'"\\n"', b'""', b'"c"']
+    led(SENT[profile], longer(profile, data, said), places)
+    led(SENT[profile], longer(profile, data, said).replace(b"\n", b"\r\n"), places)
+
+
+LITERALS = st.sampled_from(
+    [
+        b'"a"',
+        b'" b"',
+        b'""',
+        b'"\\""',
+        b'"\\\\"',
+        b'"\xc3\xa9"',
+        b'"\xff"',
+        b'"\\ud83d"',
+        b"7",
+        b"null",
+        b'"x\n"',
+        b'"\x01"',
+    ]
+)
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(FIXTURES),
+    st.lists(LITERALS, max_size=8),
+    st.lists(
+        st.tuples(st.integers(0, 5000), st.sampled_from([b"", b"x", b'"', b"\n", b"\n\n", b"{", b"\r", b'"text":"'])),
+        max_size=3,
+    ),
+    CUT,
+)
+def test_every_damaged_stream_means_the_same(
+    stream: tuple[str, bytes], said: list[bytes], damages: list[tuple[int, bytes]], places: list[int]
+) -> None:
+    profile, data = stream
+    data = longer(profile, data, said)
+    for place, noise in damages:
+        at = place % (len(data) + 1)
+        data = data[:at] + noise + data[at + 1 :]
+    led(SENT[profile], data, places)
+
+
+CHANGES = {
+    "anthropic": [
+        (b'"index":0', b'"index":1'),
+        (b"text_delta", b"thinking_delta"),
+        (b"}}\n", b'},"error":{"message":"x"}}\n'),
+    ],
+    "cohere": [
+        (b'"index":0', b'"index":1'),
+        (b'"text":', b'"thinking":"t","text":'),
+        (b"}}}}\n", b'}}},"logprobs":{"token_ids":[1],"logprobs":[-0.5]}}\n'),
+    ],
+}
+CHANGES["vertex_anthropic"] = [*CHANGES["anthropic"], (b"event: content_block_delta\n", b"")]
+
+
+@pytest.mark.parametrize("profile", FOLDERS)
+@settings(max_examples=60)
+@given(
+    st.tuples(st.integers(0, 15), st.integers(0, 15)),
+    st.lists(st.tuples(st.sampled_from([b'"a"', b'"\xc3\xa9"']), st.sampled_from([0, 0, 0, 1])), max_size=14),
+    CUT,
+)
+def test_events_that_differ_in_more_than_their_text_mean_the_same(
+    profile: str, kinds: tuple[int, int], said: list[tuple[bytes, int]], places: list[int]
+) -> None:
+    events = []
+    for literal, kind in said:
+        event = text_event(profile, literal)
+        for number, (before, after) in enumerate(CHANGES[profile]):
+            if kinds[kind] >> number & 1:
+                event = event.replace(before, after)
+        events.append(event)
+    data = fixture(FOLDERS[profile], "streams", "citations.sse" if profile == "cohere" else "cited.sse")
+    first, middle, rest = data.partition(b"\n\n")
+    led(SENT[profile], first + middle + b"".join(events) + rest, places)
+
+
+@pytest.mark.parametrize("profile", FOLDERS)
+def test_a_choice_that_is_unwrapped_makes_no_run(profile: str) -> None:
+    sent = sent_for(chat_request(), target_of(profile))
+    object.__setattr__(sent, "unwrap_choice", True)
+    data = longer(profile, fixture(FOLDERS[profile], "streams", "text.sse"), [b'"a"'] * 9)
+    assert led(sent, data) == 0
+
+
+def test_an_error_of_googles_front_end_is_found_after_a_run() -> None:
+    begun = text_event("vertex_anthropic", b'"a"') * 3
+    error = b'{"error":{"code":503,"status":"UNAVAILABLE","message":"gone"}}\n'
+    cut = len(begun) * 2 // 3 + 10
+    assert led(SENT["vertex_anthropic"], begun + error, [cut, len(begun)]) >= 2
+
+
+def test_what_follows_half_an_error_of_googles_is_of_the_error() -> None:
+    begun = text_event("vertex_anthropic", b'"a"') * 3
+    error = b'{"error":{"code":503,\n\n'
+    assert led(SENT["vertex_anthropic"], begun + error + begun, [len(begun), len(begun) + len(error)]) == 2
