@@ -8,15 +8,16 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from providers.completion import Usage
 from providers.target import Price, cost
 
 Outcome = Literal[
-    "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "shed", "error"
+    "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
 ]
-"""`shed` is a request that the gateway refused because of its own load."""
+"""`limited` is a request beyond a limit or a budget of its team, `shed` one that the gateway refused because of its own
+load."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -74,6 +75,30 @@ OTHER = "other"
 """Stands for every label value that is not a name of the table."""
 
 
+class TargetHold(Protocol):
+    """What a call holds of the limits of its deployment."""
+
+    def settle(self, tokens: int, cost: int | None) -> None:
+        """Take what was used instead of what was reserved."""
+
+
+class HeldLimits(Protocol):
+    """What a request holds of the limits of its team and of the deployment that answers it."""
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that are reserved."""
+
+    def hold_target(self, reservation: TargetHold) -> None:
+        """Hold a deployment's units too, instead of those of the one that was asked before."""
+
+    def end(self, record: "RequestRecord") -> None:
+        """Take what was used instead of what was reserved, once."""
+
+    def headers(self) -> Mapping[str, str]:
+        """Return what the headers of the answer say of the limits."""
+
+
 @dataclass(slots=True)
 class RequestRecord:
     """One request of a client, all its attempts included. Times are seconds.
@@ -82,8 +107,9 @@ class RequestRecord:
     string and `key` the table's name for the key. `called` is the client-visible name of the deployment called last
     (None before the first call), `price` its price (None = unknown). `usage` is that of the answer, `billed` the sum
     over several calls where that differs. `max_tokens` is set where the gateway lowered the limit to what the context
-    window leaves. `waited` is time spent waiting for the upstream, `client_waited` for the client to send its body or
-    to read, `first_content` when content began.
+    window leaves. `user` is who the client says the request is for, `routed` the name that answers because of the
+    team's budget, `held` what the request holds of limits. `waited` is time spent waiting for the upstream,
+    `client_waited` for the client to send its body or to read, or for a limit, `first_content` when content began.
     """
 
     request_id: str
@@ -112,6 +138,9 @@ class RequestRecord:
     chunks: int = 0
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    user: str | None = None
+    routed: str | None = None
+    held: HeldLimits | None = None
 
     @property
     def owner(self) -> str:

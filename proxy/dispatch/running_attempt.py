@@ -19,6 +19,7 @@ from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures, summary
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.next_deployment import Prepared
+from proxy.dispatch.target_limits import TargetLimits
 from proxy.errors import GatewayError
 from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
@@ -42,6 +43,18 @@ async def wait_for_place(
         raise
 
 
+async def hold_limits(
+    reports: "AttemptReports", queue: DeploymentQueue, prepared: Prepared, planned: PlannedRequest[ClientRequest]
+) -> None:
+    """Hold an attempt with a place in `queue` to the limits of its deployment. Raises UpstreamError where it is at one,
+    and then the place is given back."""
+    try:
+        await reports.limits.hold(prepared.target, planned.record)
+    except BaseException:
+        queue.release(planned.team.name)
+        raise
+
+
 @dataclass(slots=True, eq=False)
 class AttemptReports:
     """Where the ends of attempts are reported. `now` returns seconds of the event loop."""
@@ -52,6 +65,7 @@ class AttemptReports:
     last_failures: LastFailures
     log: logging.Logger
     secrets: Secrets
+    limits: TargetLimits
 
 
 class RunningAttempt:

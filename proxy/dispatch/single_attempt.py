@@ -21,7 +21,9 @@ from proxy.dispatch.attempt_deadline import AttemptLimits
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest, RetryContext, first_success
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
-from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, wait_for_place
+from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, hold_limits, wait_for_place
+from proxy.dispatch.target_limits import TargetLimits
+from proxy.limits.limit_book import LimitBook
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
@@ -71,12 +73,15 @@ class Dispatcher:
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
         )
-        self.reports = AttemptReports(self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
+        self.limits = TargetLimits(LimitBook(self.now, time.time), self.now, time.time)
+        ends = (self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
+        self.reports = AttemptReports(*ends, self.limits)
         metrics.watch(lambda: self.deployments.breakers.states(self.now()))
         metrics.watch_limits(lambda: self.deployments.limited(self.now()))
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Forget what a new table does not have."""
+        """Put a table's limits in force, and forget what it does not have."""
+        self.limits.use(snapshot)
         self.deployments.keep(snapshot.targets())
         self.last_failures.keep(target.label for target in snapshot.targets())
         names = {*snapshot.models, *(f"{vendor}/*" for vendor in snapshot.wildcards), *snapshot.routes}
@@ -138,6 +143,8 @@ class WholeAttempts(Generic[P, T]):
         queue = reports.deployments.queue(prepared.target)
         if not queue.take_free(planned.team.name):
             await wait_for_place(reports, queue, prepared, planned)
+        if reports.limits.scopes:
+            await hold_limits(reports, queue, prepared, planned)
         with RunningAttempt(reports, prepared, planned, queue, AnswerKind.WHOLE, limits.total):
             return prepared, await self._read(prepared, planned.record, planned.deadlines, limits.answer)
 
@@ -186,6 +193,8 @@ class OpenedAttempt(Generic[P, S]):
         queue = reports.deployments.queue(prepared.target)
         if not queue.take_free(planned.team.name):
             await wait_for_place(reports, queue, prepared, planned)
+        if reports.limits.scopes:
+            await hold_limits(reports, queue, prepared, planned)
         running = RunningAttempt(reports, prepared, planned, queue, AnswerKind.STREAM, limits.total)
         try:
             answer = self._begin(prepared)

@@ -18,13 +18,14 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, make_job
 from proxy.gateway.client_call import ClientCall
+from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnMemory
 from proxy.overload.admission_limits import Admission
 from proxy.request_record import RequestRecord
-from proxy.routing.resolve_model import plan
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
 from proxy.teams.client_keys import permit_extras
+from proxy.teams.team_limits import TeamLimits
 
 TOO_LONG: Final = "context_length_exceeded"
 """The code of an error that says that a conversation does not fit."""
@@ -35,21 +36,29 @@ class TextGeneration:
     responses."""
 
     def __init__(
-        self, dispatcher: Dispatcher, admission: Admission, turns: TurnMemory, responses: StoredResponses
+        self,
+        dispatcher: Dispatcher,
+        admission: Admission,
+        limits: TeamLimits,
+        turns: TurnMemory,
+        responses: StoredResponses,
     ) -> None:
         self._dispatcher = dispatcher
         self._admission = admission
+        self._limits = limits
         self._turns = turns
         self._responses = responses
 
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
-        record, snapshot, team, surface = call.record, call.snapshot, call.team, call.surface
+        record, team, surface = call.record, call.team, call.surface
         request, heavy = await self.read(call, operation)
         store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         self._admit(call, request, record)
-        planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
-        record.model = planned.label
+        planned = call.plan(self._limits, request.model, self._dispatcher.load)
+        waiting = self._limits.admit(call.key, planned, record, partial(request_size, request))
+        if waiting is not None:
+            await waiting
         keeper = None
         if self._turns.concerns(planned, request):
             request, keeper = await self._turns.recall(planned, request, call.stored_for)
@@ -108,9 +117,8 @@ class TextGeneration:
         return continued
 
     def _admit(self, call: ClientCall, request: UnifiedRequest, record: RequestRecord) -> None:
-        """Admit a team's parsed request, once, before it is planned; limits and budgets of teams belong here. Raises
-        GatewayError where it is refused: today only a stream above the limit of streams."""
-        record.asked, record.stream = request.model, request.stream
+        """Admit a parsed request, before it is planned. Raises GatewayError for a stream above the limit of streams."""
+        record.asked, record.stream, record.user = request.model, request.stream, request.params.get("user")
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
 

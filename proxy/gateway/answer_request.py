@@ -204,10 +204,14 @@ def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequ
 
 
 def attempt_headers(record: RequestRecord) -> dict[str, str]:
-    """Return headers with the deployment called last and the number of attempts; none where none was called."""
+    """Return headers with the deployment called last, the number of attempts, and the name that answers where a budget
+    chose it; none where none was called."""
     if record.called is None:
         return {}
-    return {"x-dragoman-deployment": record.called, "x-dragoman-attempts": str(len(record.attempts))}
+    headers = {"x-dragoman-deployment": record.called, "x-dragoman-attempts": str(len(record.attempts))}
+    if record.routed is not None:
+        headers["x-dragoman-budget-route"] = record.routed
+    return headers
 
 
 def answer_headers(record: RequestRecord) -> Mapping[str, str]:

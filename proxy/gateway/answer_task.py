@@ -19,10 +19,10 @@ from proxy.gateway.answer_request import answer_headers, make_job, record_failur
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.task_apis import A, Q, TaskApi
 from proxy.request_record import RequestRecord, fresh_id
-from proxy.routing.resolve_model import plan
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import AnswerFacts
 from proxy.teams.client_keys import permit_extras
+from proxy.teams.team_limits import RequestSize, TeamLimits
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384
@@ -32,8 +32,9 @@ MANY_NUMBERS = 16_384
 class TaskAnswers:
     """Answers calls of tasks."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, limits: TeamLimits) -> None:
         self._dispatcher = dispatcher
+        self._limits = limits
         self._threads = dispatcher.off_loop.threads
         self._caller = TaskCaller(dispatcher.calls, dispatcher.off_loop)
 
@@ -45,10 +46,12 @@ class TaskAnswers:
         parse = partial(api.parse, body, call.snapshot.task_models.get((call.surface.name, task)))
         request = await self._threads.run(record.owner, parse) if heavy else parse()
         record.asked = request.model
-        planned = plan(call.snapshot, team, request.model, call.surface.name, self._dispatcher.load)
-        record.model = planned.label
+        planned = call.plan(self._limits, request.model, self._dispatcher.load)
         api.check(planned)
         permit_extras(team, request)
+        waiting = self._limits.admit(call.key, planned, record, partial(RequestSize, len(body), 0))
+        if waiting is not None:
+            await waiting
         job = make_job(call, planned, request, heavy=heavy)
         prepared, answer = await self._dispatched(api, job)
         record.usage = answer.usage

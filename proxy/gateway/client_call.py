@@ -1,7 +1,7 @@
 """One call of a client whose team is known: reading its body, and writing its answer."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
@@ -17,9 +17,12 @@ from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.overload.admission_limits import Admitted
 from proxy.request_record import RequestRecord
-from proxy.routing.snapshot import Snapshot, Team
+from proxy.routing.deployment_load import Load
+from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.snapshot import Key, Snapshot, Team
 from proxy.surfaces.registry import ID_HEADERS, PathMatch
 from proxy.surfaces.surface import Surface
+from proxy.teams.team_limits import TeamLimits
 from proxy.telemetry.metrics import Metrics
 
 BUFFERED_BYTES = 64 * 1024
@@ -44,6 +47,9 @@ class ClientCalls:
         headers = {"x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
+        if record.held is not None:
+            record.held.end(record)
+            headers.update(record.held.headers())
         response = BufferedResponse(status, body, header_lines(headers))
         if self.draining:
             response.force_close()
@@ -58,8 +64,8 @@ class ClientCalls:
 
 @dataclass(slots=True, eq=False)
 class ClientCall:
-    """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table and team
-    that hold for it to its end."""
+    """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team and
+    key that hold for it to its end."""
 
     shared: ClientCalls
     http: web.BaseRequest
@@ -68,6 +74,7 @@ class ClientCall:
     admitted: Admitted
     snapshot: Snapshot
     team: Team
+    key: Key
 
     @property
     def surface(self) -> Surface:
@@ -78,6 +85,19 @@ class ClientCall:
     def stored_for(self) -> str:
         """Whose stored things it may use: its team's, or where there are no teams those of its client's address."""
         return f"team {self.team.tenant}" if self.team.tenant else f"client {self.record.client}"
+
+    def plan(self, limits: TeamLimits, name: str, load: Load) -> Plan:
+        """Return the plan of a request for `name` of the call's team, or for what answers instead once its budget says
+        so, and note it in the record. Raises GatewayError for a name that the team may not use."""
+        record, surface = self.record, self.match.surface.name
+        planned = plan(self.snapshot, self.team, name, surface, load)
+        instead = limits.route(self.key)
+        if instead is not None and instead[0] != name:
+            record.routed, team = instead
+            # As behind a route of the table, the answer names the model that served.
+            planned = replace(plan(self.snapshot, team, record.routed, surface, load), by_route=True)
+        record.model = planned.label
+        return planned
 
     async def read_body(self) -> bytes:
         """Return the body. Raises GatewayError where it cannot be read, or does not fit beside those of others."""
@@ -104,6 +124,8 @@ class ClientCall:
         headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
+        if record.held is not None:
+            headers.update(record.held.headers())
         response = StreamedResponse(headers)
         if self.shared.draining:
             response.force_close()

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 import orjson
 
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
+from proxy.limits.token_estimate import BYTES_EACH
+from proxy.teams.team_limits import RequestSize
 
 BYTES_PER_TOKEN = 3
 """UTF-8 bytes per token: fewer than of prose, since most of what agents send is code and JSON."""
@@ -38,6 +40,20 @@ def estimate_prompt(request: UnifiedRequest) -> int:
         if value := request.params.get(name):
             tokens += _of_bytes(len(orjson.dumps(value))) + PER_TOOL * (len(value) if isinstance(value, list) else 1)
     return tokens
+
+
+def request_size(request: UnifiedRequest) -> RequestSize:
+    """Return what a request may take of its team's limits, all its answers together."""
+    prompt, params = request.prompt, request.params
+    if isinstance(prompt, TextPrompt):
+        size = sum([len(text) for text in prompt.texts])
+    elif isinstance(prompt, TokenPrompt):
+        size = BYTES_EACH * sum([len(sequence) for sequence in prompt.sequences])
+    else:
+        size = BYTES_PER_TOKEN * estimate_prompt(request)
+    most: int | None = params.get("max_tokens")
+    answers = max(params.get("n", 1), params.get("best_of", 1)) * request.prompts
+    return RequestSize(size, None if most is None else most * answers)
 
 
 def _of_message(message: JsonObject) -> int:

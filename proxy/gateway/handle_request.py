@@ -42,14 +42,14 @@ from proxy.overload.refusal_responses import RefusalResponses, may_keep_connecti
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.request_record import Outcome, RequestRecord, request_id
-from proxy.routing.snapshot import CurrentSnapshot, Snapshot, Team
+from proxy.routing.snapshot import CurrentSnapshot, Key, Snapshot
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch, error_headers
 from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
+from proxy.teams.team_limits import TeamLimits
 from proxy.teams.wrong_keys import WrongKeyLimiter
-from proxy.telemetry.metrics import Metrics
 from proxy.upstream.loop_detection import arrive
 
 BODY_UNREAD = (408, 413, 415)
@@ -60,8 +60,9 @@ TRACEBACK_EVERY = 1.0
 
 
 class Gateway:
-    """Handles the requests of the public listener. `emit` receives each finished record once; `turns` is the
-    memory of what models thought, `responses` that of stored responses, `catalogue` makes the models lists.
+    """Handles the requests of the public listener, within the limits of their teams. `emit` receives each finished
+    record once; `turns` is the memory of what models thought, `responses` that of stored responses, `catalogue` makes
+    the models lists.
 
     `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
     """
@@ -70,14 +71,14 @@ class Gateway:
         self,
         current: CurrentSnapshot,
         dispatcher: Dispatcher,
-        metrics: Metrics,
+        limits: TeamLimits,
         emit: Callable[[RequestRecord], None],
         admission: Admission,
         queue: StartQueue,
     ) -> None:
         self._current = current
         self._dispatcher = dispatcher
-        self._metrics = metrics
+        metrics = self._metrics = dispatcher.metrics
         self._emit = emit
         self._admission = admission
         self._queue = queue
@@ -89,9 +90,9 @@ class Gateway:
         self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
         self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self._calls = ClientCalls(metrics, self._now)
-        self._generation = TextGeneration(dispatcher, admission, self.turns, self.responses)
-        tasks = TaskAnswers(dispatcher)
-        passed, counting = PassThrough(dispatcher), TokenCounting(dispatcher)
+        self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses)
+        tasks = TaskAnswers(dispatcher, limits)
+        passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
             **ResponseEndpoints(self.responses, self._generation, counting, dispatcher).actions(),
@@ -156,11 +157,16 @@ class Gateway:
             return self._error_response(match.surface, internal_error(), record)
         finally:
             admitted.end()
-            self.in_flight -= 1
-            if not self.in_flight:
-                self.idle.set()
-            record.finished = record.finished or self._now()
-            self._emit(record)
+            self._end(record)
+
+    def _end(self, record: RequestRecord) -> None:
+        self.in_flight -= 1
+        if not self.in_flight:
+            self.idle.set()
+        record.finished = record.finished or self._now()
+        if record.held is not None:
+            record.held.end(record)
+        self._emit(record)
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> BufferedResponse:
         """Answer a request that its head makes invalid, and record it."""
@@ -191,12 +197,12 @@ class Gateway:
             if probed is None:
                 raise
             return _given(probed)
-        team = self._identify(snapshot, http, surface, record)
+        key = self._identify(snapshot, http, surface, record)
         arrive(http.headers)
         self.on_begin(record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
-        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team)
+        call = ClientCall(self._calls, http, match, record, admitted, snapshot, key.team, key)
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)
@@ -215,8 +221,8 @@ class Gateway:
             raise websocket_refused(facts.headers["allow"]) from None
         return None
 
-    def _identify(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Team:
-        """Return the team of the request's key. Raises GatewayError without a valid one."""
+    def _identify(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Key:
+        """Return the request's key. Raises GatewayError without a valid one."""
         try:
             key = identify(snapshot, http.headers, surface.key_headers, self._unix_now())
         except WrongKey as wrong:
@@ -227,7 +233,7 @@ class Gateway:
             record.team, record.key = expired.key.team.name, expired.key.name
             raise
         record.team, record.key = key.team.name, key.name
-        return key.team
+        return key
 
     async def _list_models(self, call: ClientCall) -> BufferedResponse:
         snapshot, team, match = call.snapshot, call.team, call.match

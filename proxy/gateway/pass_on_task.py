@@ -36,12 +36,12 @@ from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.listener.parse_multipart import boundary_of
 from proxy.listener.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.overload.admission_limits import FairCounts
-from proxy.routing.resolve_model import plan
 from proxy.surfaces.request import pass_through_fields
 from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.teams.client_keys import permit_extras
+from proxy.teams.team_limits import RequestSize, TeamLimits
 from proxy.upstream.transport import UpstreamResponse, fail
 
 T = TypeVar("T")
@@ -66,8 +66,9 @@ class _BegunAnswer:
 class PassThrough:
     """Passes requests of tasks on to vendors that have OpenAI's own path for them."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, limits: TeamLimits) -> None:
         self._dispatcher = dispatcher
+        self._limits = limits
         self._spooled = FairCounts(SPOOLED_BYTES)
 
     async def answer_json(self, task: Task, call: ClientCall) -> web.StreamResponse:
@@ -98,13 +99,19 @@ class PassThrough:
                 form.close()
 
     async def _answer(self, call: ClientCall, request: PassedRequest) -> web.StreamResponse:
-        record, snapshot, team = call.record, call.snapshot, call.team
+        record, team = call.record, call.team
         record.asked, record.stream = request.model, request.stream
-        planned = plan(snapshot, team, request.model, call.surface.name, self._dispatcher.load)
-        record.model = planned.label
+        planned = call.plan(self._limits, request.model, self._dispatcher.load)
         permit_extras(team, request)
+        # What a vendor counts of a sound or an image is in no answer's usage: such a request counts as one.
+        if (waiting := self._limits.admit(call.key, planned, record, _unmeasured)) is not None:
+            await waiting
         job = make_job(call, planned, request, heavy=False)
         return await _Exchange(self._dispatcher, call, job).run()
+
+
+def _unmeasured() -> RequestSize:
+    return RequestSize(0, 0)
 
 
 def _refuse_own(fields: Iterable[str]) -> None:

@@ -110,7 +110,7 @@ class Team:
             object.__setattr__(self, "inner_routes", self.routes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Key:
     """A team's key, which expires at `ends` (unix s, infinity = never). `name` is for the log, possibly empty.
 

@@ -1,0 +1,109 @@
+"""The answers to requests that are beyond a limit or a budget, and what headers say of limits.
+
+Names, units and order are those of OpenAI's API: whole numbers, and Go's durations until all of a limit is there again
+(page "Rate limits" of OpenAI's platform, and answers of it that users published; November 2026). Its SDKs wait exactly
+as long as `retry-after-ms` says, all at once, so that each refusal here says something different.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, tzinfo
+from math import ceil
+from typing import Final
+
+from proxy.errors import ErrorFacts, GatewayError
+from proxy.limits.limit import NANO, Unit
+from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind
+
+SPREAD: Final = 0.25
+"""The most of a wait that a refusal adds to it."""
+
+PATIENT: Final = 60.0
+"""Seconds up to which a client is told to try again. Anthropic's SDKs (2.12) would wait for any time, to the end of the
+month."""
+
+_CODES: Final[Mapping[LimitKind, str]] = {
+    LimitKind.RATE: "rate_limit_exceeded",
+    LimitKind.QUOTA: "rate_limit_exceeded",
+    LimitKind.CONCURRENT: "rate_limit_exceeded",
+    LimitKind.BUDGET: "insufficient_quota",
+}
+
+
+def limit_exceeded(exceeded: Exceeded, model: str, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
+    """Return the error for a request beyond a limit. `draw` returns a number from 0 to 1."""
+    if exceeded.kind is LimitKind.UNPRICED:
+        message = f"The budget of {exceeded.scope} is in USD, and what '{model}' costs is not known here."
+        return GatewayError(ErrorFacts(400, "invalid_request_error", "unsupported_parameter", message, "model"))
+    code = _CODES[exceeded.kind]
+    kind = "insufficient_quota" if exceeded.kind is LimitKind.BUDGET else exceeded.unit.value
+    wait = exceeded.wait * (1 + SPREAD * draw())
+    headers = {"retry-after": str(max(1, ceil(wait))), **_refusal_headers(exceeded)}
+    if exceeded.kind is LimitKind.BUDGET or wait > PATIENT:
+        headers["x-should-retry"] = "false"
+    else:
+        headers["retry-after-ms"] = str(max(1, ceil(1000 * wait)))
+    return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, zone), headers=headers))
+
+
+def limit_headers(facts: tuple[LimitFacts | None, LimitFacts | None]) -> dict[str, str]:
+    """Return the headers of an answer about the tightest limits of requests and of tokens."""
+    return dict(_lines(facts))
+
+
+def _lines(facts: tuple[LimitFacts | None, LimitFacts | None]) -> Iterator[tuple[str, str]]:
+    for unit, fact in zip((Unit.REQUESTS.value, Unit.TOKENS.value), facts, strict=True):
+        if fact is not None:
+            yield f"x-ratelimit-limit-{unit}", str(fact.limit)
+            yield f"x-ratelimit-remaining-{unit}", str(fact.remaining)
+            yield f"x-ratelimit-reset-{unit}", go_duration(fact.reset)
+
+
+def _refusal_headers(exceeded: Exceeded) -> dict[str, str]:
+    if exceeded.unit is Unit.USD or exceeded.kind not in (LimitKind.RATE, LimitKind.QUOTA):
+        return {}
+    fact = LimitFacts(exceeded.limit, max(0, exceeded.limit - exceeded.used), exceeded.wait)
+    return limit_headers((fact, None) if exceeded.unit is Unit.REQUESTS else (None, fact))
+
+
+def _message(exceeded: Exceeded, zone: tzinfo) -> str:
+    scope, used, requested = exceeded.scope, exceeded.used, exceeded.requested
+    if exceeded.kind is LimitKind.CONCURRENT:
+        return f"Too many requests of {scope} at once: Limit {exceeded.limit}, Used {used}. Please try again later."
+    period = "" if exceeded.period is None else f" per {exceeded.period.value}"
+    if exceeded.kind is LimitKind.RATE:
+        wait = go_duration(exceeded.wait)
+        return (
+            f"Rate limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
+            f"Requested {requested}. Please try again in {wait}."
+        )
+    until = "" if exceeded.ends is None else f" It begins anew at {_moment(exceeded.ends, zone)}."
+    if exceeded.kind is LimitKind.QUOTA:
+        return (
+            f"Limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
+            f"Requested {requested}.{until}"
+        )
+    spent = f"{_amount(exceeded.unit, used)} of {_amount(exceeded.unit, exceeded.limit)}"
+    return f"The budget of {scope}{period} is spent, with what is reserved for running requests: {spent}.{until}"
+
+
+def _amount(unit: Unit, amount: int) -> str:
+    return f"{amount / NANO:.2f} USD" if unit is Unit.USD else f"{amount} {unit.value}"
+
+
+def _moment(seconds: int, zone: tzinfo) -> str:
+    when = datetime.fromtimestamp(seconds, UTC).astimezone(zone)
+    return f"{when:%Y-%m-%d %H:%M} {when.tzname() or 'UTC'}"
+
+
+def go_duration(seconds: float) -> str:
+    """Return seconds as Go writes durations, rounded up to milliseconds: 12ms, 1.5s, 6m0s, 1h2m3s."""
+    milliseconds = max(0, ceil(seconds * 1000 - 1e-6))
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    whole, rest = divmod(milliseconds, 1000)
+    minutes, left = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{left}.{rest:03}".rstrip("0").rstrip(".") + "s" if rest else f"{left}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
