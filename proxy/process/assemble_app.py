@@ -38,10 +38,12 @@ from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.process.admin_endpoints import Admin
 from proxy.process.admin_endpoints import error_body as admin_error_body
 from proxy.process.c_allocator import return_large_buffers
+from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.kept_by_settings import keep_by_settings
+from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
 from proxy.process.load_table import EMBEDDED, LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
@@ -82,10 +84,12 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutputs:
-    """What a serving process reports of itself: its access log, and the heartbeat of its event loop."""
+    """What a serving process reports of itself, its access log and the heartbeat of its event loop, and the others of
+    its gateway, with which it counts."""
 
     log: ByteSink
     heartbeat: Heartbeat
+    siblings: Siblings = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,7 @@ class PublicGateway:
     url: str
     services: Sequence[Callable[[], Work]]
     discovered: DiscoveredModels
+    limits: LimitsAndLedger
 
     @property
     def secured(self) -> Secured:
@@ -116,6 +121,7 @@ class PublicGateway:
         """Put a table in force for requests that begin from now on."""
         self.live.swap(table.snapshot)
         self.dispatcher.keep(table.snapshot)
+        self.limits.use(table.snapshot)
         self.presented.exchange(table.tls)
         server = table.loaded.config.server
         self.guard.exchange(server.hosts, server.cors.origins)
@@ -171,7 +177,6 @@ async def public_gateway(
         own = logging.getLogger("dragoman")
         lines = LineWriter(outputs.log, own.warning)
         stack.callback(lines.close)
-        observer = RequestObserver(metrics, lines, server.log)
         transport, loop = HttpTransport(), asyncio.get_running_loop()
         http = AuthorizedTransport(transport, loop.time)
         stack.push_async_callback(http.aclose)
@@ -186,6 +191,10 @@ async def public_gateway(
         if shared is not None:
             breakers.share(shared.cooldowns)
             metrics.shared(lambda: shared.up)
+        limits = await stack.enter_async_context(limits_and_ledger(table.loaded, table.snapshot, shared, outputs.siblings))
+        dispatcher.limits.book = limits.book
+        dispatcher.limits.use(table.snapshot)
+        observer = RequestObserver(metrics, lines, server.log, limits.ledger)
         queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
 
         def ticked(lags: Lags) -> None:
@@ -194,9 +203,9 @@ async def public_gateway(
             queue.tick(lags.last)
 
         lag, memory = LoopLag(LagRules(), ticked), MemoryMeter(groups())
-        limits = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
-        admission = Admission(limits, ShedRules(), lag.lags, queue, memory, random.random)
-        gateway = Gateway(live, dispatcher, metrics, observer.finished, admission, queue)
+        most = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
+        admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
+        gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin = outputs.heartbeat.begin
         discovered = await _discovering(stack, gateway, http, table)
         presented = Presented(table.tls)
@@ -211,7 +220,8 @@ async def public_gateway(
         status = OneProcess(gateway, dispatcher, live, metrics, lines, discovered)
         url = url_of(scheme_of(server), host, listener)
         services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
-        rest = (public, listener, presented, url, services, discovered)
+        services += limits.services
+        rest = (public, listener, presented, url, services, discovered, limits)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 

@@ -1,9 +1,10 @@
-"""Report what became of each request to the metrics and to the access log."""
+"""Report what became of each request to the metrics, the access log and the ledger."""
 
 from collections.abc import Callable, Mapping
 
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import outcome_of
+from proxy.accounting.ledger_service import LedgerService
 from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, request_text
 from proxy.telemetry.log_writer import LineWriter
@@ -12,10 +13,12 @@ from proxy.telemetry.plain_lines import PlainLines
 
 
 class RequestObserver:
-    """Counts requests and writes their lines of the access log, in the form `json` or `text`."""
+    """Counts requests, writes their lines of the access log, in the form `json` or `text`, and their rows of the
+    ledger where there is one."""
 
-    def __init__(self, metrics: Metrics, lines: LineWriter, form: str) -> None:
+    def __init__(self, metrics: Metrics, lines: LineWriter, form: str, ledger: LedgerService | None = None) -> None:
         self._metrics = metrics
+        self._ledger = ledger
         self._lines = lines
         self._line = LINE_WRITERS[form]()
         self._early_refusal_line = EARLY_REFUSAL_LINES[form]
@@ -26,6 +29,8 @@ class RequestObserver:
         cost = record.cost
         self._metrics.observe(record, cost)
         self._lines.write(self._line(record, cost))
+        if self._ledger is not None:
+            self._ledger.append(record)
 
     def refused(self, surface: str, reason: OverloadReason, count: int) -> None:
         """Report `count` requests that were refused before they were parsed."""

@@ -45,6 +45,12 @@ def limit_exceeded(exceeded: Exceeded, model: str, zone: tzinfo, draw: Callable[
     return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, zone), headers=headers))
 
 
+def budget_unread() -> GatewayError:
+    """Return the error for a team with a budget, while a gateway that has just begun cannot read what was spent."""
+    message = "What this team has spent cannot be read at the moment. Try again shortly."
+    return GatewayError(ErrorFacts(503, "server_error", "overloaded", message, headers={"retry-after": "2"}))
+
+
 def limit_headers(facts: tuple[LimitFacts | None, LimitFacts | None]) -> dict[str, str]:
     """Return the headers of an answer about the tightest limits of requests and of tokens."""
     return dict(_lines(facts))

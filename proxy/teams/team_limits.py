@@ -18,7 +18,7 @@ from proxy.limits.token_estimate import OUTPUT, TokenEstimates
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import NO_KEY, WILDCARD, Key, Snapshot, Team
-from proxy.teams.limit_errors import limit_exceeded, limit_headers
+from proxy.teams.limit_errors import budget_unread, limit_exceeded, limit_headers
 
 _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 """Billionths of a USD in a millionth: prices are per million tokens."""
@@ -82,7 +82,8 @@ class Held:
 
 class TeamLimits:
     """Admits the requests of teams by the limits of a table. `now` returns seconds of the event loop, `wall` unix
-    seconds, `draw` a number from 0 to 1. `settling` is called before what a request used is counted."""
+    seconds, `draw` a number from 0 to 1. `settling` is called before what a request used is counted, `refused` with the
+    team and the limit of each refusal; `unread` says whether budgets refuse since nobody knows what was spent."""
 
     def __init__(
         self, book: LimitBook, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
@@ -90,6 +91,7 @@ class TeamLimits:
         self.book = book
         self.estimates = TokenEstimates()
         self.settling: Callable[[], None] = _nothing
+        self.unread: Callable[[], bool] = _never
         self.refused: Callable[[str, str], None] = lambda team, limit: None
         self._now = now
         self._wall = wall
@@ -136,6 +138,9 @@ class TeamLimits:
         scopes = self._scopes_of(key, model)
         if not scopes and not self._targets:
             return None
+        if key.team.limits.budgets and self.unread():
+            record.outcome = "limited"
+            raise budget_unread()
         measured = size()
         most = OUTPUT if measured.max_tokens is None else measured.max_tokens
         prompt, answer = self.estimates.parts(record.team, model, measured.prompt_bytes, most)
@@ -200,6 +205,10 @@ def _limit_name(exceeded: Exceeded) -> str:
     """Return a limit as the metrics name it: its unit and period, which the table has few of."""
     period = "at once" if exceeded.period is None else exceeded.period.value
     return f"{exceeded.kind.value} {exceeded.unit.value} {period}"
+
+
+def _never() -> bool:
+    return False
 
 
 def _nothing() -> None:

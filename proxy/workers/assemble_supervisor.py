@@ -20,6 +20,7 @@ from proxy.process.assemble_app import (
     url_of,
     with_reach,
 )
+from proxy.accounting.ledger_service import loading, settings_of
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
@@ -116,6 +117,8 @@ async def supervise(
         reloader = Reloader(source, table, metrics, use_table)
         status = SeveralProcesses(live, metrics, workers)
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
+        # Left last of all: the workers have then closed their journals.
+        await stack.enter_async_context(loading(settings_of(table.loaded)))
         shutdown = Shutdown()
         shutdown.listen()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.request)

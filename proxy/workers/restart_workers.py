@@ -18,6 +18,7 @@ from proxy.process.load_table import LoadedTable
 from proxy.process.status import ProcessStatus
 from proxy.telemetry.merged_metrics import MetricFamily, WorkerCounts, lasting, merged, of_worker
 from proxy.telemetry.metrics import WorkerMetrics
+from proxy.workers.lease_channel import NAME, LeaseDesk
 from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, WorkerSettings
 from proxy.workers.worker_template import StartedWorker, WorkerHandle, start_program
@@ -90,6 +91,7 @@ class WorkerPool:
     _ending: asyncio.Event = field(default_factory=asyncio.Event)
     _log: logging.Logger = field(default_factory=lambda: logging.getLogger("dragoman"))
     _stall_limit: float = field(init=False)
+    _leases: LeaseDesk = field(default_factory=LeaseDesk)
 
     def __post_init__(self) -> None:
         self._stall_limit = self.table.loaded.config.server.stall_limit
@@ -176,7 +178,14 @@ class WorkerPool:
             heartbeat = Heartbeat.shared(shared)
             os.close(shared)
         counts = WorkerCounts()
-        channel = ChannelClient(reader, writer, lambda body: counts.update(FAMILIES.validate_json(body)))
+
+        def told(name: str, body: bytes) -> None:
+            if name == NAME:
+                channel.notify(NAME, self._leases.answer(str(process.pid), body))
+            else:
+                counts.update(FAMILIES.validate_json(body))
+
+        channel = ChannelClient(reader, writer, told)
         return WorkerProcess(number, process, channel, heartbeat, counts)
 
     async def _until_ended(self, worker: WorkerProcess) -> str:

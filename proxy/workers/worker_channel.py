@@ -44,11 +44,12 @@ def send(writer: asyncio.StreamWriter, number: int, name: str, body: bytes = b""
 
 @dataclass(slots=True, eq=False)
 class ChannelClient:
-    """The supervisor's end. Responses arrive while `run` runs; `on_message` gets bodies without a request."""
+    """The supervisor's end. Responses arrive while `run` runs; `on_message` gets the name and the body of
+    messages without a request."""
 
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
-    _on_message: Callable[[bytes], None]
+    _on_message: Callable[[str, bytes], None]
     _pending: dict[int, asyncio.Future[bytes]] = field(default_factory=dict)
     _last_number: int = 0
 
@@ -67,14 +68,14 @@ class ChannelClient:
     def _take(self, number: int, name: str, body: bytes) -> None:
         response = self._pending.get(number)
         if number == 0:
-            self._on_message(body)
+            self._on_message(name, body)
         elif response is not None and not response.done():  # `notify` waits for no response, though one comes
             response.set_result(body)
 
-    def notify(self, name: str) -> None:
+    def notify(self, name: str, body: bytes = b"") -> None:
         """Send a request without waiting for its response."""
         if not self._writer.is_closing():
-            send(self._writer, self._next_number(), name)
+            send(self._writer, self._next_number(), name, body)
 
     async def request(self, name: str, seconds: float, body: bytes = b"") -> bytes:
         """Send a request and return the response's body. Raises PeerGone where none comes within `seconds`."""

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ from proxy.process.assemble_app import (
     set_up_process,
     tune_garbage_collector,
 )
+from proxy.accounting.counting_together import Siblings
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.load_table import LoadedTable, LogForm, Source
@@ -38,6 +40,7 @@ from proxy.telemetry.log_writer import unbuffered
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
 from proxy.workers.adopted_process import name_process
+from proxy.workers.lease_channel import NAME, SupervisorLeases
 from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
 
 BEGIN_WAIT: Final = 30.0
@@ -104,7 +107,9 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
     def open_public(public: PublicServer, secured: Secured) -> Awaitable[asyncio.Server]:
         return open_listener(public, settings.host, settings.port, {"reuse_port": True, **secured})
 
-    outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat)
+    leases = SupervisorLeases(partial(send, writer, 0, NAME))
+    siblings = Siblings(settings.workers or 1, leases)
+    outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat, siblings)
     async with AsyncExitStack() as stack:
         # The supervisor acts first; this is for a worker that freezes when its supervisor is gone.
         stack.enter_context(FreezeWatchdog(heartbeat, 2 * server.stall_limit, server.log))
@@ -120,7 +125,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
         send(writer, number, name)
 
         async def respond_to_supervisor() -> None:
-            await respond(reader, writer, handlers(app, source, shutdown))
+            await respond(reader, writer, handlers(app, source, shutdown, leases))
             if not shutdown.requested.is_set():
                 log.warning("the supervisor is gone")
                 shutdown.requested.set()
@@ -156,7 +161,7 @@ async def close(writer: asyncio.StreamWriter) -> None:
         await writer.wait_closed()
 
 
-def handlers(app: PublicGateway, source: Source, shutdown: Shutdown) -> ChannelHandlers:
+def handlers(app: PublicGateway, source: Source, shutdown: Shutdown, leases: SupervisorLeases) -> ChannelHandlers:
     """Return what responds to each request of the supervisor."""
 
     async def table(body: bytes) -> bytes:
@@ -170,6 +175,10 @@ def handlers(app: PublicGateway, source: Source, shutdown: Shutdown) -> ChannelH
     async def status(body: bytes) -> bytes:
         return STATUS.dump_json(app.status.status())
 
+    async def granted(body: bytes) -> bytes:
+        leases.answered(body)
+        return b""
+
     async def drain(body: bytes) -> bytes:
         shutdown.requested.set()
         return b""
@@ -179,4 +188,4 @@ def handlers(app: PublicGateway, source: Source, shutdown: Shutdown) -> ChannelH
         shutdown.urgent.set()
         return b""
 
-    return {"table": table, "families": families, "status": status, "drain": drain, "stop": stop}
+    return {"table": table, "families": families, "status": status, "drain": drain, "stop": stop, NAME: granted}

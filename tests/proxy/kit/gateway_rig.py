@@ -29,6 +29,7 @@ from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import CurrentSnapshot
+from proxy.teams.team_limits import TeamLimits
 from proxy.telemetry.metrics import Metrics
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of, snapshot
@@ -145,7 +146,10 @@ async def rig(
         admission = Admission(limits, ShedRules(), lags, line, memory, lambda: 0.0)
         checks = AnswerChecks()
         dispatcher = Dispatcher(http, metrics, OffLoop(checks))
-        gateway = Gateway(live, dispatcher, metrics, lambda record: made.tell(record), admission, line)
+        limits = TeamLimits(dispatcher.limits.book, loop.time, wall, lambda: 0.0)
+        limits.use(live.snapshot)
+        dispatcher.limits.use(live.snapshot)
+        gateway = Gateway(live, dispatcher, limits, lambda record: made.tell(record), admission, line)
         guard = BrowserGuard("127.0.0.1", (), ())
         door = EarlyRefusal(gateway, admission, line, MAX_BODY, guard, lambda *refused: made.tell_of_the_door(*refused))
         made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, records=told)

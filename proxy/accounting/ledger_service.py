@@ -36,7 +36,7 @@ class LedgerService:
 
     def __init__(self, settings: LedgerSettings, book: LimitBook, wall: Callable[[], float] = time.time) -> None:
         self.state = LedgerState()
-        self.read = False
+        self._read = False
         self._settings = settings
         self._book = book
         self._wall = wall
@@ -55,6 +55,10 @@ class LedgerService:
         wanted = frozenset((*quotas, *budgets))
         if wanted != self._sums.wanted:
             self._sums = PeriodSums(wanted)
+
+    def unread(self) -> bool:
+        """Return whether requests of teams with a budget are refused, since nobody knows yet what was spent."""
+        return self._settings.refuses_unread and not self._read
 
     def settling(self) -> None:
         """Number what is settled next as the row that follows."""
@@ -97,7 +101,7 @@ class LedgerService:
         mark = changes.loaded.get(self._journal.process, 0)
         for (period, start), amounts in found.items():
             self._book.load(period, start, amounts, mark)
-        self.read = True
+        self._read = True
 
     def _changes(self, sums: PeriodSums, periods: Mapping[Period, tuple[int, int]]) -> SpendChanges:
         if self._reader is None:

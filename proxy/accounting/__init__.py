@@ -1,0 +1,1 @@
+"""Limits, budgets and the ledger of a process that serves, put together."""

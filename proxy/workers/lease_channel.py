@@ -1,0 +1,77 @@
+"""Leases between the workers of one gateway and their supervisor, which counts for all of them where there is no Redis.
+
+Both ends are of one version, and a worker is as trusted as its supervisor.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
+
+LIMIT: Final = 0.2
+"""Seconds for an exchange: a supervisor that collects metrics or loads a table is busy for a while."""
+
+NAME: Final = "leases"
+"""The name of the frames."""
+
+_KINDS: Final = {"r": RateAsk, "c": PlacesAsk, "s": SpentAsk}
+
+
+class SupervisorLeases:
+    """A worker's end. `send` sends a body to the supervisor; `answered` takes the bodies that come from there."""
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._send = send
+        self._waiting: dict[int, asyncio.Future[list[LeaseGrant]]] = {}
+        self._last = 0
+
+    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+        """See LeaseSource."""
+        self._last = number = self._last + 1
+        answer: asyncio.Future[list[LeaseGrant]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        self._send(orjson.dumps([number, [_written(ask) for ask in asks]]))
+        try:
+            async with asyncio.timeout(LIMIT):
+                return await answer
+        except TimeoutError:
+            raise ConnectionError("no answer from the supervisor in time") from None
+        finally:
+            del self._waiting[number]
+
+    def answered(self, body: bytes) -> None:
+        """Take an answer; one that comes too late is dropped."""
+        number, grants = orjson.loads(body)
+        answer = self._waiting.get(number)
+        if answer is not None and not answer.done():
+            answer.set_result([LeaseGrant(*grant) for grant in grants])
+
+
+@dataclass(slots=True, eq=False)
+class LeaseDesk:
+    """The supervisor's end."""
+
+    _counter: LeaseCounter = field(default_factory=LeaseCounter)
+
+    def answer(self, worker: str, body: bytes) -> bytes:
+        """Return the answer to what a worker sent."""
+        number, written = orjson.loads(body)
+        asks = [_KINDS[kind](*members) for kind, *members in written]
+        grants = self._counter.exchange(worker, asks, time.monotonic() * 1_000_000)
+        return orjson.dumps([number, [[each.granted, each.level, each.share, each.processes] for each in grants]])
+
+
+def _written(ask: LeaseAsk) -> list[object]:
+    match ask:
+        case RateAsk():
+            return ["r", ask.key, ask.per_second, ask.burst, ask.want, ask.least, ask.back, ask.demand]
+        case PlacesAsk():
+            return ["c", ask.key, ask.capacity, ask.held, ask.want]
+        case SpentAsk():
+            return ["s", ask.key, ask.amount]
