@@ -148,7 +148,10 @@ class TeamSection(Section):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["keys"], "properties": {"keys": {"minItems": 1}}}, {"required": ["keys_from"]}]
+            "anyOf": [
+                {"required": ["keys"], "properties": {"keys": {"minItems": 1, "description": "One at least."}}},
+                {"required": ["keys_from"]},
+            ]
         }
     )
 
