@@ -4,6 +4,7 @@ Days have 23 or 25 hours where the clocks change, and some have no midnight (San
 Monday. Time is an argument.
 """
 
+import math
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Final
 
@@ -17,10 +18,11 @@ BACK: Final = 60.0
 
 def bounds(period: Period, zone: tzinfo, wall: float) -> tuple[int, int]:
     """Return the beginning and the end of the period that holds a moment."""
-    local = datetime.fromtimestamp(wall, zone)
+    second = math.floor(wall)
+    local = datetime.fromtimestamp(second, zone)
     if period is Period.HOUR:
         into = (local.minute * 60 + local.second) % HOUR
-        begin = int(wall // 1) - into
+        begin = second - into
         return begin, begin + HOUR
     first = _first_day(period, local.date())
     after = _first_day(period, first + timedelta(days=32 if period is Period.MONTH else _DAYS[period]))

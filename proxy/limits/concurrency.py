@@ -117,7 +117,7 @@ class LeasedPlaces(Places):
     """The places of a scope that several processes share: `held` are this process's. Alone, it has a part of them."""
 
     __slots__ = (
-        *("_all", "_foreign", "_keeper", "_processes", "_quiet_until", "_share", "_wanted"),
+        *("_foreign", "_keeper", "_others", "_processes", "_quiet_until", "_share", "_wanted"),
         *("held", "key", "waiting"),
     )
 
@@ -129,7 +129,7 @@ class LeasedPlaces(Places):
         self._keeper = keeper
         self._foreign = False
         self._quiet_until = -math.inf
-        self._all = 0
+        self._others = 0
         self._processes = keeper.expected
         self._share = 1.0 / keeper.expected
         self._wanted = 0
@@ -137,7 +137,7 @@ class LeasedPlaces(Places):
     @property
     @override
     def taken(self) -> int:
-        return self._all - self.held + self.used if self._all else self.used
+        return self._others + self.used
 
     @property
     def spare(self) -> int:
@@ -191,7 +191,7 @@ class LeasedPlaces(Places):
         if grant is None:
             return
         self.held += grant.granted
-        self._all = int(grant.level)
+        self._others = max(0, int(grant.level) - self.held)
         self._processes = grant.processes
         self._share = grant.share
         if self._wanted and not grant.granted:

@@ -26,6 +26,9 @@ PROBE: Final = 0.5
 LONGEST_PROBE: Final = 5.0
 """Seconds until who was lost is asked again; each miss doubles them."""
 
+MISSES: Final = 2
+"""Exchanges in a row without an answer after which the process goes on alone: one may be its own fault."""
+
 LINES_APART: Final = 60.0
 """Seconds between two lines of the log: a link that comes and goes must not fill it."""
 
@@ -101,6 +104,9 @@ class LeaseBook:
             first = False
             if not await self._exchange(some):
                 self._due.update(due)
+                if not self.alone:
+                    self._wake.set()
+                    return
                 break
         self.answered()
 
@@ -113,7 +119,7 @@ class LeaseBook:
             for lease, _ in asked:
                 lease.untold()
             self._misses += 1
-            self.alone = True
+            self.alone = self._misses >= MISSES
             self._say()
             return False
         self._misses = 0
@@ -143,7 +149,7 @@ class LeaseBook:
     async def _pause(self) -> None:
         """Wait until something is due at once, or until it is time."""
         if self.alone:
-            await asyncio.sleep(min(LONGEST_PROBE, PROBE * 2.0 ** min(self._misses - 1, 10)))
+            await asyncio.sleep(min(LONGEST_PROBE, PROBE * 2.0 ** min(self._misses - MISSES, 10)))
             return
         try:
             async with asyncio.timeout(TICK):

@@ -237,9 +237,8 @@ class RateLease:
         if self._keeper.alone or self._foreign:
             if local is None:
                 share = alone_share(self._share, self._processes)
+                left = share * (self.left(now) - self.balance) + self.balance + self._returning
                 local = self.local = LocalRate(part_of(self.rule.rate, share))
-                here = self.balance + self._returning
-                left = share * (self.left(now) - self.balance) + here
                 local.take(max(0.0, local.rule.burst - left), now, 0.0)
                 self.balance = self._returning = 0
                 self._expires = math.inf

@@ -54,20 +54,23 @@ class WaitingLines:
     ) -> Reservation | Exceeded:
         """Wait in the line of the scope that refused, at most `patience` seconds, and return how it ended. `places` are
         those of that scope; one that is released is passed on at once."""
-        line = self.lines.get(refused.scope)
+        line, until_due = self.lines.get(refused.scope), 0.0
         if line is None:
+            until_due = refused.wait
             line = self.lines[refused.scope] = WaitingLine(refused)
             if places is not None:
                 places.freed = line.nudge
         if len(line.turns) >= MOST:
             return refused
+        until = self.clock() + patience
         turn = asyncio.Event()
         line.turns.append(turn)
         line.turns[0].set()
         try:
             async with asyncio.timeout(patience):
                 await turn.wait()
-                return await self._first(line, self.clock() + patience, attempt)
+                await line.pause(until_due)
+                return await self._first(line, until, attempt)
         except TimeoutError:
             return line.last
         finally:
@@ -83,7 +86,6 @@ class WaitingLines:
         self, line: WaitingLine, until: float, attempt: Callable[[], Awaitable[Reservation | Exceeded]]
     ) -> Reservation | Exceeded:
         """Try until it works, or cannot work in time."""
-        await line.pause(line.last.wait)
         while True:
             outcome = await attempt()
             if isinstance(outcome, Reservation):

@@ -28,8 +28,12 @@ def test_an_answer_of_another_form_is_none(reply: object) -> None:
 
 @pytest.mark.parametrize(
     ("place", "word"),
-    [(0, b"5"), (0, b"-1"), (0, b"1.5"), (0, b"nan"), (0, b"inf"), (0, 4), (0, None), (0, b"9" * 40)]
-    + [(1, b"nan"), (1, b"-inf"), (1, b"x"), (2, b"1.5"), (2, b"-0.1"), (3, b"0"), (3, b"1e9"), (3, [b"1"])],
+    [
+        *((0, word) for word in (b"5", b"-1", b"1.5", b"nan", b"inf", 4, None, b"9" * 40)),
+        *((1, word) for word in (b"nan", b"-inf", b"x")),
+        *((2, word) for word in (b"1.5", b"-0.1")),
+        *((3, word) for word in (b"0", b"1e9", [b"1"])),
+    ],
 )
 def test_a_number_that_cannot_be_takes_its_entry_out_and_no_other(place: int, word: object) -> None:
     reply: list[object] = list(GOOD)

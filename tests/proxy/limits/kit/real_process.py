@@ -1,0 +1,75 @@
+"""One of several real processes that share a limit in a real Redis: asks at random times, and writes what passed when.
+
+`python -m tests.proxy.limits.kit.real_process URL NAME PROCESSES LIMIT OFFERED SECONDS` says when it is ready, begins
+at the moment that it is told, and prints one JSON object.
+"""
+
+import asyncio
+import json
+import random
+import sys
+import time
+
+from config.sections.server_section import SharedSection
+from proxy.limits.lease_book import LeaseBook
+from proxy.limits.limit import Limits, Period, Rate, Unit
+from proxy.limits.limit_book import LimitBook
+from proxy.limits.reservation import Reservation
+from proxy.shared_state import redis_leases
+from proxy.shared_state.redis_sync import SharedState
+from tests.proxy.limits.kit.simulation import BERLIN
+
+PATIENCE = 5.0
+"""Seconds for an exchange."""
+
+
+async def main(url: str, name: str, processes: int, limit: int, offered: float, seconds: float) -> None:
+    """Offer so many requests a second."""
+    redis_leases.LIMIT = PATIENCE  # type: ignore[misc]  # a busy machine is no lost Redis
+    clock = asyncio.get_running_loop().time
+    state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)
+    leases = LeaseBook(redis_leases.RedisLeases(state.run_script, "dragoman", name), processes, clock)
+    book = LimitBook(clock, time.time, leases)
+    rate = Rate(Unit.REQUESTS, 60 * limit, Period.MINUTE, limit)
+    book.use({"team t": Limits((rate,))}, {}, BERLIN, clock())
+    admitted: list[float] = []
+    waits: list[float] = []
+    refused: list[float] = []
+    alone = 0
+
+    async def one() -> None:
+        nonlocal alone
+        begin = clock()
+        outcome = book.admit(("team t",), 1, 0, begin, time.time())
+        if outcome is None:
+            outcome = await book.admit_waiting(("team t",), 1, 0)
+        alone += book.alone
+        if isinstance(outcome, Reservation):
+            admitted.append(time.time())
+            waits.append(clock() - begin)
+            outcome.settle(1, 0)
+        else:
+            refused.append(clock() - begin)
+
+    running = [asyncio.create_task(each) for each in (state.run(), leases.run())]
+    chance = random.Random(name)
+    async with asyncio.TaskGroup() as group:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        line = await asyncio.to_thread(sys.stdin.readline)
+        await asyncio.sleep(float(line) - time.time())
+        at = clock()
+        until = at + seconds
+        while (at := at + chance.expovariate(offered)) < until:
+            await asyncio.sleep(at - clock())
+            group.create_task(one())
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    shown = {"admitted": admitted, "waits": waits, "refused": refused, "alone": alone, "turns": leases.turns}
+    sys.stdout.write(json.dumps(shown))
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    asyncio.run(main(words[0], words[1], int(words[2]), int(words[3]), float(words[4]), float(words[5])))

@@ -1,0 +1,136 @@
+"""Places, in one process and leased."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.limits.concurrency import REFUSED_FOR, Lease, LeasedPlaces, Places, alone_share
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.shared_state.lease import LeaseGrant
+
+WALL = 0.0
+
+
+@dataclass(slots=True)
+class Keeper:
+    alone: bool = False
+    expected: int = 4
+    noted: list[str] = field(default_factory=list)
+
+    def due(self, lease: Lease) -> None:
+        self.noted.append("due")
+
+    def wake(self, lease: Lease) -> None:
+        self.noted.append("wake")
+
+
+def exchange(places: LeasedPlaces, counter: LeaseCounter, process: str, now: float) -> None:
+    ask = places.ask(now)
+    assert ask is not None
+    places.tell(counter.exchange(process, [ask], now * 1e6)[0], now)
+
+
+def test_a_place_is_free_again_when_it_is_released() -> None:
+    places, freed = Places(2), []
+    for _ in range(2):
+        assert not places.lacks(1, 0.0, WALL)
+        places.take(1, 0.0, WALL)
+    assert places.lacks(1, 0.0, WALL)
+    assert places.wait(1, 0.0, WALL) > 0
+    assert (places.remaining(0.0, WALL), places.taken) == (0, 2)
+    assert places.full_in(0.0, WALL) > 0
+    places.freed = lambda: freed.append(1)
+    places.settle(1, 1)
+    assert freed == [1]
+    assert not places.lacks(1, 0.0, WALL)
+    assert places.wait(1, 0.0, WALL) == 0
+    places.settle(1, 0)
+    assert places.full_in(0.0, WALL) == 0
+    places.refused(1)
+    assert not places.fetchable(0.0)
+
+
+def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
+    keeper, counter = Keeper(), LeaseCounter()
+    one, two = (LeasedPlaces("t", 2, keeper) for _ in range(2))
+    for each, name in ((one, "one"), (two, "two")):
+        assert each.lacks(1, 0.0, WALL)
+        assert each.fetchable(0.0)
+        each.wait_for(1)
+        exchange(each, counter, name, 0.0)
+        each.wait_no_more(1)
+        assert not each.lacks(1, 0.0, WALL)
+        each.take(1, 0.0, WALL)
+    one.wait_for(1)
+    exchange(one, counter, "one", 1.0)
+    assert one.lacks(1, 1.0, WALL)
+    assert not one.fetchable(1.0)
+    assert one.fetchable(1.0 + REFUSED_FOR)
+    assert one.taken == 2
+    two.settle(1, 1)
+    assert keeper.noted[-1] == "wake"
+    exchange(two, counter, "two", 1.1)
+    exchange(one, counter, "one", 1.1)
+    assert not one.lacks(1, 1.1, WALL)
+    assert not two.renew(2.0)
+    assert one.renew(2.0)
+    assert not one.holds()
+
+
+def test_large_pools_are_leased_ahead_a_little() -> None:
+    keeper, counter = Keeper(), LeaseCounter()
+    places = LeasedPlaces("t", 400, keeper)
+    assert places.spare == 4
+    exchange(places, counter, "one", 0.0)
+    assert places.held == 4
+    places.take(1, 0.0, WALL)
+    assert keeper.noted == ["due"]
+    exchange(places, counter, "one", 0.1)
+    assert places.held == 1 + 16
+
+
+def test_the_places_of_a_process_that_died_come_back_after_ten_seconds() -> None:
+    keeper, counter = Keeper(), LeaseCounter()
+    one, two = (LeasedPlaces("t", 1, keeper) for _ in range(2))
+    one.wait_for(1)
+    exchange(one, counter, "one", 0.0)
+    two.wait_for(1)
+    exchange(two, counter, "two", 9.9)
+    assert two.lacks(1, 9.9, WALL)
+    exchange(two, counter, "two", 10.1)
+    assert not two.lacks(1, 10.1, WALL)
+
+
+def test_alone_it_goes_on_with_its_part_and_at_least_one_place() -> None:
+    keeper = Keeper(alone=True)
+    places = LeasedPlaces("t", 40, keeper)
+    for _ in range(10):
+        assert not places.lacks(1, 0.0, WALL)
+        places.take(1, 0.0, WALL)
+    assert places.lacks(1, 0.0, WALL)
+    assert not places.fetchable(0.0)
+    assert not LeasedPlaces("t", 1, keeper).lacks(1, 0.0, WALL)
+    keeper.alone = False
+    ask = places.ask(0.0)
+    assert ask is not None
+    assert ask.held == 10
+
+
+def test_where_something_else_is_kept_it_goes_on_with_its_part() -> None:
+    places = LeasedPlaces("t", 40, Keeper())
+    places.tell(None, 0.0)
+    places.untold()
+    assert not places.lacks(1, 0.0, WALL)
+    assert places.renew(0.0)
+    places.tell(LeaseGrant(0, 0.0, 1.0, 1), 0.0)
+    assert places.lacks(1, 0.0, WALL)
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=8))
+def test_the_parts_of_all_who_are_alone_add_up_to_one(demands: list[int]) -> None:
+    total, count = sum(demands), len(demands)
+    shares = [0.9 * each / total + 0.1 / count if total > 0 else 1 / count for each in demands]
+    assert sum(alone_share(share, count) for share in shares) == pytest.approx(1)
+    assert all(alone_share(share, count) >= 0.25 / count for share in shares)

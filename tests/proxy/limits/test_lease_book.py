@@ -1,0 +1,293 @@
+"""Eight processes that share a limit, in virtual time: how exactly, how fairly, and through what goes wrong."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import pytest
+
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
+from proxy.limits.rate_lease import HOLDS
+from proxy.limits.reservation import Reservation
+from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseGrant
+from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.proxy.limits.kit.simulation import (
+    EVEN,
+    UNEVEN,
+    WALL,
+    SimulatedProcess,
+    World,
+    all_admitted,
+    excess,
+    fleet,
+    quantile,
+    run_traffic,
+    stop,
+    within,
+)
+
+SHARP = Limits((Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 1000),))
+"""1,000 a second, in bursts of as many."""
+
+CALM = Limits((Rate(Unit.REQUESTS, 18_000, Period.MINUTE, 300),))
+"""300 a second, where it is not about the last percent."""
+
+
+@pytest.mark.parametrize("weights", [EVEN, UNEVEN], ids=["even", "uneven"])
+@in_virtual_time
+async def test_above_the_limit_all_together_get_exactly_it(weights: Sequence[float]) -> None:
+    world = World()
+    processes = fleet(world, SHARP)
+    await run_traffic(processes, 1500, 6, weights)
+    await stop(processes)
+    admitted = all_admitted(processes)
+    assert within(admitted, 3, 6) == pytest.approx(3000, rel=0.01)
+    assert excess(admitted, 1000, 1000) <= 1000 * HOLDS / 50
+    assert world.calls / 6 < 1000
+    assert quantile([wait for each in processes for wait in each.refusals], 0.99) <= 0.0015
+    got = [len(each.admitted) / each.asked for each in processes]
+    assert min(got) > 0.5
+    if weights is EVEN:
+        assert max(got) - min(got) < 0.15
+
+
+@pytest.mark.parametrize("weights", [EVEN, UNEVEN], ids=["even", "uneven"])
+@in_virtual_time
+async def test_below_the_limit_nobody_waits_and_nobody_is_refused(weights: Sequence[float]) -> None:
+    processes = fleet(World(), SHARP)
+    await run_traffic(processes, 900, 5, weights)
+    await stop(processes)
+    assert sum(len(each.refusals) for each in processes) == 0
+    assert quantile([wait for each in processes for wait in each.waits], 0.99) == 0
+
+
+@in_virtual_time
+async def test_a_limit_below_one_for_each_process_is_kept_too() -> None:
+    processes = fleet(World(), Limits((Rate(Unit.REQUESTS, 60, Period.MINUTE, 30),)))
+    await run_traffic(processes, 3, 120)
+    await stop(processes)
+    admitted = all_admitted(processes)
+    assert within(admitted, 60, 120) == pytest.approx(60, abs=2)
+    assert excess(admitted, 30, 1) <= 1
+    assert quantile([wait for each in processes for wait in each.waits], 0.99) < 0.003
+
+
+@in_virtual_time
+async def test_tokens_of_large_requests_are_shared_without_being_hoarded() -> None:
+    processes = fleet(World(), Limits((Rate(Unit.TOKENS, 1_000_000, Period.MINUTE, 1_000_000),)))
+    sizes = (500, 2000, 8000)
+    await asyncio.gather(*(each.traffic(1.2, 180, sizes) for each in processes))
+    await stop(processes)
+    admitted = all_admitted(processes)
+    per_second = 1_000_000 / 60
+    assert excess(admitted, 1_000_000, per_second) <= per_second * HOLDS
+    assert within(admitted, 120, 180) == pytest.approx(1_000_000, rel=0.02)
+    assert {size for _, size in admitted if _ > 120} == set(sizes)
+
+
+@in_virtual_time
+async def test_lost_each_goes_on_with_its_share_and_the_sum_stays_at_the_limit() -> None:
+    world = World()
+    processes = fleet(world, CALM)
+    await run_traffic(processes, 450, 4, UNEVEN)
+    world.lost = True
+    await run_traffic(processes, 450, 6, UNEVEN)
+    assert all(each.book.alone for each in processes)
+    world.lost = False
+    await run_traffic(processes, 450, 12, UNEVEN)
+    assert not any(each.book.alone for each in processes)
+    await stop(processes)
+    admitted = all_admitted(processes)
+    assert within(admitted, 6, 10) == pytest.approx(1200, rel=0.15)
+    assert within(admitted, 6, 10) <= 1200 * 1.03
+    assert within(admitted, 18, 22) == pytest.approx(1200, rel=0.03)
+    assert excess(admitted, 300, 300) <= 40
+
+
+@in_virtual_time
+async def test_a_process_that_starts_alone_takes_its_part_and_no_more() -> None:
+    world = World(lost=True)
+    processes = fleet(world, CALM)
+    await run_traffic(processes, 600, 4)
+    await stop(processes)
+    admitted = all_admitted(processes)
+    assert excess(admitted, 300, 300) <= 10
+    assert within(admitted, 2, 4) == pytest.approx(600, rel=0.03)
+
+
+@in_virtual_time
+async def test_a_restart_while_it_is_lost_goes_on_with_the_last_division() -> None:
+    world = World()
+    processes = fleet(world, CALM)
+    await run_traffic(processes, 450, 4, UNEVEN)
+    shares = [dict(each.leases.shares()) for each in processes]
+    await stop(processes)
+    world.lost = True
+    again = [
+        SimulatedProcess(world, each.name, 8, each.limits, shares=share)
+        for each, share in zip(processes, shares, strict=True)
+    ]
+    begin = asyncio.get_running_loop().time()
+    await run_traffic(again, 450, 6, UNEVEN)
+    await stop(again)
+    assert len(again[0].admitted) > 3 * len(again[7].admitted)
+    assert excess(all_admitted(again), 300, 300) <= 20
+    assert within(all_admitted(again), begin + 3, begin + 6) == pytest.approx(900, rel=0.15)
+
+
+@pytest.mark.parametrize("step", [-600.0, -5.0, 5.0, 600.0])
+@in_virtual_time
+async def test_the_clock_of_who_counts_may_step(step: float) -> None:
+    world = World()
+    processes = fleet(world, CALM)
+    await run_traffic(processes, 450, 3)
+    world.step += step
+    await run_traffic(processes, 450, 4)
+    await stop(processes)
+    admitted = all_admitted(processes)
+    extra = min(300.0, max(0.0, step) * 300)
+    assert within(admitted, 3, 7) == pytest.approx(1200 + extra, rel=0.03)
+    assert excess(admitted, 300 + extra, 300) <= 40
+
+
+@in_virtual_time
+async def test_a_counter_that_is_wiped_gives_one_burst_more() -> None:
+    world = World()
+    processes = fleet(world, CALM)
+    await run_traffic(processes, 450, 3)
+    world.counter = LeaseCounter()
+    await run_traffic(processes, 450, 4)
+    await stop(processes)
+    assert within(all_admitted(processes), 3, 7) == pytest.approx(1500, rel=0.03)
+
+
+@in_virtual_time
+async def test_where_something_else_is_kept_the_sum_stays_at_the_limit() -> None:
+    world = World()
+    processes = fleet(world, CALM)
+    await run_traffic(processes, 450, 3)
+    world.foreign = True
+    await run_traffic(processes, 450, 4)
+    world.foreign = False
+    await run_traffic(processes, 450, 4)
+    await stop(processes)
+    assert excess(all_admitted(processes), 300, 300) <= 50
+    assert within(all_admitted(processes), 8, 11) == pytest.approx(900, rel=0.05)
+
+
+@in_virtual_time
+async def test_killed_processes_leave_the_rate_to_the_others() -> None:
+    world = World()
+    processes = fleet(world, CALM)
+    await run_traffic(processes, 450, 3)
+    await stop(processes[:6])
+    await run_traffic(processes[6:], 450, 6)
+    await stop(processes)
+    assert within(all_admitted(processes), 5, 9) == pytest.approx(1200, rel=0.03)
+
+
+@in_virtual_time
+async def test_places_are_never_more_than_there_are_and_those_of_the_dead_come_back() -> None:
+    world = World()
+    one, two = fleet(world, Limits(concurrent=6), 2)
+    assert [await one.ask() for _ in range(4)] == [True] * 4
+    assert [await two.ask() for _ in range(4)] == [True, True, False, False]
+    await one.kill()
+    await asyncio.sleep(8)
+    assert not await two.ask()
+    await asyncio.sleep(3)
+    assert [await two.ask() for _ in range(5)] == [True] * 4 + [False]
+    two.held.pop().settle(1, 0)
+    assert await two.ask()
+    await stop([two])
+
+
+@in_virtual_time
+async def test_a_place_that_is_released_is_free_for_the_others_at_once() -> None:
+    one, two = fleet(World(), Limits(concurrent=1), 2)
+    assert await one.ask()
+    assert not await two.ask()
+    one.held.pop().settle(1, 0)
+    await asyncio.sleep(0.03)
+    assert await two.ask()
+    await stop([one, two])
+
+
+@in_virtual_time
+async def test_what_others_spend_is_known_within_seconds() -> None:
+    one, two = fleet(World(), Limits(quotas=(Quota(Unit.TOKENS, 1000, Period.DAY),)), 2)
+    assert await two.ask(1)
+    assert await one.ask(700)
+    await asyncio.sleep(2.5)
+    assert not await two.ask(500)
+    assert await two.ask(299)
+    await stop([one, two])
+
+
+class Deaf:
+    """Answers nobody, and notes how much it was asked at once."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.counter = LeaseCounter()
+        self.deaf = False
+
+    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+        self.sizes.append(len(asks))
+        await asyncio.sleep(0.001)
+        if self.deaf:
+            raise ConnectionError
+        return self.counter.exchange("one", asks, asyncio.get_running_loop().time() * 1e6)
+
+
+@in_virtual_time
+async def test_many_limits_are_exchanged_fifty_at_a_time_and_idle_ones_not_at_all() -> None:
+    world = World()
+    limits = {f"team {number}": Limits((Rate(Unit.REQUESTS, 600, Period.MINUTE, 600),)) for number in range(120)}
+    process = SimulatedProcess(world, "one", 1, limits)
+    source = Deaf()
+    process.leases._source = source
+    asked = [process.book.admit_waiting((scope,), 1, 0) for scope in limits]
+    outcomes = await asyncio.gather(*asked)
+    assert all(isinstance(each, Reservation) for each in outcomes)
+    assert max(source.sizes) == AT_ONCE
+    await asyncio.sleep(3)
+    source.sizes.clear()
+    await asyncio.sleep(10)
+    assert source.sizes == []
+    assert not process.leases._live
+    await stop([process])
+
+
+@in_virtual_time
+async def test_losing_and_finding_is_said_once_a_minute_at_most() -> None:
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]  # what a test does
+    log = logging.getLogger("dragoman")
+    log.addHandler(handler)
+    (process,) = fleet(World(), SHARP, 1)
+    process.leases._source = source = Deaf()
+    for _ in range(20):
+        await process.ask()
+        source.deaf = not source.deaf
+        await asyncio.sleep(3)
+    log.removeHandler(handler)
+    assert 1 <= len(said) <= 2
+    assert "going on with this process's share" in said[0]
+    await stop([process])
+
+
+@in_virtual_time
+async def test_a_scope_that_is_gone_is_exchanged_no_more_and_its_requests_end() -> None:
+    world = World()
+    (process,) = fleet(world, SHARP, 1)
+    assert await process.ask()
+    process.book.use({}, {}, process.book._maker.clocks[Period.DAY].zone, 0.0)
+    process.held.pop().settle(5, 0)
+    calls = world.calls
+    await asyncio.sleep(10)
+    assert world.calls == calls
+    assert process.book.admit(("team t",), 1, 0, 10.0, WALL + 10) is not None
+    await stop([process])

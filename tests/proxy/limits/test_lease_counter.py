@@ -1,0 +1,126 @@
+"""Who counts for several processes: what it grants, to whom, and what a clock that steps does to it."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.limits.lease_counter import SWEEP, LeaseCounter
+from proxy.shared_state.lease import PlacesAsk, RateAsk, SpentAsk
+from tests.proxy.limits.kit.simulation import excess
+
+S = 1_000_000
+
+
+def ask(want: int, least: int = 1, back: int = 0, demand: float = 0.0, burst: int = 600) -> RateAsk:
+    return RateAsk("t", 10.0, burst, want, min(least, want), back, demand)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3 * S), st.integers(0, 300), st.integers(0, 40), st.sampled_from(["a", "b", "c"])),
+        max_size=60,
+    )
+)
+def test_all_together_get_no_more_than_the_burst_and_what_flows(asked: list[tuple[int, int, int, str]]) -> None:
+    counter, now, granted = LeaseCounter(), 0, []
+    for gap, want, least, process in asked:
+        now += gap
+        (grant,) = counter.exchange(process, [ask(want, least, 0, float(want))], now)
+        assert grant.granted == 0 or min(least, want) <= grant.granted <= want
+        granted.append((now / S, grant.granted))
+    assert excess(granted, 600, 10.0) <= 1e-3
+
+
+def test_fewer_than_the_least_are_none() -> None:
+    counter = LeaseCounter()
+    assert counter.exchange("a", [ask(595)], 0)[0].granted == 595
+    assert counter.exchange("b", [ask(20, least=6)], 0)[0].granted == 0
+    assert counter.exchange("b", [ask(20, least=5)], 0)[0].granted == 5
+
+
+def test_units_that_come_back_are_there_for_all_and_debts_are_paid_by_all() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [ask(600)], 0)
+    assert counter.exchange("b", [ask(0, back=100)], 0)[0].level == 100
+    assert counter.exchange("b", [ask(0, back=-150)], 0)[0].level == -50
+    assert counter.exchange("a", [ask(1)], 4 * S)[0].granted == 0
+    assert counter.exchange("a", [ask(1)], 6 * S)[0].granted == 1
+
+
+def test_a_debt_counts_from_now_on_however_long_nothing_was_used() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [ask(600)], 0)
+    assert counter.exchange("a", [ask(0, back=-150)], 110 * S)[0].level == 450
+
+
+def test_what_comes_back_late_makes_no_second_burst() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [ask(100)], 0)
+    assert counter.exchange("a", [ask(0, back=100)], 60 * S)[0].level == 600
+
+
+def test_scarce_units_go_to_each_by_its_demand() -> None:
+    counter, got = LeaseCounter(), {"a": 0, "b": 0}
+    counter.exchange("a", [RateAsk("t", 1000.0, 1000, 1000, 1, 0, 0.0)], 0)
+    for tick in range(1, 400):
+        for process, demand in (("a", 1350.0), ("b", 150.0)):
+            asks = [RateAsk("t", 1000.0, 1000, 100, 1, 0, demand)]
+            got[process] += counter.exchange(process, asks, tick * S // 20)[0].granted
+    total = sum(got.values())
+    assert total == pytest.approx(20_000, rel=0.01)
+    assert got["b"] / total == pytest.approx(0.14, abs=0.025)
+
+
+@pytest.mark.parametrize("back", [1, 600, 86_400])
+def test_a_clock_that_steps_back_neither_silences_nor_opens(back: int) -> None:
+    counter = LeaseCounter()
+    start = 100_000 * S
+    counter.exchange("a", [ask(590)], start)
+    (grant,) = counter.exchange("a", [ask(100)], start - back * S)
+    assert grant.granted == 10
+    assert counter.exchange("a", [ask(100)], start - back * S + S)[0].granted == 10
+
+
+def test_a_clock_that_steps_forward_gives_one_burst_at_most() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [ask(600)], 0)
+    assert counter.exchange("a", [ask(10**6)], 10**6 * S)[0].granted == 600
+
+
+def test_one_who_is_silent_has_no_demand_after_three_seconds() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [ask(1, demand=5.0)], 0)
+    assert counter.exchange("b", [ask(1, demand=5.0)], 2 * S)[0].processes == 2
+    assert counter.exchange("b", [ask(1, demand=5.0)], 4 * S)[0].processes == 1
+
+
+def test_places_are_absolute_and_never_more_than_there_are() -> None:
+    counter = LeaseCounter()
+    assert counter.exchange("a", [PlacesAsk("p", 10, 0, 6)], 0)[0].granted == 6
+    assert counter.exchange("b", [PlacesAsk("p", 10, 0, 6)], 0)[0].granted == 4
+    assert counter.exchange("a", [PlacesAsk("p", 10, 2, 0)], 0)[0].level == 6
+    assert counter.exchange("b", [PlacesAsk("p", 10, 4, 6)], 0)[0].granted == 4
+    assert counter.exchange("b", [PlacesAsk("p", 3, 8, 6)], 0)[0].granted == 0
+    assert counter.exchange("a", [PlacesAsk("p", 10, 0, 0)], 0)[0].share == pytest.approx(0.05)
+
+
+def test_spending_is_heard_by_the_others_for_ten_seconds() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [SpentAsk("s", 70)], 0)
+    counter.exchange("c", [SpentAsk("s", 5)], 5 * S)
+    assert counter.exchange("b", [SpentAsk("s", 1)], 10 * S)[0].level == 75
+    assert counter.exchange("b", [SpentAsk("s", 1)], 11 * S)[0].level == 5
+    assert counter.exchange("c", [SpentAsk("s", 0)], 11 * S)[0].level == 1
+
+
+def test_keys_that_are_over_are_forgotten() -> None:
+    counter = LeaseCounter()
+    for number in range(SWEEP + 1):
+        counter.exchange("a", [SpentAsk(f"s{number}", 1)], 0)
+    counter.exchange("a", [SpentAsk("s", 1)], 60 * S)
+    assert len(counter._keys) == 1
+    counter.exchange("a", [ask(600)], 60 * S)
+    assert counter.exchange("a", [ask(600)], 60 * S + 500 * S)[0].granted == 600
+    assert math.isfinite(counter._keys["t"].over)

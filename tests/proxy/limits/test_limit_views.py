@@ -1,0 +1,48 @@
+"""What is shown of each limit and budget."""
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.concurrency import Places
+from proxy.limits.gcra import LocalRate, rule_of
+from proxy.limits.limit import Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit_views import LimitView, view_of
+from proxy.limits.reservation import LimitKind
+from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
+from tests.proxy.limits.kit.simulation import BERLIN, WALL
+
+
+def test_a_rate_shows_its_burst_and_what_is_used_of_it() -> None:
+    meter = LocalRate(rule_of(Rate(Unit.REQUESTS, 60, Period.MINUTE, 30)))
+    meter.take(20, 0.0, WALL)
+    (view,) = view_of("team t", meter, 0.0, WALL)
+    assert view == LimitView("team t", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 30, 20)
+    assert (view.remaining, view.ratio) == (10, 2 / 3)
+
+
+def test_places_show_how_many_are_taken() -> None:
+    meter = Places(2)
+    for used in (0, 1, 2):
+        (view,) = view_of("team t", meter, 0.0, WALL)
+        assert (view.used, view.remaining, view.reached) == (used, 2 - used, used == 2)
+        meter.take(1, 0.0, WALL)
+    (none,) = view_of("team t", Places(0), 0.0, WALL)
+    assert none.ratio == 1
+
+
+def test_each_quota_and_budget_of_a_counter_is_shown() -> None:
+    limits = (
+        Quota(Unit.TOKENS, 1000, Period.DAY),
+        TeamBudget(Unit.TOKENS, 800, Period.DAY, 0.5, "warn"),
+        TeamBudget(Unit.TOKENS, 900, Period.DAY, 0.9, "route", "cheap"),
+        TeamBudget(Unit.TOKENS, 500, Period.DAY),
+    )
+    meter = SpendingCounter("team t", rules_of(limits), PeriodClock(Period.DAY, BERLIN, WALL), SpendingNotes())
+    meter.take(550, 0.0, WALL)
+    views = list(view_of("team t", meter, 0.0, WALL))
+    assert [(each.kind, each.limit, each.used, each.then, each.reached) for each in views] == [
+        (LimitKind.QUOTA, 1000, 550, "reject", False),
+        (LimitKind.BUDGET, 800, 550, "warn", True),
+        (LimitKind.BUDGET, 900, 550, "route", False),
+        (LimitKind.BUDGET, 500, 550, "reject", True),
+    ]
+    assert {each.ends for each in views} == {meter.clock.end}
+    assert views[3].remaining == 0

@@ -1,0 +1,232 @@
+"""One leased rate: what it asks for, what it holds, and how it goes on alone."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from proxy.limits.concurrency import Lease
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.limits.limit import Period, Rate, Unit
+from proxy.limits.rate_lease import AGAIN, RateLease
+from proxy.shared_state.lease import LeaseGrant, RateAsk
+
+MINUTE = Rate(Unit.REQUESTS, 600, Period.MINUTE, 600)
+WALL = 0.0
+
+
+@dataclass(slots=True)
+class Keeper:
+    alone: bool = False
+    expected: int = 4
+    noted: list[str] = field(default_factory=list)
+
+    def due(self, lease: Lease) -> None:
+        self.noted.append("due")
+
+    def wake(self, lease: Lease) -> None:
+        self.noted.append("wake")
+
+
+@pytest.fixture
+def keeper() -> Keeper:
+    return Keeper()
+
+
+@pytest.fixture
+def lease(keeper: Keeper) -> RateLease:
+    return RateLease("t", MINUTE, keeper, 0.0)
+
+
+def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> RateAsk:
+    """Exchange, whatever it asks for."""
+    ask = lease.ask(now)
+    assert ask is not None
+    lease.tell(LeaseGrant(min(granted, ask.want), level, share, count), now)
+    return ask
+
+
+def test_at_first_it_asks_for_who_waits_and_one_more(lease: RateLease) -> None:
+    assert lease.lacks(30, 0.0, WALL)
+    assert lease.fetchable(0.0)
+    lease.wait_for(30)
+    lease.wait_for(20)
+    ask = told(lease, 51, 0.0, 500.0)
+    assert (ask.want, ask.least, ask.back, ask.per_second, ask.burst) == (51, 20, 0, 10.0, 600)
+    lease.wait_no_more(30)
+    lease.wait_no_more(20)
+    assert not lease.lacks(51, 0.0, WALL)
+    assert lease.lacks(52, 0.0, WALL)
+
+
+def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: RateLease) -> None:
+    for tick in range(1, 100):
+        for _ in range(5):
+            lease.refused(1)
+        lease.ask(tick / 100)
+    assert lease.demand == pytest.approx(500, rel=0.2)
+    lease.tell(LeaseGrant(1, 300.0, 0.5, 2), 1.0)
+    ask = lease.ask(1.0)
+    assert ask is not None
+    assert lease.balance + ask.want == 3
+
+
+def test_it_fetches_before_all_is_used(keeper: Keeper) -> None:
+    lease = RateLease("t", Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), keeper, 0.0)
+    for tick in range(1, 200):
+        for _ in range(8):
+            lease.refused(1)
+        if (ask := lease.ask(tick / 100)) is not None:
+            lease.tell(LeaseGrant(ask.want, 1000.0, 0.5, 2), tick / 100)
+    held = lease.balance
+    assert held == pytest.approx(800 * 0.05, abs=4)
+    while not keeper.noted:
+        lease.take(1, 2.0, WALL)
+    assert keeper.noted == ["wake"]
+    assert lease.balance == pytest.approx(held / 2, abs=2)
+
+
+def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, keeper: Keeper) -> None:
+    lease.wait_for(9)
+    told(lease, 10, 0.0, 100.0)
+    lease.wait_no_more(9)
+    assert not lease.renew(0.4)
+    assert lease.holds()
+    assert lease.renew(0.5)
+    assert lease.lacks(1, 0.5, WALL)
+    assert keeper.noted == ["due"]
+    ask = lease.ask(0.5)
+    assert ask is not None
+    assert ask.back == 10
+    assert not lease.holds()
+
+
+def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: Keeper) -> None:
+    counter = LeaseCounter()
+    lease = RateLease("t", MINUTE, keeper, 0.0)
+    lease.wait_for(1500)
+    ask = lease.ask(0.0)
+    assert ask is not None
+    assert ask.least == 600
+    lease.tell(counter.exchange("one", [ask], 0.0)[0], 0.0)
+    lease.wait_no_more(1500)
+    assert not lease.lacks(1500, 0.0, WALL)
+    lease.take(1500, 0.0, WALL)
+    assert keeper.noted == ["wake"]
+    ask = lease.ask(0.1)
+    assert ask is not None
+    assert ask.back == -900
+    grant = counter.exchange("one", [ask], 0.1e6)[0]
+    lease.tell(grant, 0.1)
+    assert grant.level == pytest.approx(-899, abs=1)
+    assert lease.remaining(0.1, WALL) == 0
+    assert lease.wait(1, 0.1, WALL) == pytest.approx(90, abs=0.3)
+    assert lease.full_in(0.1, WALL) == pytest.approx(150, abs=0.3)
+
+
+def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: RateLease, keeper: Keeper) -> None:
+    lease.wait_for(100)
+    told(lease, 101, 0.0, 400.0)
+    lease.wait_no_more(100)
+    lease.take(100, 0.0, WALL)
+    lease.settle(100, 40)
+    assert keeper.noted == ["due"]
+    assert told(lease, 0, 0.01, 460.0).back == 60
+    lease.settle(40, 45)
+    assert told(lease, 0, 0.05, 455.0).back == -5
+
+
+def test_after_nothing_was_granted_it_refuses_for_a_moment_without_asking(lease: RateLease) -> None:
+    lease.wait_for(5)
+    told(lease, 0, 1.0, 2.0)
+    assert lease.lacks(5, 1.0, WALL)
+    assert not lease.fetchable(1.01)
+    assert lease.fetchable(1.02)
+    assert lease.wait(5, 1.0, WALL) == pytest.approx(0.3)
+    assert lease.wait(1, 1.0, WALL) == pytest.approx(0.02)
+
+
+def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: RateLease, keeper: Keeper) -> None:
+    lease.wait_for(9)
+    told(lease, 10, 0.0, 200.0, share=0.5, count=2)
+    lease.wait_no_more(9)
+    keeper.alone = True
+    assert not lease.lacks(110, 0.0, WALL)
+    assert lease.lacks(111, 0.0, WALL)
+    assert not lease.fetchable(0.0)
+    assert lease.ask(0.0) is None
+    lease.take(110, 0.0, WALL)
+    lease.settle(110, 109)
+    assert lease.remaining(0.0, WALL) == 1
+    assert lease.wait(6, 0.0, WALL) == pytest.approx(1.0)
+    assert lease.full_in(0.0, WALL) == pytest.approx(299 / 5)
+    assert not lease.lacks(300, 60.0, WALL)
+    assert lease.lacks(290, 55.0, WALL)
+
+
+def test_back_among_others_it_tells_what_it_used_alone(lease: RateLease, keeper: Keeper) -> None:
+    keeper.alone = True
+    assert not lease.lacks(100, 0.0, WALL)
+    lease.take(100, 0.0, WALL)
+    keeper.alone = False
+    assert lease.lacks(1, 10.0, WALL)
+    assert keeper.noted == ["due"]
+    ask = lease.ask(10.0)
+    assert ask is not None
+    assert ask.back == -75
+    assert lease.local is None
+
+
+def test_an_answer_that_does_not_come_repeats_debts_and_no_gifts(lease: RateLease) -> None:
+    lease.wait_for(10)
+    told(lease, 11, 0.0, 100.0)
+    lease.wait_no_more(10)
+    lease.take(10, 0.0, WALL)
+    lease.settle(10, 15)
+    first = lease.ask(0.1)
+    lease.untold()
+    second = lease.ask(0.2)
+    assert first is not None
+    assert second is not None
+    assert (first.back, second.back) == (-5, -5)
+    lease.settle(10, 2)
+    assert lease.ask(0.3) is not None
+    lease.untold()
+    after = lease.ask(0.4)
+    assert after is None or after.back == 0
+
+
+def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: RateLease, keeper: Keeper) -> None:
+    lease.wait_for(1)
+    lease.ask(0.0)
+    lease.tell(None, 0.0)
+    lease.wait_no_more(1)
+    assert not lease.lacks(150, 0.0, WALL)
+    lease.take(150, 0.0, WALL)
+    assert lease.lacks(1, 0.0, WALL)
+    assert not lease.renew(0.5)
+    assert lease.renew(AGAIN)
+    assert told(lease, 1, AGAIN, 599.0).want >= 1
+    assert not lease.lacks(1, AGAIN, WALL)
+    ask = lease.ask(AGAIN)
+    assert ask is not None
+    assert ask.back <= -140
+
+
+def test_a_division_from_before_a_restart_is_assumed(lease: RateLease, keeper: Keeper) -> None:
+    lease.assume(0.9 * 0.8 + 0.1 / 2, 2)
+    assert lease.share() == (pytest.approx(0.77), 2)
+    keeper.alone = True
+    assert not lease.lacks(1, 0.0, WALL)
+    assert lease.remaining(0.0, WALL) == 435
+
+
+def test_another_limit_holds_at_once(lease: RateLease, keeper: Keeper) -> None:
+    lease.wait_for(9)
+    told(lease, 10, 0.0, 500.0)
+    lease.follow(Rate(Unit.REQUESTS, 1200, Period.MINUTE, 1200), 0.0)
+    assert lease.remaining(0.0, WALL) == 1110
+    keeper.alone = True
+    assert not lease.lacks(1, 0.0, WALL)
+    left = lease.remaining(0.0, WALL)
+    lease.follow(MINUTE, 0.0)
+    assert lease.remaining(0.0, WALL) == pytest.approx(max(0, left - 300), abs=1)

@@ -1,0 +1,98 @@
+"""What a request holds, and what it is told of each kind of limit."""
+
+import pytest
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.concurrency import Places
+from proxy.limits.gcra import LocalRate, rule_of
+from proxy.limits.limit import Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.reservation import (
+    Exceeded,
+    LimitFacts,
+    LimitKind,
+    Meter,
+    Reservation,
+    exceeded,
+    header_limit,
+)
+from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
+from tests.proxy.limits.kit.simulation import BERLIN, WALL
+
+RATE = Rate(Unit.TOKENS, 600, Period.MINUTE, 100)
+
+
+def rate() -> LocalRate:
+    return LocalRate(rule_of(RATE))
+
+
+def counter(limit: Quota | TeamBudget) -> SpendingCounter:
+    return SpendingCounter("team t", rules_of([limit]), PeriodClock(limit.period, BERLIN, WALL), SpendingNotes())
+
+
+def test_a_rate_says_how_much_of_its_burst_is_used_and_how_long_to_wait() -> None:
+    meter = rate()
+    meter.take(80, 0.0, WALL)
+    assert exceeded("team t", meter, 50, 0.0, WALL) == Exceeded(
+        "team t", LimitKind.RATE, Unit.TOKENS, Period.MINUTE, 600, 80, 50, pytest.approx(3.0), None
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "kind"),
+    [
+        (Quota(Unit.TOKENS, 5, Period.DAY), LimitKind.QUOTA),
+        (TeamBudget(Unit.TOKENS, 5, Period.DAY), LimitKind.BUDGET),
+    ],
+)
+def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | TeamBudget, kind: LimitKind) -> None:
+    meter = counter(limit)
+    meter.take(4, 0.0, WALL)
+    told = exceeded("team t", meter, 3, 0.0, WALL)
+    assert (told.kind, told.limit, told.used, told.requested) == (kind, 5, 4, 3)
+    assert told.ends == meter.clock.end
+    assert told.wait == meter.clock.end - WALL
+
+
+def test_a_cost_that_nobody_knows_is_no_amount() -> None:
+    meter = counter(TeamBudget(Unit.USD, 5, Period.DAY, 0.5, "warn", unpriced="reject"))
+    told = exceeded("team t", meter, None, 0.0, WALL)
+    assert (told.kind, told.limit, told.requested) == (LimitKind.UNPRICED, 0, 0)
+
+
+def test_places_say_how_many_are_taken() -> None:
+    meter = Places(1)
+    meter.take(1, 0.0, WALL)
+    told = exceeded("team t", meter, 1, 0.0, WALL)
+    assert (told.kind, told.limit, told.used, told.period) == (LimitKind.CONCURRENT, 1, 1, None)
+    assert told.wait > 0
+
+
+def test_headers_speak_of_rates_and_quotas_only() -> None:
+    quota = counter(Quota(Unit.REQUESTS, 7, Period.DAY))
+    budget = counter(TeamBudget(Unit.TOKENS, 5, Period.DAY))
+    meters: list[Meter] = [rate(), quota, budget, Places(3)]
+    assert [header_limit(each) for each in meters] == [600, 7, None, None]
+    held = Reservation([(1, meters[0]), (0, quota), (1, budget), (0, meters[3])], 1, 0)
+    assert held.facts(0.0, WALL) == (LimitFacts(7, 7, quota.clock.end - WALL), LimitFacts(600, 100, 0.0))
+
+
+def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
+    tokens, usd, requests = (
+        rate(),
+        counter(TeamBudget(Unit.USD, 50, Period.DAY)),
+        counter(Quota(Unit.REQUESTS, 5, Period.DAY)),
+    )
+    held = Reservation([(1, tokens), (2, usd), (0, requests)], 60, 30)
+    for _, meter, units in ((1, tokens, 60), (2, usd, 30), (0, requests, 1)):
+        meter.take(units, 0.0, WALL)
+    held.settle(20, 12)
+    held.settle(99, 99)
+    held.release()
+    assert (tokens.remaining(0.0, WALL), usd.spent, requests.spent) == (80, 12, 1)
+
+
+def test_it_may_end_with_a_cost_that_nobody_knows() -> None:
+    usd = counter(TeamBudget(Unit.USD, 50, Period.DAY))
+    usd.take(30, 0.0, WALL)
+    Reservation([(2, usd)], 60, 30).settle(5, None)
+    assert usd.spent == 0

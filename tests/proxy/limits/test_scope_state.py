@@ -1,0 +1,65 @@
+"""What is made for a scope, when, and what of it stays when its limits change."""
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.concurrency import LeasedPlaces, Places
+from proxy.limits.gcra import LocalRate
+from proxy.limits.lease_book import LeaseBook
+from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.rate_lease import RateLease
+from proxy.limits.scope_state import MeterMaker, ScopeState
+from proxy.limits.spending import SpendingCounter, SpendingNotes
+from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedSource, World
+
+RATE = Rate(Unit.REQUESTS, 60, Period.MINUTE, 60)
+FULL = Limits((RATE,), (Quota(Unit.TOKENS, 500, Period.DAY),), 8)
+BUDGETS = (
+    TeamBudget(Unit.TOKENS, 400, Period.DAY, then="warn"),
+    TeamBudget(Unit.USD, 400, Period.DAY),
+    TeamBudget(Unit.USD, 400, Period.MONTH),
+)
+
+
+def maker(leases: LeaseBook | None = None, shares: dict[str, tuple[float, int]] | None = None) -> MeterMaker:
+    clocks = {period: PeriodClock(period, BERLIN, WALL) for period in (Period.DAY, Period.MONTH)}
+    return MeterMaker(leases, SpendingNotes(), clocks, shares or {})
+
+
+def test_quotas_and_budgets_of_one_unit_and_period_are_counted_once() -> None:
+    state = ScopeState(FULL, BUDGETS)
+    assert state.meters is None
+    meters = [meter for _, meter in state.make("team t", maker(), 0.0)]
+    assert [type(each) for each in meters] == [Places, LocalRate, SpendingCounter, SpendingCounter, SpendingCounter]
+    assert [len(each.rules.limits) for each in state.counters()] == [2, 1, 1]
+    assert [index for index, _ in state.meters or ()] == [0, 0, 1, 2, 2]
+
+
+def test_what_stays_is_the_same_object_with_other_numbers() -> None:
+    state, made = ScopeState(FULL, BUDGETS), maker()
+    before = dict(zip("prtdm", (meter for _, meter in state.make("team t", made, 0.0)), strict=True))
+    state.limits = Limits((Rate(Unit.REQUESTS, 30, Period.MINUTE, 30),), concurrent=4)
+    state.budgets = BUDGETS[1:]
+    after = [meter for _, meter in state.make("team t", made, 0.0)]
+    assert after == [before[each] for each in "prdm"]
+    assert isinstance(after[0], Places)
+    assert after[0].capacity == 4
+    state.limits, state.budgets = UNLIMITED, ()
+    assert state.make("team t", made, 0.0) == ()
+
+
+@in_virtual_time
+async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> None:
+    leases = LeaseBook(SimulatedSource(World(), "one"), 1, lambda: 0.0)
+    state, made = ScopeState(FULL, BUDGETS), maker(leases, {"team t requests minute": (0.5, 7)})
+    meters = [meter for _, meter in state.make("team t", made, 0.0)]
+    assert isinstance(meters[0], LeasedPlaces)
+    assert isinstance(meters[1], RateLease)
+    assert meters[1].share() == (0.5, 7)
+    assert len(leases._leases) == 5
+    state.limits = Limits(concurrent=3)
+    state.make("team t", made, 0.0)
+    assert len(leases._leases) == 4
+    assert len(leases._words) == 3
+    state.end(made)
+    assert not leases._leases
+    assert not leases._words

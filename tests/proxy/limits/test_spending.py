@@ -1,0 +1,233 @@
+"""What is spent in a period, from four sources, and what happens at which part of a budget."""
+
+import math
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.limit import NANO, Period, Quota, TeamBudget, Unit
+from proxy.limits.spending import MARKS, OTHERS_HOLD, SpendingCounter, SpendingNotes, SpendingWord, rules_of
+from proxy.shared_state.lease import LeaseGrant
+from tests.proxy.limits.kit.simulation import BERLIN, WALL
+
+NOW = 100.0
+DAY = Quota(Unit.TOKENS, 1000, Period.DAY)
+WARN = TeamBudget(Unit.USD, 100 * NANO, Period.MONTH, 0.5, "warn")
+ROUTE = TeamBudget(Unit.USD, 100 * NANO, Period.MONTH, 0.8, "route", "cheap")
+REJECT = TeamBudget(Unit.USD, 100 * NANO, Period.MONTH)
+
+
+def counter(*limits: Quota | TeamBudget, notes: SpendingNotes | None = None) -> SpendingCounter:
+    clock = PeriodClock(limits[0].period, BERLIN, WALL)
+    return SpendingCounter("team t", rules_of(limits), clock, notes or SpendingNotes())
+
+
+def spend(each: SpendingCounter, units: int) -> None:
+    each.take(units, NOW, WALL)
+    each.settle(units, units)
+
+
+def names(each: SpendingCounter) -> list[str | None]:
+    return [budget.route for budget in each.routes(NOW, WALL)]
+
+
+def test_running_requests_count_before_they_end() -> None:
+    each = counter(DAY)
+    for _ in range(4):
+        assert not each.lacks(250, NOW, WALL)
+        each.take(250, NOW, WALL)
+    assert each.lacks(1, NOW, WALL)
+    each.settle(250, 100)
+    assert not each.lacks(150, NOW, WALL)
+    assert each.lacks(151, NOW, WALL)
+    each.settle(250, 0)
+    assert each.remaining(NOW, WALL) == 400
+
+
+def test_a_request_larger_than_the_limit_passes_where_nothing_is_spent() -> None:
+    each = counter(DAY)
+    assert not each.lacks(5000, NOW, WALL)
+    spend(each, 1)
+    assert each.lacks(5000, NOW, WALL)
+
+
+def test_it_says_when_the_period_ends() -> None:
+    each = counter(DAY)
+    assert each.wait(1, NOW, WALL) == 0
+    spend(each, 1000)
+    assert each.wait(1, NOW, WALL) == each.clock.end - WALL
+    assert each.full_in(NOW, WALL) == each.clock.end - WALL
+    assert each.remaining(NOW, WALL) == 0
+    assert not each.lacks(1, NOW, each.clock.end)
+    assert not each.fetchable(NOW)
+    each.refused(1)
+
+
+def test_what_is_reserved_goes_on_into_the_next_period_and_counts_there() -> None:
+    each = counter(DAY)
+    spend(each, 300)
+    each.take(500, NOW, WALL)
+    tomorrow = float(each.clock.end)
+    assert each.lacks(501, NOW, tomorrow)
+    assert not each.lacks(500, NOW, tomorrow)
+    each.settle(500, 200)
+    assert each.spent == 200
+
+
+def test_what_the_ledger_holds_is_not_counted_twice() -> None:
+    notes = SpendingNotes()
+    each = counter(DAY, notes=notes)
+    spend(each, 100)
+    notes.mark = 1
+    spend(each, 30)
+    each.take(7, NOW, WALL)
+    each.load(each.clock.start, 500, 0)
+    assert each.spent == 537
+    assert each.own == 37
+    each.load(each.clock.start, 530, 1)
+    assert each.spent == 537
+    each.load(each.clock.start - 1, 9, 9)
+    assert each.spent == 537
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200))
+def test_parts_that_wait_for_the_ledger_are_few_and_none_is_lost(amounts: list[int]) -> None:
+    notes = SpendingNotes()
+    each = counter(DAY, notes=notes)
+    for number, amount in enumerate(amounts):
+        notes.mark = number
+        spend(each, amount)
+        assert each.spent == sum(amounts[: number + 1])
+    assert len(each._unloaded or ()) <= MARKS
+    each.load(each.clock.start, sum(amounts), len(amounts))
+    assert (each.spent, each.own) == (sum(amounts), 0)
+
+
+def test_the_word_of_others_counts_for_ten_seconds() -> None:
+    each = counter(DAY)
+    each.hear(990, NOW)
+    assert each.lacks(11, NOW, WALL)
+    each.hear(900, NOW + 1)
+    assert not each.lacks(100, NOW + 1, WALL)
+    assert each.lacks(101, NOW + 1 + OTHERS_HOLD, WALL)
+    assert not each.lacks(1000, NOW + 2 + OTHERS_HOLD, WALL)
+
+
+def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> None:
+    each = counter(DAY)
+    word = SpendingWord(each)
+    assert not word.renew(NOW)
+    each.take(40, NOW, WALL)
+    each.settle(40, 30)
+    each.take(5, NOW, WALL)
+    assert word.renew(NOW)
+    ask = word.ask(NOW)
+    assert ask is not None
+    assert (ask.amount, ask.key) == (35, f"team t tokens day {each.clock.start}")
+    word.tell(LeaseGrant(0, 500.0, 1.0, 2), NOW)
+    word.tell(None, NOW)
+    word.untold()
+    assert each.spent == 535
+    assert word.holds()
+
+
+def test_each_step_is_reached_once_and_stays_for_the_period() -> None:
+    notes = SpendingNotes()
+    each = counter(REJECT, ROUTE, WARN, notes=notes)
+    spend(each, 49 * NANO)
+    assert names(each) == []
+    each.take(40 * NANO, NOW, WALL)
+    assert names(each) == ["cheap"]
+    each.settle(40 * NANO, 2 * NANO)
+    assert names(each) == ["cheap"]
+    assert list(notes.reached) == [("team t", WARN), ("team t", ROUTE)]
+    assert not each.lacks(49 * NANO, NOW, WALL)
+    assert each.lacks(50 * NANO, NOW, WALL)
+    assert each.routes(NOW, float(each.clock.end)) == ()
+    spend(each, 50 * NANO)
+    assert list(notes.reached)[2:] == [("team t", WARN)]
+
+
+def test_refusing_comes_before_routing_and_routing_before_warning() -> None:
+    each = counter(WARN, ROUTE, REJECT)
+    spend(each, 100 * NANO)
+    assert each.lacks(1, NOW, WALL)
+    assert names(each) == ["cheap"]
+    assert each.rules.refuses is REJECT
+
+
+def test_a_raised_budget_holds_at_once_and_keeps_what_is_spent() -> None:
+    notes = SpendingNotes()
+    each = counter(REJECT, ROUTE, notes=notes)
+    spend(each, 100 * NANO)
+    raised = TeamBudget(Unit.USD, 200 * NANO, Period.MONTH)
+    each.follow(rules_of([raised, TeamBudget(Unit.USD, 200 * NANO, Period.MONTH, 0.8, "route", "cheap")]), each.clock)
+    assert names(each) == []
+    assert not each.lacks(100 * NANO, NOW, WALL)
+    assert each.lacks(101 * NANO, NOW, WALL)
+    each.follow(rules_of([REJECT, ROUTE]), each.clock)
+    assert names(each) == ["cheap"]
+
+
+def test_a_budget_that_was_reached_is_not_told_again_by_a_reload() -> None:
+    notes = SpendingNotes()
+    each = counter(WARN, notes=notes)
+    spend(each, 60 * NANO)
+    notes.reached.clear()
+    each.follow(rules_of([WARN, REJECT]), each.clock)
+    assert list(notes.reached) == []
+    assert each.reached == (WARN,)
+
+
+def test_the_ledger_and_the_others_reach_steps_too() -> None:
+    each = counter(ROUTE)
+    each.load(each.clock.start, 85 * NANO, 0)
+    assert names(each) == ["cheap"]
+    other = counter(ROUTE)
+    other.hear(85 * NANO, NOW)
+    assert names(other) == ["cheap"]
+
+
+def test_another_time_zone_keeps_what_is_spent() -> None:
+    each = counter(DAY)
+    spend(each, 600)
+    tokyo = PeriodClock(Period.DAY, ZoneInfo("Asia/Tokyo"), WALL)
+    each.follow(each.rules, tokyo)
+    assert each.lacks(401, NOW, WALL)
+    assert not each.lacks(401, NOW, float(tokyo.end))
+
+
+def test_a_ledger_that_is_ahead_of_this_process_begins_its_period() -> None:
+    each = counter(DAY)
+    spend(each, 600)
+    each.clock.move(each.clock.end)
+    each.load(each.clock.start, 11, 0)
+    assert each.spent == 11
+
+
+def test_a_cost_that_nobody_knows_is_refused_or_nothing_as_the_budget_says() -> None:
+    assert not counter(REJECT).lacks(None, NOW, WALL)
+    strict = counter(TeamBudget(Unit.USD, NANO, Period.MONTH, 0.9, "warn", unpriced="reject"), REJECT)
+    assert strict.lacks(None, NOW, WALL)
+    assert not strict.lacks(0, NOW, WALL)
+    each = counter(REJECT)
+    each.take(None, NOW, WALL)
+    each.settle(None, None)
+    assert each.spent == 0
+
+
+def test_warnings_alone_refuse_nothing() -> None:
+    each = counter(WARN)
+    spend(each, 10**6 * NANO)
+    assert not each.lacks(10**6 * NANO, NOW, WALL)
+    assert each.rules.most == math.inf
+    assert each.remaining(NOW, WALL) > 10**17
+
+
+@pytest.mark.parametrize("limits", [(DAY,), (REJECT, ROUTE, WARN)])
+def test_the_lowest_limit_that_refuses_is_named(limits: tuple[Quota | TeamBudget, ...]) -> None:
+    assert rules_of(limits).refuses is limits[0]
+    assert rules_of(limits).limits == limits
