@@ -81,8 +81,9 @@ def test_what_is_read_by_the_number_of_the_batch_misses_no_other_loaders(ledger:
             break
     thread.join()
     assert sum(count for (scope, _), count in seen.items() if scope == "team search") == 40
-    for each in (*stores, reader):
-        each.close()
+    for store in stores:
+        store.close()
+    reader.close()
 
 
 def test_months_are_made_ahead_and_dropped_whole(ledger: LedgerSettings) -> None:
