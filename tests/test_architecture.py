@@ -23,7 +23,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
         | {"aiohappyeyeballs", "httptools"}
-        | {"azure", "botocore", "genai_prices", "google", "redis"}
+        | {"azure", "botocore", "genai_prices", "google", "psycopg", "redis"}
     ),
 }
 
@@ -63,16 +63,17 @@ HOMES: Mapping[str, str] = {
     "httptools": "proxy/http_client/http1_connection.py",
     "jsonschema_rs": "providers/constraints/compiled_checks.py",
     "prometheus_client": "proxy/telemetry/metrics.py",
+    "psycopg": "proxy/ledger/postgres_connection.py",
     "redis": "proxy/shared_state/redis_sync.py",
     "tenacity": "proxy/dispatch/attempt_loop.py",
 }
 
-# What vendors publish for Python, and Redis. `google` itself is a namespace that others share.
+# What vendors publish for Python, Redis and PostgreSQL. `google` itself is a namespace that others share.
 VENDORS = frozenset(
     {"anthropic", "azure.core", "azure.identity", "boto3", "botocore", "cohere", "genai_prices", "google.auth"}
     | {"google.genai", "groq"}
     | {"huggingface_hub", "mistralai", "msal", "ollama", "openai", "requests", "text_generation", "together", "urllib3"}
-    | {"redis"}
+    | {"psycopg", "redis"}
 )
 
 # Where a secret becomes text: a header for the socket, a signature, the client's own credential at a token endpoint or
@@ -84,7 +85,7 @@ MAY_REVEAL = frozenset(
         "proxy/vendor_credentials/aws.py",
         "proxy/vendor_credentials/oidc.py",
     }
-    | {"proxy/shared_state/redis_sync.py"}
+    | {"proxy/ledger/ledger_settings.py", "proxy/shared_state/redis_sync.py"}
 )
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a

@@ -276,3 +276,51 @@ def test_the_unit_starts_reloads_and_stops_as_the_gateway_does() -> None:
     assert service["ExecReload"].split()[1:] == ["-HUP", "$MAINPID"]
     assert int(service["TimeoutStopSec"]) > drain_of(DEFAULTS)
     assert service["Environment"] == "PYTHONSAFEPATH=1"
+
+
+# What gateways share -------------------------------------------------------------------------------------------------
+
+SHARED = DEPLOY / "shared"
+
+
+def test_the_shared_tables_are_sound_and_keep_their_journals_where_they_may_write(tmp_path: Path) -> None:
+    env = {"REDIS_URL": "redis://redis:6379/0", "LEDGER_URL": "postgresql://me:p@postgres/ledger"}
+    config = one(SHARED / "kubernetes" / "configmap.yaml")["data"]["table.yaml"]
+    for text in ((SHARED / "table.yaml").read_text("utf-8"), config):
+        written = re.sub(r"\$\{file:[^}]*redis-url\}", "${REDIS_URL}", text)
+        written = re.sub(r"\$\{file:[^}]*ledger-url\}", "${LEDGER_URL}", written)
+        for name, value in env.items():
+            written = written.replace(f"${{{name}}}", value)
+        table = load_shipped(written, tmp_path)
+        assert table.ledger is not None
+        assert table.ledger.postgres is not None
+        assert table.ledger.journals == Path("/var/lib/dragoman/journal")
+    service = one(SHARED / "compose.yaml")["services"]["dragoman"]
+    assert [mount.split(":")[1] for mount in service["volumes"] if not mount.endswith(":ro")] == ["/var/lib/dragoman"]
+    pod = one(SHARED / "kubernetes" / "deployment.yaml")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert [m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")] == ["/var/lib/dragoman"]
+    assert "/var/lib/dragoman" in (DEPLOY / "Dockerfile").read_text("utf-8")
+
+
+def test_the_tables_of_what_has_no_disk_have_no_ledger(tmp_path: Path) -> None:
+    for text in ((DEPLOY / "table.yaml").read_text("utf-8"), one(KUBERNETES / "configmap.yaml")["data"]["table.yaml"]):
+        assert load_shipped(text, tmp_path).ledger is None
+
+
+def test_the_shared_services_are_named_as_they_are_asked_for() -> None:
+    services = one(SHARED / "compose.yaml")["services"]
+    environment = services["dragoman"]["environment"]
+    assert {"redis", "postgres"} <= services.keys()
+    assert environment["REDIS_URL"].startswith("redis://redis:")
+    assert "@postgres:5432/" in environment["LEDGER_URL"]
+    listed = one(SHARED / "kubernetes" / "kustomization.yaml")
+    named = {*listed["resources"][1:], *(patch["path"] for patch in listed["patches"] if "path" in patch)}
+    assert named == {path.name for path in (SHARED / "kubernetes").iterdir()} - {"kustomization.yaml"}
+    made = [
+        each["metadata"]["name"]
+        for name in ("redis.yaml", "postgres.yaml")
+        for each in yaml.safe_load_all((SHARED / "kubernetes" / name).read_text("utf-8"))
+        if each["kind"] == "Service"
+    ]
+    assert made == ["dragoman-redis", "dragoman-postgres"]

@@ -9,12 +9,15 @@ from pydantic.json_schema import JsonSchemaValue
 
 from config.addresses import ledger_fault
 from config.sections.section import ShorthandSection
-from config.sections.value_types import REFERENCE_PATTERN, Checked, Keep, Referable, refuse
+from config.sections.value_types import REFERENCE_PATTERN, Checked, Keep, Referable, Text, refuse
 
 _DAY: Final = 86400.0
 OFF: Final = "off"
 DEFAULT_FILE: Final = "ledger.db"
 """The ledger of a table that is a file, has teams and says nothing: a file beside it."""
+
+DEFAULT_JOURNAL: Final = "ledger.journal"
+"""The folder beside the table for the journals of a ledger in PostgreSQL."""
 
 _SQLITE: Final = "sqlite:"
 
@@ -37,12 +40,13 @@ LedgerUrl = Annotated[SecretStr, Checked(_check_url, {"pattern": _URL}), BeforeV
 @dataclass(frozen=True, slots=True)
 class LedgerPlace:
     """Where a ledger is: the file of a SQLite database, or the address of a PostgreSQL one, which may hold a password.
-    `keep` is in seconds."""
+    `keep` is in seconds; `journals` is the folder into which every process writes first."""
 
     file: Path | None
     postgres: SecretStr | None
     keep: float
     unread: Literal["allow", "reject"]
+    journals: Path
 
 
 class LedgerSection(ShorthandSection):
@@ -64,6 +68,13 @@ class LedgerSection(ShorthandSection):
         "yet read from the ledger what was spent: allow answers them, reject refuses them.",
     )
 
+    journal: Text | None = Field(
+        default=None,
+        description="The folder, relative to this file, into which every process writes its rows first, and from which "
+        "one of them loads the ledger: on a disk that outlives the process. Built in: the file's name and .journal, or "
+        f"{DEFAULT_JOURNAL} for PostgreSQL.",
+    )
+
     @property
     def is_off(self) -> bool:
         """Whether the table says that there is no ledger."""
@@ -78,10 +89,12 @@ class LedgerSection(ShorthandSection):
         """Return where the ledger of a table is, by default beside its file; None where it is switched off."""
         if self.is_off:
             return None
+        named = None if self.journal is None else table.parent / self.journal
         if self.is_postgres:
-            return LedgerPlace(None, self.url, self.keep, self.unread)
+            return LedgerPlace(None, self.url, self.keep, self.unread, named or table.parent / DEFAULT_JOURNAL)
         written = DEFAULT_FILE if self.url is None else self.url.get_secret_value().removeprefix(_SQLITE)
-        return LedgerPlace(table.parent / written, None, self.keep, self.unread)
+        file = table.parent / written
+        return LedgerPlace(file, None, self.keep, self.unread, named or file.with_name(f"{file.name}.journal"))
 
     @classmethod
     def short_form_schema(cls) -> JsonSchemaValue:

@@ -125,6 +125,12 @@ def _prices_import(args: argparse.Namespace) -> int:
     return import_to_file(source, args.output, write_over if args.force else write_new)
 
 
+def _usage(args: argparse.Namespace) -> int:
+    from proxy.cli.usage_command import FORMS, UsageOptions, usage
+
+    return usage(_reported_source(args), UsageOptions(args.by, args.since, args.team), FORMS[args.output])
+
+
 def _import(args: argparse.Namespace) -> int:
     from proxy.cli.imports.import_command import import_to_file, import_to_output
     from proxy.cli.imports.written_file import write_new, write_over
@@ -282,6 +288,27 @@ def _add_key(commands: Commands) -> None:
     each.add_argument("--models", metavar="A,B", help="the names that may be asked for with it")
 
 
+def _add_usage(commands: Commands) -> None:
+    summary = "show what teams used: requests, errors, tokens and cost, from the ledger of a table"
+    examples = ["usage", "usage -c table.yaml --by team,day --since 30d", "usage --team search --by key,user --csv"]
+    parser = _command(commands, "usage", _usage, summary, examples)
+    _table_arguments(parser)
+    dimensions = "team, key, model, user, tag, day, deployment"
+    parser.add_argument("--by", default="team,model", metavar="NAMES", help=f"a line for each: {dimensions}")
+    parser.add_argument(
+        "--since",
+        default="7d",
+        metavar="TIME",
+        help="7d or 4w: days that end with today, in the table's time zone; 12h: exactly; or a date, as 2026-11-01",
+    )
+    parser.add_argument("--team", help="only this team's usage")
+    form = parser.add_mutually_exclusive_group()
+    for name in ("csv", "json"):
+        form.add_argument(
+            f"--{name}", dest="output", action="store_const", const=name, default="table", help=f"as {name.upper()}"
+        )
+
+
 def _add_schema(commands: Commands) -> None:
     examples = ["schema > schema.json"]
     _command(commands, "schema", _schema, "print the JSON Schema of a table, which editors understand", examples)
@@ -346,6 +373,7 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_routes,
     _add_explain,
     _add_key,
+    _add_usage,
     _add_schema,
     _add_vendors,
     _add_prices,

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
-from providers.completion import Usage
 from proxy.request_record import RequestRecord
 
 VERSION: Final = 1
@@ -38,8 +37,6 @@ LATEST: Final = 253_402_300_799_999
 NANO: Final = 1_000_000_000
 
 TagsJson: TypeAlias = "orjson.Fragment | None"
-
-_NUL: Final = rb"\u0000"
 
 
 class LedgerRow(NamedTuple):
@@ -95,49 +92,50 @@ if hasattr(os, "register_at_fork"):
 def row_line(record: RequestRecord, sequence: int, now: int, user: str | None = None, tags: TagsJson = None) -> bytes:
     """Return the line of a request that ended at `now`, in ms since 1970. Called once for each request."""
     usage = record.billed or record.usage
-    cost = record.cost
-    attempts = record.attempts
+    tokens_in = cached = tokens_out = reasoning = cost = None
+    estimated = 0
+    if usage is not None:
+        tokens_in, tokens_out = usage.prompt_tokens, usage.completion_tokens
+        cached = details.get("cached_tokens") if (details := usage.prompt_details) else None
+        reasoning = details.get("reasoning_tokens") if (details := usage.completion_details) else None
+        estimated = 1 if usage.estimated else 0
+        if (usd := record.cost) is not None:
+            cost = round(usd * NANO)
     asked = record.asked
-    values = [
+    if len(asked) > 64 or "\0" in asked:
+        asked = clean(asked)
+    if user is not None and (len(user) > 64 or "\0" in user):
+        user = clean(user)
+    attempts = record.attempts
+    values = (
         VERSION,
         sequence,
-        format(now << 80 | _bits(80), "032x"),
+        "%032x" % (now << 80 | _bits(80)),
         now,
         record.request_id,
         record.team,
         record.key,
-        bounded(user) if user is not None and len(user) > 64 else user,
+        user,
         tags,
         record.surface,
-        bounded(asked) if len(asked) > 64 else asked,
+        asked,
         record.model,
         attempts[-1].deployment if attempts else None,
-        *(_NO_TOKENS if usage is None else _tokens(usage)),
-        None if cost is None else round(cost * NANO),
+        tokens_in,
+        cached,
+        tokens_out,
+        reasoning,
+        estimated,
+        cost,
         record.status,
         record.outcome,
         int((record.finished - record.started) * 1000),
         len(attempts),
-    ]
+    )
     try:
-        line = orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # half a surrogate pair, or a number beyond 64 bits
         return _mended(values)
-    return _mended(values) if _NUL in line else line
-
-
-_NO_TOKENS: Final = (None, None, None, None, 0)
-
-
-def _tokens(usage: Usage) -> tuple[int | None, ...]:
-    prompt, completion = usage.prompt_details, usage.completion_details
-    return (
-        usage.prompt_tokens,
-        prompt.get("cached_tokens") if prompt else None,
-        usage.completion_tokens,
-        completion.get("reasoning_tokens") if completion else None,
-        1 if usage.estimated else 0,
-    )
 
 
 def _mended(values: Sequence[object]) -> bytes:

@@ -1,16 +1,15 @@
 """What the table says of the ledger, and the errors of its database.
 
-Addresses are `sqlite:FILE`, where a relative file lies beside the table, and `postgresql://…`, which may hold a
-password: it is in no text that these types make.
+The address of PostgreSQL may hold a password, which is in no text that these types make.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
-SQLITE: Final = "sqlite:"
-POSTGRES: Final = ("postgresql://", "postgres://")
+from config.sections.ledger_section import LedgerPlace
+from providers.vendor_credential import reveal
 
 
 class LedgerError(Exception):
@@ -19,10 +18,6 @@ class LedgerError(Exception):
 
 class LedgerRefusedError(LedgerError):
     """Waiting does not help: the database is another version's, or not a ledger."""
-
-
-class LedgerAddressError(ValueError):
-    """An address that names no database of a kind we know; the text says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +44,8 @@ class LedgerSettings:
         return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def ledger_settings(url: str, keep: float, zone: str, folder: Path, journals: Path | None = None) -> LedgerSettings:
-    """Return the settings of an address as written; `folder` is the table's. Raises LedgerAddressError."""
-    if url.startswith(POSTGRES):
-        return LedgerSettings("postgresql", keep, zone, journals or folder / "ledger.journal", None, url)
-    if not url.startswith(SQLITE):
-        raise LedgerAddressError("must be sqlite:FILE or postgresql://…")
-    name = url.removeprefix(SQLITE)
-    if not name or name.startswith("//") or ":memory:" in name or "\0" in name:
-        raise LedgerAddressError("must name a file, such as sqlite:ledger.db")
-    file = folder / name
-    return LedgerSettings("sqlite", keep, zone, journals or file.with_name(f"{file.name}.journal"), file)
+def ledger_settings(place: LedgerPlace, zone: str) -> LedgerSettings:
+    """Return the settings of a table's ledger."""
+    if place.postgres is not None:
+        return LedgerSettings("postgresql", place.keep, zone, place.journals, None, reveal(place.postgres))
+    return LedgerSettings("sqlite", place.keep, zone, place.journals, place.file)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeAlias, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
 
+from config.time_zones import zone_named
 from proxy.ledger.ledger_row import LedgerRow
 from proxy.ledger.ledger_settings import LedgerRefusedError
 
@@ -78,8 +79,8 @@ class Days:
 
     def __init__(self, zone: str) -> None:
         try:
-            self._zone = ZoneInfo(zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self._zone = zone_named(zone)
+        except ZoneInfoNotFoundError:
             raise LedgerRefusedError(f"no time zone {zone!r} is known here: install the package tzdata") from None
         self._known: dict[int, str] = {}
 

@@ -105,7 +105,7 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "TOKENS OUT", "REA
 def usd(nano: int) -> str:
     """Return billionths of a USD as USD: to the cent, or as far as the first digits of less."""
     whole = nano / _NANO
-    return f"{whole:,.2f}" if nano >= _NANO // 10 or not nano else f"{whole:.6f}".rstrip("0")
+    return f"{whole:,.2f}" if nano >= _NANO // 10 or not nano else f"{whole:.9f}".rstrip("0")
 
 
 def usage_table(report: UsageReport) -> list[str]:

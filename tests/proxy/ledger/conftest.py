@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.ledger.ledger_settings import LedgerSettings, ledger_settings
-from tests.proxy.ledger.kit import KEEP, sqlite
+from proxy.ledger.ledger_settings import LedgerSettings
+from tests.proxy.ledger.kit import KEEP, ledger_at, sqlite
 from tests.support.postgres import RealPostgres, real_postgres
 
 
@@ -21,4 +21,4 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerSettings:
     if request.param == "sqlite":
         return sqlite(tmp_path)
     server: RealPostgres = request.getfixturevalue("postgres")
-    return ledger_settings(server.fresh_database(), KEEP, "UTC", tmp_path)
+    return ledger_at(server.fresh_database(), KEEP, "UTC", tmp_path)

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from pydantic import SecretStr
+
+from config.sections.ledger_section import LedgerSection
 from providers.completion import Usage
 from providers.target import Price
 from proxy.ledger.ledger_row import Journaled, LedgerRow, read_line, row_line
@@ -47,5 +50,12 @@ def row(now: int = NOON, team: str = "search") -> LedgerRow:
     return journaled(1, now, team).row
 
 
+def ledger_at(url: str, keep: float, zone: str, folder: Path) -> LedgerSettings:
+    """The settings of an address in a table of this folder."""
+    place = LedgerSection(url=SecretStr(url), keep=keep).place(folder / "table.yaml")
+    assert place is not None
+    return ledger_settings(place, zone)
+
+
 def sqlite(folder: Path, zone: str = "UTC", keep: float = KEEP) -> LedgerSettings:
-    return ledger_settings("sqlite:ledger.db", keep, zone, folder)
+    return ledger_at("sqlite:ledger.db", keep, zone, folder)

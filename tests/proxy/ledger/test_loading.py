@@ -13,11 +13,11 @@ import pytest
 from proxy.ledger import loading as loading_module
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import LOADER_LOCK, journal_files, lock_file
-from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerStore
 from proxy.ledger.loading import LedgerLoading
 from proxy.ledger.open_ledger import open_reader, open_store
-from tests.proxy.ledger.kit import record, sqlite
+from tests.proxy.ledger.kit import ledger_at, record, sqlite
 from tests.support.postgres import RealPostgres
 from tests.support.waiting import until
 
@@ -79,7 +79,7 @@ async def test_one_process_of_a_folder_loads_and_another_follows_when_it_ends(se
 async def test_a_database_that_is_away_is_said_once_and_loses_nothing(
     postgres: RealPostgres, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = ledger_settings(postgres.fresh_database(), 400 * 86400.0, "UTC", tmp_path)
+    settings = ledger_at(postgres.fresh_database(), 400 * 86400.0, "UTC", tmp_path)
     journal, loading = Journal(settings.journals), LedgerLoading(settings)
     loading.start()
     journal.append(record())
@@ -182,10 +182,10 @@ LOADER = """
 import sys, time
 from pathlib import Path
 from proxy.ledger import loading
-from proxy.ledger.ledger_settings import ledger_settings
+from tests.proxy.ledger.kit import ledger_at
 loading.EVERY = 0.005
 LedgerLoading = loading.LedgerLoading
-made = LedgerLoading(ledger_settings(sys.argv[1], 400 * 86400.0, "UTC", Path(sys.argv[2])))
+made = LedgerLoading(ledger_at(sys.argv[1], 400 * 86400.0, "UTC", Path(sys.argv[2])))
 made.start()
 print("up", flush=True)
 time.sleep(3600)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.open_ledger import open_reader, open_store
 from proxy.ledger.postgres_store import PostgresReader, PostgresStore
 from proxy.ledger.sqlite_store import SqliteReader, SqliteStore
-from tests.proxy.ledger.kit import KEEP
+from tests.proxy.ledger.kit import KEEP, ledger_at
 
 
 def test_an_address_chooses_the_database(settings: LedgerSettings) -> None:
@@ -28,4 +28,4 @@ def test_a_ledger_that_nobody_made_yet_is_told_to_readers(settings: LedgerSettin
 def test_without_the_driver_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proxy.optional_libraries.find_spec", lambda name: None)
     with pytest.raises(LedgerError, match=r"dragoman\[postgres\]"):
-        open_store(ledger_settings("postgresql://127.0.0.1/x", KEEP, "UTC", tmp_path))
+        open_store(ledger_at("postgresql://127.0.0.1/x", KEEP, "UTC", tmp_path))

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from proxy.ledger.ledger_settings import LedgerError, ledger_settings
+from proxy.ledger.ledger_settings import LedgerError
 from proxy.ledger.postgres_connection import PostgresConnection
-from tests.proxy.ledger.kit import KEEP
+from tests.proxy.ledger.kit import KEEP, ledger_at
 from tests.support.gateway import free_ports
 from tests.support.postgres import PASSWORD, RealPostgres
 
 
 def connected(url: str) -> PostgresConnection:
-    return PostgresConnection(url, ledger_settings(url, KEEP, "UTC", Path()).place)
+    return PostgresConnection(url, ledger_at(url, KEEP, "UTC", Path()).place)
 
 
 def test_what_the_server_refuses_is_said_in_its_words(postgres: RealPostgres) -> None:

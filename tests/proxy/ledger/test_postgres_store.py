@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from proxy.ledger.ledger_row import LATEST, Journaled
-from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings, ledger_settings
+from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
 from proxy.ledger.ledger_store import VERSION
 from proxy.ledger.postgres_connection import PostgresConnection
 from proxy.ledger.postgres_store import PostgresReader, PostgresStore
 from proxy.ledger.usage_query import usage_query
-from tests.proxy.ledger.kit import KEEP, NOON, journaled
+from tests.proxy.ledger.kit import KEEP, NOON, journaled, ledger_at
 from tests.support.postgres import RealPostgres
 
 DAY = 86_400_000
@@ -20,7 +20,7 @@ DAY = 86_400_000
 
 @pytest.fixture
 def ledger(postgres: RealPostgres, tmp_path: Path) -> LedgerSettings:
-    return ledger_settings(postgres.fresh_database(), KEEP, "UTC", tmp_path)
+    return ledger_at(postgres.fresh_database(), KEEP, "UTC", tmp_path)
 
 
 def partitions(settings: LedgerSettings) -> set[str]:
@@ -81,8 +81,9 @@ def test_what_is_read_by_the_number_of_the_batch_misses_no_other_loaders(ledger:
             break
     thread.join()
     assert sum(count for (scope, _), count in seen.items() if scope == "team search") == 40
-    for each in (*stores, reader):
-        each.close()
+    for store in stores:
+        store.close()
+    reader.close()
 
 
 def test_months_are_made_ahead_and_dropped_whole(ledger: LedgerSettings) -> None:
@@ -157,7 +158,7 @@ def test_a_user_without_the_right_to_make_a_schema_needs_one_that_is_there(
     url = postgres.fresh_database()
     name = url.rpartition("/")[2]
     postgres.run(f"CREATE ROLE poor_{name} LOGIN PASSWORD 'p'")
-    poor = ledger_settings(
+    poor = ledger_at(
         url.replace("dragoman:", f"poor_{name}:").replace(url.split(":")[2].split("@")[0], "p"), KEEP, "UTC", tmp_path
     )
     with pytest.raises(LedgerError, match="permission denied"):

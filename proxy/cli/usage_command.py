@@ -1,0 +1,104 @@
+"""`dragoman usage`: show what teams used, from the ledger of a table, which it reads and does not change."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from proxy.cli.terminal import USAGE, CommandError, Ink, paint
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
+from proxy.ledger.ledger_store import LedgerReader
+from proxy.ledger.open_ledger import open_reader
+from proxy.ledger.rollups import SLOT_MS
+from proxy.ledger.usage_query import UsageQuery, UsageQueryError, usage_query
+from proxy.ledger.usage_report import (
+    UsageReport,
+    loaded_note,
+    rows_waiting,
+    usage_csv,
+    usage_json,
+    usage_report,
+    usage_table,
+)
+from proxy.process.load_table import LoadedTable, Source
+
+NO_LEDGER: Final = (
+    "the table has no ledger: one without teams writes down nothing unless it says where, such as "
+    "`server: {ledger: sqlite:ledger.db}`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageOptions:
+    """What the command line asks for: dimensions between commas, since when, and of which team (None: of all)."""
+
+    by: str
+    since: str
+    team: str | None = None
+
+
+def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], None]) -> int:
+    """Show the report. Raises CommandError where there is no ledger, or it cannot be read."""
+    table = source.load()
+    settings = _settings(table)
+    query = _query(table, options, settings.zone)
+    try:
+        reader = open_reader(settings)
+        try:
+            report = usage_report(reader, query, _waiting(reader, settings))
+        finally:
+            reader.close()
+    except LedgerError as error:
+        raise CommandError(str(error)) from None
+    show(report)
+    return 0
+
+
+def _settings(table: LoadedTable) -> LedgerSettings:
+    if table.loaded.ledger is None:
+        raise CommandError(NO_LEDGER)
+    return ledger_settings(table.loaded.ledger, table.loaded.config.server.timezone)
+
+
+def _query(table: LoadedTable, options: UsageOptions, zone: str) -> UsageQuery:
+    """Return the query. A team that the table no longer has keeps its rows, so any name may be asked for."""
+    by = [name.strip() for name in options.by.split(",") if name.strip()]
+    try:
+        return usage_query(by, options.since, options.team, zone, round(time.time() * 1000))
+    except UsageQueryError as error:
+        raise CommandError(f"--{error}", USAGE) from None
+
+
+def _waiting(reader: LedgerReader, settings: LedgerSettings) -> int:
+    """Return how many rows of the journals here are not loaded yet."""
+    try:
+        return rows_waiting(settings.journals, reader.spent_since(_NEVER).loaded)
+    except OSError:  # somebody else's folder
+        return 0
+
+
+_NEVER: Final = (1 << 52) // SLOT_MS
+"""A slot so late that none is read."""
+
+
+def show_table(report: UsageReport) -> None:
+    """Print the report for people, and how far the ledger is loaded."""
+    heads, *rows = usage_table(report)
+    print(paint(heads, Ink.BOLD))
+    for row in rows:
+        print(row)
+    print(paint(loaded_note(report), Ink.DIM, sys.stderr), file=sys.stderr)
+
+
+def show_csv(report: UsageReport) -> None:
+    """Print the report for spreadsheets."""
+    print(usage_csv(report), end="")
+
+
+def show_json(report: UsageReport) -> None:
+    """Print the report as a JSON object."""
+    print(usage_json(report).decode(), end="")
+
+
+FORMS: Final[Mapping[str, Callable[[UsageReport], None]]] = {"table": show_table, "csv": show_csv, "json": show_json}

@@ -1,0 +1,84 @@
+"""`dragoman usage`: what it shows of a ledger, and what it says when there is none."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from proxy.cli.arguments import argument_parser
+from proxy.cli.terminal import USAGE, CommandError
+from proxy.cli.usage_command import UsageOptions, show_csv, show_json, show_table, usage
+from proxy.ledger.journal_files import journal_file
+from proxy.ledger.sqlite_store import SqliteStore
+from proxy.process.load_table import Source
+from tests.proxy.cli.conftest import TABLE
+from tests.proxy.ledger.kit import journaled, line, sqlite
+
+Writer = Callable[[str], Source]
+Output = pytest.CaptureFixture[str]
+
+OPTIONS = UsageOptions("team,model", "7d")
+
+
+def filled(source: Source) -> Source:
+    """The ledger of a table has three requests of two teams."""
+    assert source.path is not None
+    store = SqliteStore(sqlite(source.path.parent))
+    now = round(time.time() * 1000)
+    store.add([journaled(1, now), journaled(2, now), journaled(3, now, "data")])
+    store.close()
+    return source
+
+
+def test_people_see_a_table_and_how_far_it_is_loaded(source: Writer, capsys: Output) -> None:
+    made = filled(source(TABLE))
+    assert made.path is not None
+    journals = sqlite(made.path.parent).journals
+    journals.mkdir()
+    journal_file(journals, "g1", 1).path.write_bytes(line(5))
+    assert usage(made, OPTIONS, show_table) == 0
+    out, err = capsys.readouterr()
+    assert [row.split()[:3] for row in out.splitlines()] == [
+        ["TEAM", "MODEL", "REQUESTS"],
+        ["search", "fast", "2"],
+        ["data", "fast", "1"],
+        ["TOTAL", "3", "0"],
+    ]
+    assert "2 requests in the journals are not counted yet" in err
+
+
+def test_one_team_may_be_asked_for_and_one_that_the_table_no_longer_has(source: Writer, capsys: Output) -> None:
+    made = filled(source(TABLE))
+    assert usage(made, UsageOptions("key,day", "30d", "data"), show_json) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["key"], each["requests"]) for each in found["usage"]] == [("ci", 1)]
+    assert usage(made, UsageOptions("team", "30d", "gone"), show_csv) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_a_table_without_a_ledger_is_told_how_to_have_one(source: Writer) -> None:
+    with pytest.raises(CommandError, match=r"the table has no ledger.*sqlite:ledger\.db"):
+        usage(source("version: 1\nvendors: {mock: {}}\n"), OPTIONS, show_table)
+
+
+def test_a_ledger_that_nobody_made_yet_is_said(source: Writer) -> None:
+    with pytest.raises(CommandError, match=r"there is no ledger .* yet"):
+        usage(source(TABLE), OPTIONS, show_table)
+
+
+def test_what_is_no_question_is_wrong_usage(source: Writer) -> None:
+    made = filled(source(TABLE))
+    for options in (UsageOptions("colour", "7d"), UsageOptions("team", "soon")):
+        with pytest.raises(CommandError, match=r"^--(by|since): ") as failed:
+            usage(made, options, show_table)
+        assert failed.value.status == USAGE
+
+
+def test_the_command_line_names_one_form(tmp_path: Path) -> None:
+    parser = argument_parser()
+    assert parser.parse_args(["usage"]).output == "table"
+    assert parser.parse_args(["usage", "--csv", "--by", "day"]).output == "csv"
+    with pytest.raises(SystemExit):
+        parser.parse_args(["usage", "--csv", "--json"])

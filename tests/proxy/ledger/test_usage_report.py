@@ -1,0 +1,224 @@
+"""Reports: what people, spreadsheets and programs see, and who may ask for what over HTTP."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from proxy.ledger.journal_files import journal_file
+from proxy.ledger.ledger_row import Journaled, tags_text
+from proxy.ledger.ledger_settings import LedgerError
+from proxy.ledger.ledger_store import SpendChanges, UsageLine
+from proxy.ledger.rollups import UsageSums
+from proxy.ledger.sqlite_store import SqliteReader, SqliteStore
+from proxy.ledger.usage_query import UsageQuery, usage_query
+from proxy.ledger.usage_report import (
+    MOST_LINES,
+    UsageAnswer,
+    UsageReport,
+    answered_over_http,
+    asked_over_http,
+    loaded_note,
+    rows_waiting,
+    shown,
+    usage_csv,
+    usage_json,
+    usage_report,
+    usage_table,
+    usd,
+)
+from tests.proxy.ledger.kit import NOON, journaled, line, sqlite
+
+
+class Fixed:
+    """A reader with these lines, or that cannot be read."""
+
+    def __init__(self, *lines: UsageLine, away: bool = False) -> None:
+        self.lines = list(lines)
+        self.away = away
+
+    def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
+        return SpendChanges(0, (), {})
+
+    def usage(self, query: UsageQuery) -> list[UsageLine]:
+        if self.away:
+            raise LedgerError("the ledger at db/usage cannot be used: connection refused")
+        return self.lines
+
+    def newest(self) -> int | None:
+        return NOON
+
+    def close(self) -> None:
+        self.lines = []
+
+
+def asked(*by: str, team: str | None = None) -> UsageQuery:
+    return usage_query(by, "7d", team, "UTC", NOON)
+
+
+def sums(requests: int, cost: int, unpriced: int = 0) -> UsageSums:
+    return UsageSums(requests, 1, 1000 * requests, 5, 20 * requests, 0, cost, unpriced, 7)
+
+
+def report(*by: str, lines: list[UsageLine]) -> UsageReport:
+    return usage_report(Fixed(*lines), asked(*by))
+
+
+SEARCH = UsageLine(("search", "fast"), sums(1200, 4_126_000_000))
+DATA = UsageLine(("data", "slow"), sums(3, 150_000))
+
+
+def test_a_table_is_aligned_the_dearest_first_and_ends_with_the_total() -> None:
+    assert usage_table(report("team", "model", lines=[DATA, SEARCH])) == [
+        "TEAM    MODEL  REQUESTS  ERRORS  TOKENS IN  CACHED  TOKENS OUT  REASONING  COST USD",
+        "search  fast      1,200       1  1,200,000       5      24,000          0      4.13",
+        "data    slow          3       1      3,000       5          60          0   0.00015",
+        "TOTAL             1,203       2  1,203,000      10      24,060          0      4.13",
+    ]
+
+
+def test_what_has_no_price_has_a_column_of_its_own() -> None:
+    heads, row, total = usage_table(report("team", lines=[UsageLine(("search",), sums(5, 0, 2))]))
+    assert heads.endswith("COST USD  NO PRICE")
+    assert row.endswith("0.00         2")
+    assert total.endswith("0.00         2")
+
+
+def test_an_empty_report_still_says_what_it_would_show() -> None:
+    heads, total = usage_table(report("team", lines=[]))
+    assert heads.startswith("TEAM ")
+    assert total.split() == ["TOTAL", "0", "0", "0", "0", "0", "0", "0.00"]
+
+
+def test_days_are_in_their_order() -> None:
+    lines = [UsageLine((day, "t"), sums(1, cost)) for day, cost in (("2026-11-02", 9), ("2026-11-01", 1))]
+    found = report("day", "team", lines=lines)
+    assert [each.group[0] for each in found.lines] == ["2026-11-01", "2026-11-02"]
+
+
+@pytest.mark.parametrize(
+    ("nano", "text"),
+    [
+        (0, "0.00"),
+        (50, "0.00000005"),
+        (21_000, "0.000021"),
+        (100_000_000, "0.10"),
+        (1_234_567_890_000_000, "1,234,567.89"),
+    ],
+)
+def test_cost_is_shown_as_far_as_it_says_something(nano: int, text: str) -> None:
+    assert usd(nano) == text
+
+
+def test_a_request_with_two_tags_is_in_both_lines_and_once_in_the_total(tmp_path: Path) -> None:
+    store, reader = SqliteStore(sqlite(tmp_path)), None
+    try:
+        tags = [{"cost_center": "4711", "stage": "prod"}, {"cost_center": "4711"}, {}]
+        store.add(
+            [
+                Journaled(number, journaled(number).row._replace(tags=tags_text(each)))
+                for number, each in enumerate(tags, 1)
+            ]
+        )
+        reader = SqliteReader(sqlite(tmp_path))
+        found = usage_report(reader, asked("tag"))
+        assert {each.group[0]: each.sums.requests for each in found.lines} == {
+            "cost_center=4711": 2,
+            "stage=prod": 1,
+            "": 1,
+        }
+        assert found.total.requests == 3
+    finally:
+        store.close()
+        if reader is not None:
+            reader.close()
+
+
+def test_a_clients_text_orders_a_terminal_nothing() -> None:
+    assert shown("a\x1b[31mb\u202ec") == "a\ufffd[31mb\ufffdc"
+    assert usage_table(report("user", lines=[UsageLine(("a\nb\x1b",), sums(1, 1))]))[1].startswith("a\ufffdb\ufffd ")
+
+
+def test_a_clients_text_is_no_formula_of_a_spreadsheet() -> None:
+    lines = [UsageLine((text,), sums(1, 21_000)) for text in ("=1+1", "@x", "+1", "-1", 'a,"b"\n')]
+    rows = list(csv.DictReader(io.StringIO(usage_csv(report("user", lines=lines)))))
+    assert {row["user"] for row in rows} == {"'=1+1", "'@x", "'+1", "'-1", 'a,"b"\n'}
+    assert {(row["requests"], row["cost_usd"], row["ms"]) for row in rows} == {("1", "0.000021000", "7")}
+
+
+def test_json_has_every_sum_and_how_far_the_ledger_is_loaded() -> None:
+    found = json.loads(usage_json(usage_report(Fixed(SEARCH), asked("team", "model"), waiting=4)))
+    assert found["by"] == ["team", "model"]
+    assert (found["since"], found["loaded_to"], found["waiting"]) == (
+        "2026-10-26T00:00:00.000Z",
+        "2026-11-01T12:00:00.000Z",
+        4,
+    )
+    assert found["usage"] == [{"team": "search", "model": "fast", **found["total"]}]
+    assert found["total"]["cost_usd"] == 4.126
+    assert found["total"]["tokens_in"] == 1_200_000
+
+
+def test_an_answer_is_bounded_and_its_last_line_is_the_rest() -> None:
+    lines = [UsageLine((f"user-{number}",), sums(1, 10)) for number in range(MOST_LINES + 5)]
+    found = json.loads(usage_json(report("user", lines=lines)))
+    assert len(found["usage"]) == MOST_LINES + 1
+    assert found["usage"][-1]["user"] == "…"
+    assert sum(each["requests"] for each in found["usage"]) == found["total"]["requests"] == MOST_LINES + 5
+
+
+def test_how_far_the_ledger_is_loaded_is_said() -> None:
+    found = usage_report(Fixed(SEARCH), asked("team", "model"), waiting=1234)
+    assert loaded_note(found) == (
+        "loaded to 2026-11-01 12:00:00 UTC; 1,234 requests in the journals are not counted yet"
+    )
+
+
+def test_rows_that_wait_are_counted_by_the_last_one_of_each_process(tmp_path: Path) -> None:
+    journal_file(tmp_path, "a", 1).path.write_bytes(line(1) + line(2))
+    journal_file(tmp_path, "a", 2).path.write_bytes(line(3) + line(4)[:50])
+    journal_file(tmp_path, "b", 1).path.write_bytes(line(7))
+    journal_file(tmp_path, "c", 1).path.write_bytes(b"nonsense\n")
+    assert rows_waiting(tmp_path, {"a": 1, "b": 7}) == 2
+    assert rows_waiting(tmp_path / "none", {}) == 0
+
+
+# Over HTTP ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_query_string_asks_what_the_command_line_does() -> None:
+    found = asked_over_http("by=team,day&since=30d&team=search", "UTC", NOON)
+    assert found == usage_query(["team", "day"], "30d", "search", "UTC", NOON)
+    assert asked_over_http("", "UTC", NOON) == usage_query(["team", "model"], "7d", None, "UTC", NOON)
+
+
+def test_a_teams_key_gets_that_teams_usage_and_no_others() -> None:
+    own = asked_over_http("by=key", "UTC", NOON, "search")
+    assert isinstance(own, UsageQuery)
+    assert own.team == "search"
+    other = asked_over_http("by=key&team=data", "UTC", NOON, "search")
+    assert isinstance(other, UsageAnswer)
+    assert other.status == 403
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["by=colour", "since=yesterday", "team=a&x=1", "&".join(["by=team"] * 99), "by=" + "team," * 9999, "since=9d%00"],
+)
+def test_a_question_that_makes_no_sense_is_answered_with_400(text: str) -> None:
+    found = asked_over_http(text, "UTC", NOON)
+    assert isinstance(found, UsageAnswer)
+    assert found.status == 400
+    assert json.loads(found.body)["error"]["code"] == "invalid_value"
+    assert len(found.body) < 400
+
+
+def test_a_ledger_that_is_away_is_a_503_that_names_no_database() -> None:
+    found = answered_over_http(Fixed(away=True), asked("team"))
+    assert found.status == 503
+    assert b"db/usage" not in found.body
+    good = answered_over_http(Fixed(SEARCH), asked("team", "model"))
+    assert good.status == 200
+    assert json.loads(good.body)["usage"][0]["team"] == "search"
