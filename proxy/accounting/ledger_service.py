@@ -44,6 +44,7 @@ class LedgerService:
         self._tags: Mapping[str, TagsJson] = {}
         self._sums = PeriodSums(frozenset())
         self._reader: LedgerReader | None = None
+        self._failed = False
         self._said = ""
         self._log = logging.getLogger("dragoman")
 
@@ -92,9 +93,12 @@ class LedgerService:
         try:
             changes = await asyncio.to_thread(self._changes, sums, periods)
         except LedgerError as error:
-            self._complain(str(error))
+            # The first time, the database may just be being made.
+            self._complain(str(error) if self._failed else "")
+            self._failed = True
             return
         self._complain("")
+        self._failed = False
         found = sums.add(changes, periods, self._wall())
         if found is None:
             return

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from config.load_config import Loaded
+from proxy.accounting.counting_together import Siblings, lease_book
+from proxy.accounting.ledger_service import LedgerService, loading, settings_of
 from proxy.background_tasks import Work
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.share_file import SAVE_EVERY, read_shares, write_shares
 from proxy.loop_clock import loop_clock
-from proxy.accounting.counting_together import Siblings, lease_book
-from proxy.accounting.ledger_service import LedgerService, loading, settings_of
 from proxy.routing.snapshot import Snapshot
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limits import TeamLimits

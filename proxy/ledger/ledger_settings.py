@@ -25,7 +25,8 @@ class LedgerSettings:
     """Where the ledger is, for how many seconds it keeps rows, and the table's time zone, in which its days begin.
 
     `url` is the whole address for PostgreSQL; `file` the database for SQLite. `journals` is the folder into which every
-    process of the gateway writes, and from which one of them loads.
+    process of the gateway writes, and from which one of them loads. `refuses_unread` says that budgets which could not
+    be read yet refuse.
     """
 
     kind: Literal["sqlite", "postgresql"]
@@ -34,6 +35,7 @@ class LedgerSettings:
     journals: Path
     file: Path | None = None
     url: str = field(default="", repr=False)
+    refuses_unread: bool = False
 
     @property
     def place(self) -> str:
@@ -46,6 +48,7 @@ class LedgerSettings:
 
 def ledger_settings(place: LedgerPlace, zone: str) -> LedgerSettings:
     """Return the settings of a table's ledger."""
+    strict = place.unread == "reject"
     if place.postgres is not None:
-        return LedgerSettings("postgresql", place.keep, zone, place.journals, None, reveal(place.postgres))
-    return LedgerSettings("sqlite", place.keep, zone, place.journals, place.file)
+        return LedgerSettings("postgresql", place.keep, zone, place.journals, None, reveal(place.postgres), strict)
+    return LedgerSettings("sqlite", place.keep, zone, place.journals, place.file, refuses_unread=strict)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from config.sections.server_section import AdminSection, ServerSection
+from proxy.accounting.counting_together import ALONE, Siblings
+from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
 from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
@@ -38,12 +40,10 @@ from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.process.admin_endpoints import Admin
 from proxy.process.admin_endpoints import error_body as admin_error_body
 from proxy.process.c_allocator import return_large_buffers
-from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.kept_by_settings import keep_by_settings
-from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
 from proxy.process.load_table import EMBEDDED, LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
@@ -191,9 +191,7 @@ async def public_gateway(
         if shared is not None:
             breakers.share(shared.cooldowns)
             metrics.shared(lambda: shared.up)
-        limits = await stack.enter_async_context(limits_and_ledger(table.loaded, table.snapshot, shared, outputs.siblings))
-        dispatcher.limits.book = limits.book
-        dispatcher.limits.use(table.snapshot)
+        limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
         observer = RequestObserver(metrics, lines, server.log, limits.ledger)
         queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
 
@@ -266,6 +264,17 @@ def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Calla
     yield reloader.run
     if server.watch:
         yield reloader.watch
+
+
+async def _limiting(
+    stack: AsyncExitStack, dispatcher: Dispatcher, table: LoadedTable, shared: SharedState | None, siblings: Siblings
+) -> LimitsAndLedger:
+    """Return the limits of teams, and hold the calls of deployments to theirs."""
+    made = limits_and_ledger(table.loaded, table.snapshot, shared, siblings)
+    limits = await stack.enter_async_context(made)
+    dispatcher.limits.book = limits.book
+    dispatcher.limits.use(table.snapshot)
+    return limits
 
 
 async def _discovering(

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import outcome_of
-from proxy.accounting.ledger_service import LedgerService
 from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, request_text
 from proxy.telemetry.log_writer import LineWriter

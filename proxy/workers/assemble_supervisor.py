@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from config.sections.server_section import ServerSection
+from proxy.accounting.ledger_service import loading, settings_of
 from proxy.background_tasks import background
 from proxy.process.assemble_app import (
     Addresses,
@@ -20,7 +21,6 @@ from proxy.process.assemble_app import (
     url_of,
     with_reach,
 )
-from proxy.accounting.ledger_service import loading, settings_of
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless

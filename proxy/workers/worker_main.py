@@ -19,6 +19,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from config.reading.table_files import Copies
+from proxy.accounting.counting_together import Siblings
 from proxy.background_tasks import background
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.tls import Secured
@@ -30,7 +31,6 @@ from proxy.process.assemble_app import (
     set_up_process,
     tune_garbage_collector,
 )
-from proxy.accounting.counting_together import Siblings
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.load_table import LoadedTable, LogForm, Source

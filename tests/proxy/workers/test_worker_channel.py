@@ -28,7 +28,7 @@ class Pair:
 async def pair(answers: ChannelHandlers | None = None) -> AsyncIterator[Pair]:
     here, there = socket.socketpair()
     told: list[bytes] = []
-    channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), told.append)
+    channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), lambda name, body: told.append(body))
     reader, writer = await asyncio.open_unix_connection(sock=there)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(channel.run())

@@ -88,7 +88,7 @@ async def started(text: str, folder: Path, port: int = 0) -> AsyncIterator[Start
     path.unlink()
     process, here = await begun()
     reports: list[bytes] = []
-    channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), reports.append)
+    channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), lambda name, body: reports.append(body))
     try:
         async with asyncio.TaskGroup() as group:
             running = group.create_task(channel.run())
@@ -187,7 +187,7 @@ async def test_it_says_when_it_cannot_listen(tmp_path: Path) -> None:
         settings = WorkerSettings(path, False, "127.0.0.1", taken.getsockname()[1], 1, copies(MOCK, path))
         process, here = await begun()
         reports: list[bytes] = []
-        channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), reports.append)
+        channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), lambda name, body: reports.append(body))
         async with asyncio.TaskGroup() as group:
             group.create_task(channel.run())
             failure = await channel.request("begin", 30.0, SETTINGS.dump_json(settings))
