@@ -94,8 +94,19 @@ PROXY: Final[Rooms] = {
     ),
     "workers": ("off_loop", "telemetry", "listener", "limits", "ledger", "routing", "process"),
     "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
+    "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (
-        *("cli/imports", "deployment_health", "telemetry", "listener", "routing", "dispatch", "gateway", "process"),
+        *(
+            "cli/imports",
+            "cli/usage",
+            "deployment_health",
+            "telemetry",
+            "listener",
+            "routing",
+            "dispatch",
+            "gateway",
+            "process",
+        ),
         *("limits", "ledger", "workers"),
     ),
 }
