@@ -10,12 +10,10 @@ from typing import Final
 from config.load_config import Loaded
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_row import TagsJson, written_tags
-from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
-from proxy.ledger.ledger_state import LedgerState
-from proxy.ledger.ledger_store import LedgerReader, SpendChanges
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState, ledger_settings
 from proxy.ledger.loading import LedgerLoading
 from proxy.ledger.open_ledger import open_reader
-from proxy.ledger.period_sums import PeriodSums
+from proxy.ledger.spent_totals import SpentNews, SpentTotals
 from proxy.limits.limit import Period
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
@@ -42,8 +40,8 @@ class LedgerService:
         self._wall = wall
         self._journal = Journal(settings.journals, self.state)
         self._tags: Mapping[str, TagsJson] = {}
-        self._sums = PeriodSums(frozenset())
-        self._reader: LedgerReader | None = None
+        self._spends = False
+        self._totals: SpentTotals[Period] | None = None
         self._failed = False
         self._said = ""
         self._log = logging.getLogger("dragoman")
@@ -51,11 +49,8 @@ class LedgerService:
     def use(self, snapshot: Snapshot) -> None:
         """Write the tags, and read what is spent, of the teams of a table from now on."""
         self._tags = {name: written_tags(team.tags) for name, team in snapshot.teams.items() if team.tags}
-        quotas = (scope for scope, limits in snapshot.scopes.items() if limits.quotas)
-        budgets = (f"team {name}" for name, team in snapshot.teams.items() if team.limits.budgets)
-        wanted = frozenset((*quotas, *budgets))
-        if wanted != self._sums.wanted:
-            self._sums = PeriodSums(wanted)
+        quotas = any(limits.quotas for limits in snapshot.scopes.values())
+        self._spends = quotas or any(team.limits.budgets for team in snapshot.teams.values())
 
     def unread(self) -> bool:
         """Return whether requests of teams with a budget are refused, since nobody knows yet what was spent."""
@@ -77,21 +72,21 @@ class LedgerService:
     def close(self) -> None:
         """Write every row. Blocks for as long as the disk does."""
         self._journal.close()
-        if self._reader is not None:
-            self._reader.close()
+        if self._totals is not None:
+            self._totals.reader.close()
 
     async def run(self) -> None:
         """Read what has been spent until cancelled."""
         while True:
-            if self._sums.wanted:
+            if self._spends:
                 await self._read_spent()
             await asyncio.sleep(READ_EVERY)
 
     async def _read_spent(self) -> None:
         """Read what has changed, and hand it to the limits."""
-        sums, periods = self._sums, self._book.periods(self._wall())
+        periods = self._book.periods(self._wall())
         try:
-            changes = await asyncio.to_thread(self._changes, sums, periods)
+            news = await asyncio.to_thread(self._news, periods)
         except LedgerError as error:
             # The first time, the database may just be being made.
             self._complain(str(error) if self._failed else "")
@@ -99,18 +94,15 @@ class LedgerService:
             return
         self._complain("")
         self._failed = False
-        found = sums.add(changes, periods, self._wall())
-        if found is None:
-            return
-        mark = changes.loaded.get(self._journal.process, 0)
-        for (period, start), amounts in found.items():
-            self._book.load(period, start, amounts, mark)
+        mark = news.loaded.get(self._journal.process, 0)
+        for period, sums in news.sums.items():
+            self._book.load(period, periods[period][0], sums, mark)
         self._read = True
 
-    def _changes(self, sums: PeriodSums, periods: Mapping[Period, tuple[int, int]]) -> SpendChanges:
-        if self._reader is None:
-            self._reader = open_reader(self._settings)
-        return self._reader.spent_since(sums.first_slot(periods), sums.batch)
+    def _news(self, periods: Mapping[Period, tuple[int, int]]) -> SpentNews[Period]:
+        if self._totals is None:
+            self._totals = SpentTotals(open_reader(self._settings))
+        return self._totals.refresh(periods, int(self._wall()))
 
     def _complain(self, trouble: str) -> None:
         """Log a change of what keeps the ledger from being read."""

@@ -126,7 +126,7 @@ def _prices_import(args: argparse.Namespace) -> int:
 
 
 def _usage(args: argparse.Namespace) -> int:
-    from proxy.cli.usage_command import FORMS, UsageOptions, usage
+    from proxy.cli.usage.usage_command import FORMS, UsageOptions, usage
 
     return usage(_reported_source(args), UsageOptions(args.by, args.since, args.team), FORMS[args.output])
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from proxy.ledger.journal_files import create_locked, fresh_process_name, journal_bytes
 from proxy.ledger.ledger_row import TagsJson, row_line
-from proxy.ledger.ledger_state import LedgerState
+from proxy.ledger.ledger_settings import LedgerState
 from proxy.request_record import RequestRecord
 
 TICK: Final = 0.1

@@ -14,7 +14,7 @@ from typing import Final
 
 from proxy.ledger.journal_files import UNREADABLE, JournalFile, journal_bytes, journal_files, locked
 from proxy.ledger.ledger_row import Journaled, OtherVersionError, UnreadableLineError, read_line
-from proxy.ledger.ledger_state import LedgerState
+from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 
 PIECE: Final = 1 << 20

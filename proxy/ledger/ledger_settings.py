@@ -1,4 +1,4 @@
-"""What the table says of the ledger, and the errors of its database.
+"""What the table says of the ledger, what its parts count, and the errors of its database.
 
 The address of PostgreSQL may hold a password, which is in no text that these types make.
 """
@@ -52,3 +52,29 @@ def ledger_settings(place: LedgerPlace, zone: str) -> LedgerSettings:
     if place.postgres is not None:
         return LedgerSettings("postgresql", place.keep, zone, place.journals, None, reveal(place.postgres), strict)
     return LedgerSettings("sqlite", place.keep, zone, place.journals, place.file, refuses_unread=strict)
+
+
+@dataclass(slots=True)
+class LedgerState:
+    """Counts of one process since it began, for metrics and the status page, and the present state.
+
+    `written` rows are in a journal; `loaded` ones came into the database from here, `repeated` ones were there already
+    and `expired` ones are older than the ledger keeps. `dropped` rows are lost: neither disk nor memory had room.
+    `unreadable` lines were moved aside; `foreign` journals belong to another version and stay. `behind` is the age in
+    seconds of the oldest row that waits to be loaded, `journal_bytes` the size of all journals. `loading` says that
+    this process is the one that loads; `trouble` is why writing or loading does not work now, None when it does.
+    """
+
+    written: int = 0
+    dropped: int = 0
+    write_errors: int = 0
+    loaded: int = 0
+    repeated: int = 0
+    expired: int = 0
+    unreadable: int = 0
+    foreign: int = 0
+    load_errors: int = 0
+    behind: float = 0.0
+    journal_bytes: int = 0
+    loading: bool = False
+    trouble: str | None = None

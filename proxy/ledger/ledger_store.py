@@ -5,7 +5,7 @@ All calls block and raise LedgerError; each object belongs to one thread at a ti
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from proxy.ledger.ledger_row import Journaled
 from proxy.ledger.rollups import SlotSpend, UsageSums
@@ -30,6 +30,21 @@ class SpendChanges:
 
     batch: int
     spent: Sequence[SlotSpend]
+    loaded: Mapping[str, int]
+
+
+Amounts: TypeAlias = tuple[int, int, int]
+"""Requests, tokens, and billionths of a USD."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpendBase:
+    """What `spent_from` found at batch `batch`: for each slot asked for, what each scope used from it on; and the slots
+    from the recent one on, one by one."""
+
+    batch: int
+    totals: Sequence[Mapping[str, Amounts]]
+    recent: Sequence[SlotSpend]
     loaded: Mapping[str, int]
 
 
@@ -68,6 +83,9 @@ class LedgerReader(Protocol):
 
     def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
         """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
+
+    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
+        """Return what each scope used from each of these slots on, and the slots from `recent` on."""
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         """Return the lines of a report, unordered."""

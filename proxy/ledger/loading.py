@@ -13,8 +13,7 @@ from typing import Final
 
 from proxy.ledger.journal_files import LOADER_LOCK, lock_file
 from proxy.ledger.journal_loader import JournalLoader, LoadingCancelledError
-from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
-from proxy.ledger.ledger_state import LedgerState
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 from proxy.ledger.open_ledger import open_store
 

@@ -107,6 +107,12 @@ REBUILD_DAYS: Final = f"""
     FROM dragoman.request GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - constant
 
+TOTALS: Final = """
+    SELECT scope, sum(requests), sum(tokens), sum(cost) FROM dragoman.spend WHERE slot >= %s GROUP BY scope
+"""
+
+RECENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend WHERE slot >= %s"
+
 MONTHS: Final = """
     SELECT part.relname FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid
     WHERE inhparent = 'dragoman.request'::regclass

@@ -12,7 +12,7 @@ from uuid import UUID
 from proxy.ledger import postgres_schema as sql
 from proxy.ledger.ledger_row import LATEST, Journaled, LedgerRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
-from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendChanges, UsageLine, last_of_each
+from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendBase, SpendChanges, UsageLine, last_of_each
 from proxy.ledger.postgres_connection import PostgresConnection
 from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
 from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
@@ -158,6 +158,20 @@ class PostgresReader:
             spent = [SlotSpend(*row) for row in link.rows(statement, parameters)]
             loaded = {gateway: number for gateway, number in link.rows("SELECT gateway, sequence FROM dragoman.loaded")}
         return SpendChanges(batch, spent, loaded)
+
+    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
+        """Return what each scope used from each of these slots on, and the slots from `recent` on."""
+        link = self._link()
+        with link.transaction():
+            link.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            ((batch,),) = link.rows("SELECT batch FROM dragoman.meta")
+            totals = [
+                {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in link.rows(sql.TOTALS, (slot,))}
+                for slot in slots
+            ]
+            spent = [SlotSpend(*row) for row in link.rows(sql.RECENT, (recent,))]
+            loaded = {gateway: number for gateway, number in link.rows("SELECT gateway, sequence FROM dragoman.loaded")}
+        return SpendBase(batch, totals, spent, loaded)
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         """Return the lines of a report, unordered."""

@@ -19,7 +19,7 @@ from typing import Final
 from proxy.ledger.journal_files import lock_file
 from proxy.ledger.ledger_row import Journaled, LedgerRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
-from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendChanges, UsageLine, last_of_each
+from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendBase, SpendChanges, UsageLine, last_of_each
 from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
 from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
 
@@ -125,6 +125,10 @@ _REBUILD_DAYS: Final = f"""
     FROM request GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - constant
 """`day_of` names the day of a slot in the table's zone."""
+
+_TOTALS: Final = "SELECT scope, sum(requests), sum(tokens), sum(cost) FROM spend WHERE slot >= ? GROUP BY scope"
+
+_RECENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM spend WHERE slot >= ?"
 
 # The store ------------------------------------------------------------------------------------------------------------
 
@@ -263,6 +267,16 @@ class SqliteReader:
             spent = [SlotSpend(*row) for row in run(f"SELECT {columns} FROM spend WHERE {where}", parameters)]  # noqa: S608
             loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
         return SpendChanges(batch, spent, loaded)
+
+    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
+        """Return what each scope used from each of these slots on, and the slots from `recent` on."""
+        run = self._connection.execute
+        with _named(self._file), _transaction(self._connection, "BEGIN"):
+            (batch,) = run("SELECT batch FROM meta").fetchone()
+            totals = [{row[0]: (row[1], row[2], row[3]) for row in run(_TOTALS, (slot,))} for slot in slots]
+            spent = [SlotSpend(*row) for row in run(_RECENT, (recent,))]
+            loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
+        return SpendBase(batch, totals, spent, loaded)
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         """Return the lines of a report, unordered."""

@@ -60,3 +60,16 @@ def view_of(scope: str, meter: Meter, now: float, wall: float) -> Iterator[Limit
                 )
         case _:
             raise TypeError("no such limit")
+
+
+def limit_labels(scope: str, unit: Unit, period: Period | None) -> tuple[str, str]:
+    """Return the team, empty where it is a deployment's, and the limit, as metrics name them."""
+    kind, _, name = scope.partition(" ")
+    what = f"{unit.value} at once" if period is None else f"{unit.value} per {period.value}"
+    if kind == "team":
+        team, _, model = name.partition(" model ")
+        return team, f"{model}: {what}" if model else what
+    if kind == "key":
+        team, _, label = name.partition("/")
+        return team, f"key {label}: {what}"
+    return "", f"{scope}: {what}"

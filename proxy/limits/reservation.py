@@ -77,12 +77,13 @@ class Reservation:
     """What one request holds. It ends once: with what was used, or with nothing. The limits it came from may be gone
     from the table by then."""
 
-    __slots__ = ("_cost", "_meters", "_tokens")
+    __slots__ = ("_cost", "_ended", "_meters", "_tokens")
 
     def __init__(self, meters: "Sequence[BoundMeter]", tokens: int, cost: int | None) -> None:
         self._meters = meters
         self._tokens = tokens
         self._cost = cost
+        self._ended = False
 
     def settle(self, tokens: int, cost: int | None) -> None:
         """End with the tokens that were used and what they cost in billionths of a USD, None for no price."""
@@ -93,7 +94,7 @@ class Reservation:
         self._end(0, 0, 0)
 
     def facts(self, now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
-        """Return the tightest limits of requests and of tokens: those with the fewest left."""
+        """Return the tightest limits of requests and of tokens, those with the fewest left, also after its end."""
         found: list[LimitFacts | None] = [None, None]
         for index, meter in self._meters:
             if index < 2 and (limit := header_limit(meter)) is not None:
@@ -104,12 +105,13 @@ class Reservation:
         return found[0], found[1]
 
     def _end(self, requests: int, tokens: int, cost: int | None) -> None:
-        meters, self._meters = self._meters, ()
-        if meters:
-            reserved = (1, self._tokens, self._cost or 0)
-            used = (requests, tokens, cost or 0)
-            for index, meter in meters:
-                meter.settle(reserved[index], used[index])
+        if self._ended or not self._meters:
+            return
+        self._ended = True
+        reserved = (1, self._tokens, self._cost or 0)
+        used = (requests, tokens, cost or 0)
+        for index, meter in self._meters:
+            meter.settle(reserved[index], used[index])
 
 
 BoundMeter = tuple[int, Meter]

@@ -13,6 +13,7 @@ from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import NANO
 from proxy.limits.limit_book import FREE, LimitBook
+from proxy.limits.limit_views import limit_labels
 from proxy.limits.reservation import Exceeded, Reservation
 from proxy.limits.token_estimate import OUTPUT, TokenEstimates
 from proxy.request_record import RequestRecord, TargetHold
@@ -176,7 +177,8 @@ class TeamLimits:
 
     def _refusal(self, exceeded: Exceeded, key: Key, model: str, record: RequestRecord) -> GatewayError:
         record.outcome = "limited"
-        self.refused(key.team.name, _limit_name(exceeded))
+        team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
+        self.refused(team, limit)
         zone = self._snapshot.zone if self._snapshot is not None else None
         if zone is None:
             raise RuntimeError("a refusal before a table was in force")
@@ -199,12 +201,6 @@ def _cost(price: Price | None, prompt: int, answer: int) -> int | None:
     if price is None or price.output is None:
         return None
     return round((prompt * price.input + answer * price.output) * _NANO_PER_MILLIONTH)
-
-
-def _limit_name(exceeded: Exceeded) -> str:
-    """Return a limit as the metrics name it: its unit and period, which the table has few of."""
-    period = "at once" if exceeded.period is None else exceeded.period.value
-    return f"{exceeded.kind.value} {exceeded.unit.value} {period}"
 
 
 def _never() -> bool:

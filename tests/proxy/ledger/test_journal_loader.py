@@ -12,8 +12,7 @@ from proxy.ledger.journal import FILE_BYTES, Journal
 from proxy.ledger.journal_files import UNREADABLE, create_locked, journal_file, journal_files
 from proxy.ledger.journal_loader import JournalLoader, LoadingCancelledError
 from proxy.ledger.ledger_row import Journaled
-from proxy.ledger.ledger_settings import LedgerError
-from proxy.ledger.ledger_state import LedgerState
+from proxy.ledger.ledger_settings import LedgerError, LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 from tests.proxy.ledger.kit import KEEP, NOON, line, record
 

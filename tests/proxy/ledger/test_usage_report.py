@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from proxy.ledger.journal_files import journal_file
 from proxy.ledger.ledger_row import Journaled, tags_text
 from proxy.ledger.ledger_settings import LedgerError
-from proxy.ledger.ledger_store import SpendChanges, UsageLine
+from proxy.ledger.ledger_store import SpendBase, SpendChanges, UsageLine
 from proxy.ledger.rollups import UsageSums
 from proxy.ledger.sqlite_store import SqliteReader, SqliteStore
 from proxy.ledger.usage_query import UsageQuery, usage_query
@@ -41,6 +42,9 @@ class Fixed:
 
     def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
         return SpendChanges(0, (), {})
+
+    def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
+        return SpendBase(0, [{} for _ in slots], (), {})
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         if self.away:

@@ -9,7 +9,7 @@ import pytest
 
 from proxy.cli.arguments import argument_parser
 from proxy.cli.terminal import USAGE, CommandError
-from proxy.cli.usage_command import UsageOptions, show_csv, show_json, show_table, usage
+from proxy.cli.usage.usage_command import UsageOptions, show_csv, show_json, show_table, usage
 from proxy.ledger.journal_files import journal_file
 from proxy.ledger.sqlite_store import SqliteStore
 from proxy.process.load_table import Source
