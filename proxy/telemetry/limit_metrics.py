@@ -29,9 +29,7 @@ class LimitsCollector:
     def collect(self) -> Iterator[Metric]:
         """See CollectorRegistry.register."""
         used = GaugeMetricFamily("dragoman_limit_used_ratio", "What is used of a limit.", labels=("team", "limit"))
-        spent = GaugeMetricFamily(
-            "dragoman_budget_used_ratio", "What is spent of a budget.", labels=("team", "budget")
-        )
+        spent = GaugeMetricFamily("dragoman_budget_used_ratio", "What is spent of a budget.", labels=("team", "budget"))
         for view in nlargest(MOST, self._views(), key=lambda each: each.ratio):
             labels = limit_labels(view.scope, view.unit, view.period)
             (spent if view.kind is LimitKind.BUDGET else used).add_metric(labels, view.ratio)

@@ -5,7 +5,6 @@ import zoneinfo
 
 import pytest
 
-from config import time_zones
 from config.time_zones import zone_fault, zone_named
 from tests.config.tables import complaints, load
 
@@ -46,8 +45,8 @@ def test_a_machine_without_zones_is_told_what_to_install(monkeypatch: pytest.Mon
     def none(name: str) -> zoneinfo.ZoneInfo:
         raise zoneinfo.ZoneInfoNotFoundError(name)
 
-    monkeypatch.setattr(time_zones.zoneinfo, "ZoneInfo", none)
-    monkeypatch.setattr(time_zones.zoneinfo, "available_timezones", set)
+    monkeypatch.setattr(zoneinfo, "ZoneInfo", none)
+    monkeypatch.setattr(zoneinfo, "available_timezones", set)
     told = zone_fault("Europe/Berlin")
     assert told == "this machine has no time zones but UTC: install the package tzdata (pip install tzdata)"
     assert zone_fault("UTC") is None

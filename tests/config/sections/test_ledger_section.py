@@ -80,6 +80,7 @@ def test_the_password_of_postgresql_is_never_shown(tmp_path: Path, ledger: str) 
         ("{keep: forever}", "server.ledger.keep: must be a duration"),
         ("{unread: maybe}", "server.ledger.unread: must be allow or reject"),
         ("{path: x}", "server.ledger.path: unknown key"),
+        ("{url: 5}", "server.ledger.url: expected text; YAML reads this unquoted word"),
         ("true", "server.ledger: expected off, an address or a mapping, found true or false"),
     ],
 )
@@ -98,6 +99,11 @@ def test_only_postgresql_is_for_several_gateways() -> None:
     assert LedgerSection.model_validate(POSTGRES).is_postgres
     assert not LedgerSection.model_validate("sqlite:postgres.db").is_postgres
     assert not LedgerSection().is_postgres
+
+
+def test_a_dump_says_which_ledger_it_is() -> None:
+    urls = [LedgerSection.model_validate(url).model_dump()["url"] for url in ("off", "sqlite:l.db", POSTGRES)]
+    assert urls == ["off", "sqlite:l.db", "**********"]
 
 
 def test_an_error_of_the_section_hides_the_address() -> None:
