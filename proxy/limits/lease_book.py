@@ -23,7 +23,7 @@ RENEW: Final = 1.0
 """Seconds after which places and spending are told again; they hold for ten."""
 
 PROBE: Final = 0.5
-LONGEST_PROBE: Final = 5.0
+LONGEST_PROBE: Final = 2.0
 """Seconds until who was lost is asked again; each miss doubles them."""
 
 MISSES: Final = 2
@@ -143,7 +143,7 @@ class LeaseBook:
             if lease.renew(now):
                 if full or isinstance(lease, RateLease):
                     self._due[lease] = None
-            elif not lease.holds():
+            elif not lease.holds() and lease not in self._due:
                 del self._live[lease]
 
     async def _pause(self) -> None:

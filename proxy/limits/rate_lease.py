@@ -155,8 +155,7 @@ class RateLease:
         if now >= self._expires:
             self._lapse()
         block = self._block()
-        # Ahead of less than one request in the time that units hold, they would lapse.
-        self._low = (block + 1) // 2 if self.demand * self._holds >= self._size else 0
+        self._low = (block + 1) // 2
         want = block + self.waiting - self.balance
         surplus = max(0, -want - block)
         if self.balance < 0:
@@ -213,6 +212,9 @@ class RateLease:
         self._share, self._processes = share, processes
 
     def _block(self) -> int:
+        """Return the units to lease ahead: none where they would lapse before the next request."""
+        if self.demand * self._holds < self._size:
+            return 0
         most = max(1, int(PART * self.rule.rate.amount / self._processes), math.ceil(2 * self._size))
         return min(max(1, math.ceil(self.demand * AHEAD)), most)
 

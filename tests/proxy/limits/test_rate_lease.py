@@ -45,17 +45,17 @@ def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: 
     return ask
 
 
-def test_at_first_it_asks_for_who_waits_and_one_more(lease: RateLease) -> None:
+def test_at_first_it_asks_for_who_waits_and_no_more(lease: RateLease) -> None:
     assert lease.lacks(30, 0.0, WALL)
     assert lease.fetchable(0.0)
     lease.wait_for(30)
     lease.wait_for(20)
-    ask = told(lease, 51, 0.0, 500.0)
-    assert (ask.want, ask.least, ask.back, ask.per_second, ask.burst) == (51, 20, 0, 10.0, 600)
+    ask = told(lease, 50, 0.0, 500.0)
+    assert (ask.want, ask.least, ask.back, ask.per_second, ask.burst) == (50, 20, 0, 10.0, 600)
     lease.wait_no_more(30)
     lease.wait_no_more(20)
-    assert not lease.lacks(51, 0.0, WALL)
-    assert lease.lacks(52, 0.0, WALL)
+    assert not lease.lacks(50, 0.0, WALL)
+    assert lease.lacks(51, 0.0, WALL)
 
 
 def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: RateLease) -> None:
@@ -86,9 +86,9 @@ def test_it_fetches_before_all_is_used(keeper: Keeper) -> None:
 
 
 def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, keeper: Keeper) -> None:
-    lease.wait_for(9)
+    lease.wait_for(10)
     told(lease, 10, 0.0, 100.0)
-    lease.wait_no_more(9)
+    lease.wait_no_more(10)
     assert not lease.renew(0.4)
     assert lease.holds()
     assert lease.renew(0.5)
@@ -125,7 +125,7 @@ def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: Keeper) ->
 
 def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: RateLease, keeper: Keeper) -> None:
     lease.wait_for(100)
-    told(lease, 101, 0.0, 400.0)
+    told(lease, 100, 0.0, 400.0)
     lease.wait_no_more(100)
     lease.take(100, 0.0, WALL)
     lease.settle(100, 40)
@@ -146,9 +146,9 @@ def test_after_nothing_was_granted_it_refuses_for_a_moment_without_asking(lease:
 
 
 def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: RateLease, keeper: Keeper) -> None:
-    lease.wait_for(9)
+    lease.wait_for(10)
     told(lease, 10, 0.0, 200.0, share=0.5, count=2)
-    lease.wait_no_more(9)
+    lease.wait_no_more(10)
     keeper.alone = True
     assert not lease.lacks(110, 0.0, WALL)
     assert lease.lacks(111, 0.0, WALL)
@@ -178,7 +178,7 @@ def test_back_among_others_it_tells_what_it_used_alone(lease: RateLease, keeper:
 
 def test_an_answer_that_does_not_come_repeats_debts_and_no_gifts(lease: RateLease) -> None:
     lease.wait_for(10)
-    told(lease, 11, 0.0, 100.0)
+    told(lease, 10, 0.0, 100.0)
     lease.wait_no_more(10)
     lease.take(10, 0.0, WALL)
     lease.settle(10, 15)
@@ -221,7 +221,7 @@ def test_a_division_from_before_a_restart_is_assumed(lease: RateLease, keeper: K
 
 
 def test_another_limit_holds_at_once(lease: RateLease, keeper: Keeper) -> None:
-    lease.wait_for(9)
+    lease.wait_for(10)
     told(lease, 10, 0.0, 500.0)
     lease.follow(Rate(Unit.REQUESTS, 1200, Period.MINUTE, 1200), 0.0)
     assert lease.remaining(0.0, WALL) == 1110

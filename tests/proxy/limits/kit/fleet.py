@@ -73,7 +73,8 @@ def figures(result: FleetResult, limit: int, seconds: float) -> str:
     beyond = excess(result.admitted, limit, limit)
     return (
         f"{rate:.1f}/s of {limit} ({100 * (rate / limit - 1):+.2f} %), {beyond:.0f} beyond the envelope, "
-        f"p99 of admitted {p99:.2f} ms, of refused {refused:.2f} ms, {result.turns / seconds:.0f} turns/s, {result.alone} alone"
+        f"p99 of admitted {p99:.2f} ms, of refused {refused:.2f} ms, {result.turns / seconds:.0f} turns/s, "
+        f"{result.alone} alone"
     )
 
 

@@ -109,7 +109,8 @@ class SimulatedProcess:
         chance = random.Random(self.name)
         async with asyncio.TaskGroup() as group:
             while True:
-                await asyncio.sleep(chance.expovariate(per_second))
+                pause = chance.expovariate(per_second)
+                await asyncio.sleep(min(pause, until - loop.time()))
                 if loop.time() >= until:
                     return
                 group.create_task(self._one(chance.choice(tokens)))
