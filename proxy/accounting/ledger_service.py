@@ -32,8 +32,10 @@ class LedgerService:
     """Writes the row of each request whose team is known, and keeps a process's limits up with what all processes
     wrote."""
 
-    def __init__(self, settings: LedgerSettings, book: LimitBook, wall: Callable[[], float] = time.time) -> None:
-        self.state = LedgerState()
+    def __init__(
+        self, settings: LedgerSettings, state: LedgerState, book: LimitBook, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.state = state
         self._read = False
         self._settings = settings
         self._book = book
@@ -116,14 +118,14 @@ class LedgerService:
 
 
 @asynccontextmanager
-async def loading(settings: LedgerSettings | None) -> AsyncIterator[LedgerState | None]:
-    """Load journals into the database for the block, and all that is left at its end."""
+async def loading(settings: LedgerSettings | None, state: LedgerState) -> AsyncIterator[None]:
+    """Load journals into the database for the block, and all that is left at its end; nothing without a ledger."""
     if settings is None:
-        yield None
+        yield
         return
-    loads = LedgerLoading(settings)
+    loads = LedgerLoading(settings, state)
     loads.start()
     try:
-        yield loads.state
+        yield
     finally:
         await asyncio.to_thread(loads.stop)

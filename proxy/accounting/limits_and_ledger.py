@@ -14,6 +14,7 @@ from config.load_config import Loaded
 from proxy.accounting.counting_together import Siblings, lease_book
 from proxy.accounting.ledger_service import LedgerService, loading, settings_of
 from proxy.background_tasks import Work
+from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.share_file import SAVE_EVERY, read_shares, write_shares
@@ -64,13 +65,14 @@ async def limits_and_ledger(
         services.append(leases.run)
         if kept is not None:
             services.append(lambda: _keep_shares(leases, kept))
-    async with loading(settings if siblings.source is None else None):
+    state = LedgerState()
+    async with loading(settings if siblings.source is None else None, state):
         if settings is None:
             made = LimitsAndLedger(team, None, services)
             made.use(snapshot)
             yield made
             return
-        ledger = LedgerService(settings, book)
+        ledger = LedgerService(settings, state, book)
         team.settling, team.unread = ledger.settling, ledger.unread
         services.append(ledger.run)
         made = LimitsAndLedger(team, ledger, services)

@@ -51,6 +51,7 @@ from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
 from proxy.process.status import OneProcess, StatusSource
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
+from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.process_log import set_up
@@ -274,6 +275,11 @@ async def _limiting(
     limits = await stack.enter_async_context(made)
     dispatcher.limits.book = limits.book
     dispatcher.limits.use(table.snapshot)
+    metrics, book, team = dispatcher.metrics, limits.book, limits.team
+    team.refused = metrics.rate_limited
+    metrics.watch_families(limit_families(lambda: tuple(book.views(*team.times())), lambda: book.alone))
+    if limits.ledger is not None:
+        metrics.watch_families(ledger_families(limits.ledger.state))
     return limits
 
 

@@ -119,6 +119,7 @@ class Metrics:
         self._sheds = make.counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
         for reason in OverloadReason:
             self._sheds.start(reason.value)
+        self._limited = make.counter("rate_limited", "Requests refused for a limit or a budget.", ("team", "limit"))
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = make.inflight()
@@ -184,6 +185,14 @@ class Metrics:
         count = self._gauge("kept_responses", "Stored responses, and the items in them.", ())
         count.set_function(lambda: len(kept))
         self._gauge("kept_responses_bytes", "What they take in memory.", ()).set_function(lambda: kept.size)
+
+    def watch_families(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
+        """Show these too, called for whenever metrics are rendered."""
+        self.registry.register(_FamilyCollector(families))
+
+    def rate_limited(self, team: str, limit: str) -> None:
+        """Count a request that was refused for a limit or a budget; `team` is empty for a deployment's."""
+        self._add(self._limited, team, limit)
 
     def shed_before_parsing(self, surface: str, reason: OverloadReason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""

@@ -10,6 +10,7 @@ from typing import Final
 from config.sections.server_section import ServerSection
 from proxy.accounting.ledger_service import loading, settings_of
 from proxy.background_tasks import background
+from proxy.ledger.ledger_settings import LedgerState
 from proxy.process.assemble_app import (
     Addresses,
     admin_listener,
@@ -26,6 +27,7 @@ from proxy.process.reload import Reloader
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
 from proxy.process.status import combined, status_facts
 from proxy.routing.snapshot import CurrentSnapshot
+from proxy.telemetry.limit_metrics import ledger_families
 from proxy.telemetry.merged_metrics import merged
 from proxy.telemetry.metrics import CachedExposition, Metrics, exposition
 from proxy.workers.restart_workers import WorkerPool
@@ -118,7 +120,10 @@ async def supervise(
         status = SeveralProcesses(live, metrics, workers)
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
         # Left last of all: the workers have then closed their journals.
-        await stack.enter_async_context(loading(settings_of(table.loaded)))
+        if (ledger := settings_of(table.loaded)) is not None:
+            state = LedgerState()
+            await stack.enter_async_context(loading(ledger, state))
+            metrics.watch_families(ledger_families(state))
         shutdown = Shutdown()
         shutdown.listen()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.request)
