@@ -21,7 +21,7 @@ from proxy.limits.share_file import SAVE_EVERY, read_shares, write_shares
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
 from proxy.shared_state.redis_sync import SharedState
-from proxy.teams.team_limits import TeamLimits
+from proxy.teams.team_limiter import TeamLimiter
 
 SHARES: Final = "shares.json"
 """The file beside the journals with the last division of the limits. All processes of a gateway write it, whose shares
@@ -32,7 +32,7 @@ are alike."""
 class LimitsAndLedger:
     """The limits of teams and of deployments, the ledger (None: the table has none), and what has to run beside."""
 
-    team: TeamLimits
+    team: TeamLimiter
     ledger: LedgerService | None
     services: Sequence[Callable[[], Work]]
 
@@ -59,7 +59,7 @@ async def limits_and_ledger(
     kept = None if settings is None or leases is None else settings.journals / SHARES
     shares = {} if kept is None else await asyncio.to_thread(_read, kept)
     book = LimitBook(clock, time.time, leases, shares)
-    team = TeamLimits(book, clock, time.time, random.random)
+    team = TeamLimiter(book, clock, time.time, random.random)
     services: list[Callable[[], Work]] = []
     if leases is not None:
         services.append(leases.run)

@@ -19,7 +19,7 @@ from proxy.deployment_health.deployment_registry import Deployments
 from proxy.deployment_health.last_failures import LastFailures, summary
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.next_deployment import Prepared
-from proxy.dispatch.target_limits import TargetLimits
+from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.errors import GatewayError
 from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
@@ -65,7 +65,7 @@ class AttemptReports:
     last_failures: LastFailures
     log: logging.Logger
     secrets: Secrets
-    limits: TargetLimits
+    limits: TargetLimiter
 
 
 class RunningAttempt:

@@ -22,7 +22,7 @@ from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest, RetryCont
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
 from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, hold_limits, wait_for_place
-from proxy.dispatch.target_limits import TargetLimits
+from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.limits.limit_book import LimitBook
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
@@ -73,7 +73,7 @@ class Dispatcher:
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)
         )
-        self.limits = TargetLimits(LimitBook(self.now, time.time), self.now, time.time)
+        self.limits = TargetLimiter(LimitBook(self.now, time.time), self.now, time.time)
         ends = (self.now, self.deployments, metrics, self.last_failures, self.log, secrets)
         self.reports = AttemptReports(*ends, self.limits)
         metrics.watch(lambda: self.deployments.breakers.states(self.now()))

@@ -25,7 +25,7 @@ from proxy.request_record import RequestRecord
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
 from proxy.teams.client_keys import permit_extras
-from proxy.teams.team_limits import TeamLimits
+from proxy.teams.team_limiter import TeamLimiter
 
 TOO_LONG: Final = "context_length_exceeded"
 """The code of an error that says that a conversation does not fit."""
@@ -39,7 +39,7 @@ class TextGeneration:
         self,
         dispatcher: Dispatcher,
         admission: Admission,
-        limits: TeamLimits,
+        limits: TeamLimiter,
         turns: TurnMemory,
         responses: StoredResponses,
     ) -> None:

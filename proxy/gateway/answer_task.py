@@ -22,7 +22,7 @@ from proxy.request_record import RequestRecord, fresh_id
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import AnswerFacts
 from proxy.teams.client_keys import permit_extras
-from proxy.teams.team_limits import RequestSize, TeamLimits
+from proxy.teams.team_limiter import RequestSize, TeamLimiter
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384
@@ -32,7 +32,7 @@ MANY_NUMBERS = 16_384
 class TaskAnswers:
     """Answers calls of tasks."""
 
-    def __init__(self, dispatcher: Dispatcher, limits: TeamLimits) -> None:
+    def __init__(self, dispatcher: Dispatcher, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
         self._limits = limits
         self._threads = dispatcher.off_loop.threads

@@ -22,7 +22,7 @@ from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Key, Snapshot, Team
 from proxy.surfaces.registry import ID_HEADERS, PathMatch
 from proxy.surfaces.surface import Surface
-from proxy.teams.team_limits import TeamLimits
+from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
 
 BUFFERED_BYTES = 64 * 1024
@@ -86,7 +86,7 @@ class ClientCall:
         """Whose stored things it may use: its team's, or where there are no teams those of its client's address."""
         return f"team {self.team.tenant}" if self.team.tenant else f"client {self.record.client}"
 
-    def plan(self, limits: TeamLimits, name: str, load: Load) -> Plan:
+    def plan(self, limits: TeamLimiter, name: str, load: Load) -> Plan:
         """Return the plan of a request for `name` of the call's team, or for what answers instead once its budget says
         so, and note it in the record. Raises GatewayError for a name that the team may not use."""
         record, surface = self.record, self.match.surface.name

@@ -13,7 +13,7 @@ import orjson
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.limits.token_estimate import BYTES_EACH
-from proxy.teams.team_limits import RequestSize
+from proxy.teams.team_limiter import RequestSize
 
 BYTES_PER_TOKEN = 3
 """UTF-8 bytes per token: fewer than of prose, since most of what agents send is code and JSON."""

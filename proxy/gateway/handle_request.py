@@ -48,7 +48,7 @@ from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch, error_headers
 from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
-from proxy.teams.team_limits import TeamLimits
+from proxy.teams.team_limiter import TeamLimiter
 from proxy.teams.wrong_keys import WrongKeyLimiter
 from proxy.upstream.loop_detection import arrive
 
@@ -71,7 +71,7 @@ class Gateway:
         self,
         current: CurrentSnapshot,
         dispatcher: Dispatcher,
-        limits: TeamLimits,
+        limits: TeamLimiter,
         emit: Callable[[RequestRecord], None],
         admission: Admission,
         queue: StartQueue,

@@ -41,7 +41,7 @@ from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.parse_json import load
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.teams.client_keys import permit_extras
-from proxy.teams.team_limits import RequestSize, TeamLimits
+from proxy.teams.team_limiter import RequestSize, TeamLimiter
 from proxy.upstream.transport import UpstreamResponse, fail
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class _BegunAnswer:
 class PassThrough:
     """Passes requests of tasks on to vendors that have OpenAI's own path for them."""
 
-    def __init__(self, dispatcher: Dispatcher, limits: TeamLimits) -> None:
+    def __init__(self, dispatcher: Dispatcher, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
         self._limits = limits
         self._spooled = FairCounts(SPOOLED_BYTES)

@@ -163,7 +163,8 @@ class LimitBook:
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each limit and budget of the scopes that have been in use, with what is left."""
-        for scope, state in self._scopes.items():
+        # A copy: metrics are rendered in a thread.
+        for scope, state in list(self._scopes.items()):
             for _, meter in state.meters or ():
                 yield from view_of(scope, meter, now, wall)
 

@@ -29,7 +29,7 @@ from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import CurrentSnapshot
-from proxy.teams.team_limits import TeamLimits
+from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of, snapshot
@@ -146,7 +146,7 @@ async def rig(
         admission = Admission(limits, ShedRules(), lags, line, memory, lambda: 0.0)
         checks = AnswerChecks()
         dispatcher = Dispatcher(http, metrics, OffLoop(checks))
-        teams = TeamLimits(dispatcher.limits.book, loop.time, wall, lambda: 0.0)
+        teams = TeamLimiter(dispatcher.limits.book, loop.time, wall, lambda: 0.0)
         teams.use(live.snapshot)
         dispatcher.limits.use(live.snapshot)
         gateway = Gateway(live, dispatcher, teams, lambda record: made.tell(record), admission, line)

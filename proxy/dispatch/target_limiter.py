@@ -13,7 +13,7 @@ from proxy.routing.snapshot import Snapshot
 
 
 @dataclass(slots=True, eq=False)
-class TargetLimits:
+class TargetLimiter:
     """The limits of the deployments of a table. `now` returns seconds of the event loop, `wall` unix seconds."""
 
     book: LimitBook

@@ -40,7 +40,7 @@ class RequestSize:
 class Held:
     """What one request holds of its limits until it ends. See `HeldLimits`."""
 
-    _limits: "TeamLimits"
+    _limits: "TeamLimiter"
     _reservation: Reservation
     _model: str
     _prompt_bytes: int
@@ -81,7 +81,7 @@ class Held:
         return limit_headers(self._reservation.facts(*self._limits.times()))
 
 
-class TeamLimits:
+class TeamLimiter:
     """Admits the requests of teams by the limits of a table. `now` returns seconds of the event loop, `wall` unix
     seconds, `draw` a number from 0 to 1. `settling` is called before what a request used is counted, `refused` with the
     team and the limit of each refusal; `unread` says whether budgets refuse since nobody knows what was spent."""
