@@ -17,7 +17,7 @@ from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import UNLIMITED, Limits, Period, TeamBudget
 from proxy.limits.limit_views import LimitView, view_of
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import INDEX, BoundMeter, Exceeded, LimitKind, Reservation, exceeded
+from proxy.limits.reservation import INDEX, BoundMeter, Exceeded, LimitFacts, LimitKind, Reservation, exceeded, tightest
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.spending import SpendingNotes
 from proxy.limits.waiting_lines import SHORTEST, WaitingLines
@@ -117,7 +117,7 @@ class LimitBook:
         """Do as `admit_waiting`, and wait `patience` seconds at most where a limit is used up, in order of arrival.
         What cannot pass in that time is refused at once."""
         outcome = await self.admit_waiting(scopes, tokens, cost)
-        if isinstance(outcome, Reservation) or outcome.wait > patience or outcome.kind is LimitKind.UNPRICED:
+        if isinstance(outcome, Reservation) or outcome.hopeless(patience):
             return outcome
         units = (1, tokens, cost)
         return await self._lines.wait(
@@ -133,6 +133,11 @@ class LimitBook:
     async def target_waiting(self, scopes: Sequence[str], tokens: int) -> Reservation | float:
         """Do as `try_target`, and wait for units to be fetched."""
         return _or_wait(await self._take_waiting(scopes, (1, tokens, 0)))
+
+    def facts(self, scopes: Sequence[str], now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
+        """Return the tightest limits of requests and of tokens, for a request that holds nothing."""
+        states = [state for scope in scopes if (state := self._scopes.get(scope)) is not None]
+        return tightest([bound for state in states for bound in state.meters or ()], now, wall)
 
     def route_of(self, scope: str, now: float, wall: float) -> str | None:
         """Return the name by which a team's requests are answered by what it has spent, None for the one asked for."""

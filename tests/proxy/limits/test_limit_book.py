@@ -196,7 +196,10 @@ def test_headers_name_the_tightest_limit_of_each_kind() -> None:
         },
         {"team t": (TeamBudget(Unit.TOKENS, 10, Period.MONTH, then="warn"),)},
     )
-    requests, tokens = desk.take(24).facts(desk.now, WALL)
+    held = desk.take(24)
+    requests, tokens = held.facts(desk.now, WALL)
+    assert desk.book.facts(SCOPES, desk.now, WALL) == (requests, tokens)
+    assert desk.book.facts(("team other",), desk.now, WALL) == (None, None)
     assert requests is not None
     assert (requests.limit, requests.remaining) == (3, 2)
     assert tokens is not None

@@ -54,6 +54,21 @@ async def test_what_cannot_pass_in_time_is_refused_at_once() -> None:
 
 
 @in_virtual_time
+async def test_a_place_is_waited_for_however_short_the_patience() -> None:
+    book, _ = waiting_desk(Limits(concurrent=1))
+    first = await book.admit_within(SCOPES, 1, 0, 0.0)
+    assert isinstance(first, Reservation)
+    assert isinstance(await book.admit_within(SCOPES, 1, 0, 0.0), Exceeded)
+    second = asyncio.create_task(book.admit_within(SCOPES, 1, 0, 0.2))
+    third = asyncio.create_task(book.admit_within(SCOPES, 1, 0, 0.2))
+    await asyncio.sleep(0.1)
+    first.settle(1, 0)
+    assert isinstance(await second, Reservation)
+    assert isinstance(await third, Exceeded)
+    assert asyncio.get_running_loop().time() == pytest.approx(0.2)
+
+
+@in_virtual_time
 async def test_a_place_goes_to_who_waits_when_it_is_released() -> None:
     book, _ = waiting_desk(Limits(concurrent=1))
     first = await book.admit_within(SCOPES, 1, 0, 0.0)
