@@ -39,7 +39,6 @@ class _LeaseWaiter:
     scopes: Sequence[str]
     units: Units
     outcome: "asyncio.Future[Reservation | Exceeded]"
-    turn: int
     lacking: list[tuple[RateLease | LeasedPlaces, int]]
     rounds: int = 1
 
@@ -220,7 +219,7 @@ class LimitBook:
         return await self._fetch(scopes, units) if outcome is None else outcome
 
     async def _fetch(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:
-        waiter = _LeaseWaiter(scopes, units, asyncio.get_running_loop().create_future(), 0, [])
+        waiter = _LeaseWaiter(scopes, units, asyncio.get_running_loop().create_future(), [])
         self._waiting.append(waiter)
         self._ask_for(waiter)
         try:
@@ -241,7 +240,6 @@ class LimitBook:
         leases = self._leases
         if leases is None:
             return
-        waiter.turn = leases.turns + 1
         for _, (index, meter) in self._lacking(waiter.scopes, waiter.units, self._clock(), self._wall()):
             if isinstance(meter, RateLease | LeasedPlaces):
                 units = waiter.units[index] or 0
@@ -255,14 +253,14 @@ class LimitBook:
         waiter.lacking.clear()
 
     def _answered(self) -> None:
-        """Try those again that waited for this turn of the leases, in order of arrival."""
-        now, wall, turns = self._clock(), self._wall(), self._leases.turns if self._leases is not None else 0
+        """Try those again whose leases have all been exchanged, in order of arrival."""
+        now, wall, leases = self._clock(), self._wall(), self._leases
         still: deque[_LeaseWaiter] = deque()
         while self._waiting:
             waiter = self._waiting.popleft()
             if waiter.outcome.done():
                 continue
-            if turns < waiter.turn:
+            if leases is not None and not leases.alone and any(leases.pending(each) for each, _ in waiter.lacking):
                 still.append(waiter)
                 continue
             self._ask_no_more(waiter)

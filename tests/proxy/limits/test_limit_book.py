@@ -290,7 +290,7 @@ def test_ten_thousand_teams_take_a_kilobyte_each() -> None:
     before = tracemalloc.get_traced_memory()[0]
     desk = Desk(limits, budgets)
     for name in names:
-        outcome = desk.book.admit((name,), 100, 100, 1.5, WALL)
+        outcome = desk.book.admit((name,), 100, 100, 1.5 + len(name), WALL)
         assert isinstance(outcome, Reservation)
         outcome.settle(90, 90)
     taken = tracemalloc.get_traced_memory()[0] - before
