@@ -9,6 +9,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
@@ -42,7 +43,13 @@ class SpendingRules:
 
 
 def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
-    """Return the rules of limits of one unit and period; the lowest that refuses does."""
+    """Return the rules of limits of one unit and period; the lowest that refuses does. Kept, because many teams have
+    the same limits."""
+    return _rules_of(tuple(limits))
+
+
+@lru_cache(maxsize=4096)
+def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
     most, refuses = math.inf, None
     steps = []
     for each in limits:
@@ -52,9 +59,7 @@ def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
         elif at < most:
             most, refuses = at, each
     priced = any(isinstance(each, TeamBudget) and each.unpriced == "reject" for each in limits)
-    return SpendingRules(
-        tuple(limits), limits[0].unit, most, refuses, tuple(sorted(steps, key=lambda step: step[0])), priced
-    )
+    return SpendingRules(limits, limits[0].unit, most, refuses, tuple(sorted(steps, key=lambda step: step[0])), priced)
 
 
 @dataclass(slots=True, eq=False)
