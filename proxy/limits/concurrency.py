@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from typing_extensions import override
-
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk
 
 SPARE: Final = 25
@@ -135,7 +133,6 @@ class LeasedPlaces(Places):
         self._wanted = 0
 
     @property
-    @override
     def taken(self) -> int:
         return self._others + self.used
 
@@ -144,25 +141,21 @@ class LeasedPlaces(Places):
         """The places that are leased ahead."""
         return self.capacity // (SPARE * self._processes)
 
-    @override
     def lacks(self, units: int, now: float, wall: float) -> bool:
         if self._keeper.alone or self._foreign:
             return self.used >= max(1, int(self.capacity * alone_share(self._share, self._processes)))
         return self.used >= self.held
 
-    @override
     def take(self, units: int, now: float, wall: float) -> None:
         self.used += 1
         if self.held < self.used + self.spare:
             self._keeper.due(self)
 
-    @override
     def settle(self, reserved: int, used: int) -> None:
         super().settle(reserved, used)
         if self.held > self.used + self.spare:
             self._keeper.wake(self)
 
-    @override
     def fetchable(self, now: float) -> bool:
         return now >= self._quiet_until and not (self._keeper.alone or self._foreign)
 

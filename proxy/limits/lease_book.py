@@ -8,7 +8,6 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
 from typing import Final
 
 from proxy.limits.concurrency import Lease
@@ -35,7 +34,7 @@ LINES_APART: Final = 60.0
 
 class LeaseBook:
     """The leases of a process. `expected` is how many processes share where nobody has said it yet. `clock` is the
-    loop's; `answered` is called after each turn, when requests that wait may have got what they need."""
+    loop's; `answered` is called after each exchange, when requests that wait may have got what they need."""
 
     def __init__(self, source: LeaseSource, expected: int, clock: Callable[[], float]) -> None:
         self.alone = False
@@ -46,6 +45,7 @@ class LeaseBook:
         self._source = source
         self._leases: dict[Lease, None] = {}
         self._due: dict[Lease, None] = {}
+        self._asking: dict[Lease, None] = {}
         self._live: dict[Lease, None] = {}
         self._words: dict[SpendingWord, None] = {}
         self._wake = asyncio.Event()
@@ -66,6 +66,7 @@ class LeaseBook:
         for lease in leases:
             self._leases.pop(lease, None)
             self._due.pop(lease, None)
+            self._asking.pop(lease, None)
             self._live.pop(lease, None)
             if isinstance(lease, SpendingWord):
                 self._words.pop(lease, None)
@@ -96,19 +97,31 @@ class LeaseBook:
         self._wake.clear()
         self.turns += 1
         self._renew()
-        due, self._due = self._due, {}
-        asks = ((lease, lease.ask(self.clock())) for lease in due)
-        asked = ((lease, ask) for lease, ask in asks if ask is not None)
+        self._asking, self._due = self._due, {}
         first = True
-        while (some := list(islice(asked, AT_ONCE))) or (first and self.alone):
+        while (some := self._next()) or (first and self.alone):
             first = False
             if not await self._exchange(some):
-                self._due.update(due)
+                self._due = {**dict.fromkeys(lease for lease, _ in some), **self._asking, **self._due}
+                self._asking = {}
                 if not self.alone:
                     self._wake.set()
                     return
-                break
+            self.answered()
         self.answered()
+
+    def pending(self, lease: Lease) -> bool:
+        """Return whether a lease is still to be exchanged."""
+        return lease in self._due or lease in self._asking
+
+    def _next(self) -> list[tuple[Lease, LeaseAsk]]:
+        """Return what to ask for in the next call of this turn."""
+        some: list[tuple[Lease, LeaseAsk]] = []
+        while self._asking and len(some) < AT_ONCE:
+            lease, _ = self._asking.popitem()
+            if (ask := lease.ask(self.clock())) is not None:
+                some.append((lease, ask))
+        return some
 
     async def _exchange(self, asked: list[tuple[Lease, LeaseAsk]]) -> bool:
         """Exchange entries of one call, and return whether there was an answer."""

@@ -17,7 +17,7 @@ from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import UNLIMITED, Limits, Period, TeamBudget
 from proxy.limits.limit_views import LimitView, view_of
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import INDEX, BoundMeter, Exceeded, LimitKind, Reservation, exceeded
+from proxy.limits.reservation import INDEX, BoundMeter, Exceeded, LimitFacts, LimitKind, Reservation, exceeded, tightest
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.spending import SpendingNotes
 from proxy.limits.waiting_lines import SHORTEST, WaitingLines
@@ -39,7 +39,6 @@ class _LeaseWaiter:
     scopes: Sequence[str]
     units: Units
     outcome: "asyncio.Future[Reservation | Exceeded]"
-    turn: int
     lacking: list[tuple[RateLease | LeasedPlaces, int]]
     rounds: int = 1
 
@@ -117,7 +116,7 @@ class LimitBook:
         """Do as `admit_waiting`, and wait `patience` seconds at most where a limit is used up, in order of arrival.
         What cannot pass in that time is refused at once."""
         outcome = await self.admit_waiting(scopes, tokens, cost)
-        if isinstance(outcome, Reservation) or outcome.wait > patience or outcome.kind is LimitKind.UNPRICED:
+        if isinstance(outcome, Reservation) or outcome.hopeless(patience):
             return outcome
         units = (1, tokens, cost)
         return await self._lines.wait(
@@ -133,6 +132,11 @@ class LimitBook:
     async def target_waiting(self, scopes: Sequence[str], tokens: int) -> Reservation | float:
         """Do as `try_target`, and wait for units to be fetched."""
         return _or_wait(await self._take_waiting(scopes, (1, tokens, 0)))
+
+    def facts(self, scopes: Sequence[str], now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
+        """Return the tightest limits of requests and of tokens, for a request that holds nothing."""
+        states = [state for scope in scopes if (state := self._scopes.get(scope)) is not None]
+        return tightest([bound for state in states for bound in state.meters or ()], now, wall)
 
     def route_of(self, scope: str, now: float, wall: float) -> str | None:
         """Return the name by which a team's requests are answered by what it has spent, None for the one asked for."""
@@ -216,7 +220,7 @@ class LimitBook:
         return await self._fetch(scopes, units) if outcome is None else outcome
 
     async def _fetch(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:
-        waiter = _LeaseWaiter(scopes, units, asyncio.get_running_loop().create_future(), 0, [])
+        waiter = _LeaseWaiter(scopes, units, asyncio.get_running_loop().create_future(), [])
         self._waiting.append(waiter)
         self._ask_for(waiter)
         try:
@@ -237,7 +241,6 @@ class LimitBook:
         leases = self._leases
         if leases is None:
             return
-        waiter.turn = leases.turns + 1
         for _, (index, meter) in self._lacking(waiter.scopes, waiter.units, self._clock(), self._wall()):
             if isinstance(meter, RateLease | LeasedPlaces):
                 units = waiter.units[index] or 0
@@ -251,14 +254,14 @@ class LimitBook:
         waiter.lacking.clear()
 
     def _answered(self) -> None:
-        """Try those again that waited for this turn of the leases, in order of arrival."""
-        now, wall, turns = self._clock(), self._wall(), self._leases.turns if self._leases is not None else 0
+        """Try those again whose leases have all been exchanged, in order of arrival."""
+        now, wall, leases = self._clock(), self._wall(), self._leases
         still: deque[_LeaseWaiter] = deque()
         while self._waiting:
             waiter = self._waiting.popleft()
             if waiter.outcome.done():
                 continue
-            if turns < waiter.turn:
+            if leases is not None and not leases.alone and any(leases.pending(each) for each, _ in waiter.lacking):
                 still.append(waiter)
                 continue
             self._ask_no_more(waiter)

@@ -1,6 +1,6 @@
 """What a request holds of its limits while it runs, and what it is told when it does not get it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -63,6 +63,12 @@ class Exceeded:
     wait: float
     ends: int | None
 
+    def hopeless(self, patience: float) -> bool:
+        """Return whether waiting so many seconds is in vain. A place may be free at any time."""
+        if self.kind is LimitKind.CONCURRENT:
+            return patience <= 0
+        return self.wait > patience or self.kind is LimitKind.UNPRICED
+
 
 @dataclass(frozen=True, slots=True)
 class LimitFacts:
@@ -95,14 +101,7 @@ class Reservation:
 
     def facts(self, now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
         """Return the tightest limits of requests and of tokens, those with the fewest left, also after its end."""
-        found: list[LimitFacts | None] = [None, None]
-        for index, meter in self._meters:
-            if index < 2 and (limit := header_limit(meter)) is not None:
-                left = meter.remaining(now, wall)
-                before = found[index]
-                if before is None or (left, limit) < (before.remaining, before.limit):
-                    found[index] = LimitFacts(limit, left, meter.full_in(now, wall))
-        return found[0], found[1]
+        return tightest(self._meters, now, wall)
 
     def _end(self, requests: int, tokens: int, cost: int | None) -> None:
         if self._ended or not self._meters:
@@ -116,6 +115,18 @@ class Reservation:
 
 BoundMeter = tuple[int, Meter]
 """A limit with the place of its unit's amount."""
+
+
+def tightest(meters: Iterable[BoundMeter], now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
+    """Return the tightest limits of requests and of tokens: those with the fewest left."""
+    found: list[LimitFacts | None] = [None, None]
+    for index, meter in meters:
+        if index < 2 and (limit := header_limit(meter)) is not None:
+            left = meter.remaining(now, wall)
+            before = found[index]
+            if before is None or (left, limit) < (before.remaining, before.limit):
+                found[index] = LimitFacts(limit, left, meter.full_in(now, wall))
+    return found[0], found[1]
 
 
 def header_limit(meter: Meter) -> int | None:

@@ -9,6 +9,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
@@ -42,7 +43,13 @@ class SpendingRules:
 
 
 def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
-    """Return the rules of limits of one unit and period; the lowest that refuses does."""
+    """Return the rules of limits of one unit and period; the lowest that refuses does. Kept, because many teams have
+    the same limits."""
+    return _rules_of(tuple(limits))
+
+
+@lru_cache(maxsize=4096)
+def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
     most, refuses = math.inf, None
     steps = []
     for each in limits:
@@ -52,9 +59,7 @@ def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
         elif at < most:
             most, refuses = at, each
     priced = any(isinstance(each, TeamBudget) and each.unpriced == "reject" for each in limits)
-    return SpendingRules(
-        tuple(limits), limits[0].unit, most, refuses, tuple(sorted(steps, key=lambda step: step[0])), priced
-    )
+    return SpendingRules(limits, limits[0].unit, most, refuses, tuple(sorted(steps, key=lambda step: step[0])), priced)
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +77,8 @@ class SpendingCounter:
     reserved, as far as this process knows."""
 
     __slots__ = (
-        *("_base", "_end", "_next_step", "_notes", "_others", "_others_until", "_start", "_unloaded", "_unloaded_sum"),
+        *("_base", "_end", "_mark", "_newest", "_next_step", "_notes", "_older", "_others", "_others_until", "_start"),
+        "_unloaded_sum",
         *("clock", "reached", "reserved", "rules", "scope", "spent", "touched"),
     )
 
@@ -84,8 +90,8 @@ class SpendingCounter:
         self.reached: tuple[TeamBudget, ...] = ()
         self.touched = -math.inf
         self._notes = notes
-        self._base = self._others = self._unloaded_sum = 0
-        self._unloaded: list[tuple[int, int]] | None = None
+        self._base = self._others = self._unloaded_sum = self._mark = self._newest = 0
+        self._older: list[tuple[int, int]] | None = None
         self._begin()
 
     @property
@@ -134,8 +140,10 @@ class SpendingCounter:
         if start != self._start:
             return
         self._base = amount
-        self._unloaded = [entry for entry in self._unloaded or () if entry[0] > mark] or None
-        self._unloaded_sum = sum(used for _, used in self._unloaded or ())
+        self._older = [entry for entry in self._older or () if entry[0] > mark] or None
+        if self._mark <= mark:
+            self._newest = 0
+        self._unloaded_sum = self._newest + sum(used for _, used in self._older or ())
         self._add_up()
 
     def hear(self, amount: int, now: float) -> None:
@@ -192,9 +200,9 @@ class SpendingCounter:
     def _begin(self) -> None:
         """Begin a period: what is reserved goes on."""
         self._start, self._end = self.clock.start, self.clock.end
-        self._base = self._unloaded_sum = self._others = 0
+        self._base = self._unloaded_sum = self._others = self._newest = 0
         self._others_until = math.inf
-        self._unloaded = None
+        self._older = None
         self.reached = ()
         self._next_step = self._step_after(0)
         self._add_up()
@@ -205,16 +213,17 @@ class SpendingCounter:
             self._reach()
 
     def _keep_unloaded(self, used: int) -> None:
+        """Note by which mark an amount will be in the ledger. Mostly there is one mark at a time."""
         mark = self._notes.mark
-        kept = self._unloaded
-        if kept is None:
-            self._unloaded = [(mark, used)]
-        elif kept[-1][0] == mark:
-            kept[-1] = (mark, kept[-1][1] + used)
-        else:
-            kept.append((mark, used))
-            if len(kept) > MARKS:  # counted by the later mark, so for a little too long
-                kept[:2] = [(kept[1][0], kept[0][1] + kept[1][1])]
+        if mark == self._mark:
+            self._newest += used
+            return
+        if self._newest:
+            older = self._older = self._older or []
+            older.append((self._mark, self._newest))
+            if len(older) > MARKS:  # counted by the later mark, so for a little too long
+                older[:2] = [(older[1][0], older[0][1] + older[1][1])]
+        self._mark, self._newest = mark, used
 
     def _step_after(self, count: int) -> float:
         steps = self.rules.steps

@@ -91,6 +91,6 @@ class WaitingLines:
             if isinstance(outcome, Reservation):
                 return outcome
             line.last = outcome
-            if self.clock() + outcome.wait > until:
+            if outcome.hopeless(until - self.clock()):
                 return outcome
             await line.pause(outcome.wait)

@@ -89,6 +89,30 @@ def arguments(asks: Sequence[LeaseAsk]) -> list[str]:
     return words
 
 
+def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
+    """Return the entries whose `arguments` are these words, for whoever counts without Redis. Raises ValueError for
+    words that are none."""
+    if len(words) != WIDTH * len(keys) or len(keys) > AT_ONCE:
+        raise ValueError("no entries")
+    asks: list[LeaseAsk] = []
+    for place, key in enumerate(keys):
+        match words[WIDTH * place : WIDTH * place + WIDTH]:
+            case ["r", rate, burst, want, least, back, demand]:
+                asks.append(RateAsk(key, float(rate), int(burst), int(want), int(least), int(back), float(demand)))
+            case ["c", capacity, held, want, *_]:
+                asks.append(PlacesAsk(key, int(capacity), int(held), int(want)))
+            case ["s", amount, *_]:
+                asks.append(SpentAsk(key, int(amount)))
+            case _:
+                raise ValueError("no such entry")
+    return asks
+
+
+def reply_words(grants: Sequence[LeaseGrant]) -> list[str]:
+    """Return the reply that `read_reply` reads, for whoever counts without Redis."""
+    return [repr(each) for it in grants for each in (it.granted, it.level, it.share, it.processes)]
+
+
 def read_reply(reply: object, asks: Sequence[LeaseAsk]) -> list[LeaseGrant | None]:
     """Read a reply: four numbers for each entry, as text. Raises ConnectionError for one of another form."""
     if not isinstance(reply, list) or len(reply) != 4 * len(asks):

@@ -1,3 +1,5 @@
+"""The words of limits."""
+
 import pytest
 
 from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, Unit

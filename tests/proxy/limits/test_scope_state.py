@@ -28,10 +28,11 @@ def maker(leases: LeaseBook | None = None, shares: dict[str, tuple[float, int]] 
 def test_quotas_and_budgets_of_one_unit_and_period_are_counted_once() -> None:
     state = ScopeState(FULL, BUDGETS)
     assert state.meters is None
-    meters = [meter for _, meter in state.make("team t", maker(), 0.0)]
+    made = state.make("team t", maker(), 0.0)
+    meters = [meter for _, meter in made]
     assert [type(each) for each in meters] == [Places, LocalRate, SpendingCounter, SpendingCounter, SpendingCounter]
     assert [len(each.rules.limits) for each in state.counters()] == [2, 1, 1]
-    assert [index for index, _ in state.meters or ()] == [0, 0, 1, 2, 2]
+    assert [index for index, _ in made] == [0, 0, 1, 2, 2]
 
 
 def test_what_stays_is_the_same_object_with_other_numbers() -> None:

@@ -101,7 +101,7 @@ def test_parts_that_wait_for_the_ledger_are_few_and_none_is_lost(amounts: list[i
         notes.mark = number
         spend(each, amount)
         assert each.spent == sum(amounts[: number + 1])
-    assert len(each._unloaded or ()) <= MARKS
+    assert len(each._older or ()) <= MARKS
     each.load(each.clock.start, sum(amounts), len(amounts))
     assert (each.spent, each.own) == (sum(amounts), 0)
 

@@ -2,7 +2,18 @@
 
 import pytest
 
-from proxy.shared_state.lease import WIDTH, LeaseGrant, PlacesAsk, RateAsk, SpentAsk, arguments, read_reply
+from proxy.shared_state.lease import (
+    AT_ONCE,
+    WIDTH,
+    LeaseGrant,
+    PlacesAsk,
+    RateAsk,
+    SpentAsk,
+    arguments,
+    read_asks,
+    read_reply,
+    reply_words,
+)
 
 ASKS = (RateAsk("a", 2.5, 10, 4, 1, -2, 0.5), PlacesAsk("b", 8, 2, 1), SpentAsk("c", 77))
 GOOD = [b"4", b"6", b"0.5", b"2", b"1", b"3", b"1", b"1", b"0", b"12", b"1", b"3"]
@@ -39,3 +50,23 @@ def test_a_number_that_cannot_be_takes_its_entry_out_and_no_other(place: int, wo
     reply: list[object] = list(GOOD)
     reply[place] = word
     assert read_reply(reply, ASKS) == [None, LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(0, 12.0, 1.0, 3)]
+
+
+def test_who_counts_without_redis_reads_the_same_words_and_writes_the_same_answers() -> None:
+    assert read_asks([ask.key for ask in ASKS], arguments(ASKS)) == list(ASKS)
+    grants = [LeaseGrant(4, 6.5, 1 / 3, 2), LeaseGrant(0, -3.0, 1.0, 1)]
+    assert read_reply(reply_words(grants), ASKS[:2]) == grants
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (["a"], ["r"]),
+        (["a"], ["x", "1", "2", "3", "4", "5", "6"]),
+        (["a"], ["r", "x", "2", "3", "4", "5", "6"]),
+        (["a"] * (AT_ONCE + 1), ["s", "0", "0", "0", "0", "0", "0"] * (AT_ONCE + 1)),
+    ],
+)
+def test_words_that_are_no_entries_are_a_value_error(keys: list[str], words: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"entr|float"):
+        read_asks(keys, words)

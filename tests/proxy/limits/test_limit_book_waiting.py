@@ -1,0 +1,147 @@
+"""Waiting at the book: for leased units, and in line for a limit that is used up."""
+
+import asyncio
+
+import pytest
+
+from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
+from proxy.limits.limit_book import LimitBook
+from proxy.limits.reservation import Exceeded, LimitKind, Reservation
+from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, fleet, stop
+
+SCOPES = ("team t", "key t/k", "team t model m")
+
+
+def per_minute(unit: Unit, amount: int) -> Rate:
+    return Rate(unit, amount, Period.MINUTE, amount)
+
+
+REQUESTS = per_minute(Unit.REQUESTS, 60)
+
+
+def waiting_desk(limits: Limits) -> tuple[LimitBook, float]:
+    clock = asyncio.get_running_loop().time
+    book = LimitBook(clock, lambda: WALL + clock())
+    book.use({"team t": limits}, {}, BERLIN, clock())
+    return book, clock()
+
+
+@in_virtual_time
+async def test_a_patient_request_waits_for_its_turn_and_nobody_overtakes() -> None:
+    book, _ = waiting_desk(Limits((per_minute(Unit.TOKENS, 60),)))
+    clock = asyncio.get_running_loop().time
+    assert isinstance(await book.admit_within(SCOPES, 60, 0, 5.0), Reservation)
+    large = asyncio.create_task(book.admit_within(SCOPES, 4, 0, 30.0))
+    await asyncio.sleep(2)
+    small = asyncio.create_task(book.admit_within(SCOPES, 1, 0, 30.0))
+    await asyncio.sleep(0)
+    assert isinstance(book.admit(SCOPES, 1, 0, clock(), WALL), Exceeded)
+    assert isinstance(await large, Reservation)
+    assert clock() == pytest.approx(4, abs=0.01)
+    assert isinstance(await small, Reservation)
+    assert clock() == pytest.approx(5, abs=0.01)
+    await asyncio.sleep(1)
+    assert isinstance(book.admit(SCOPES, 1, 0, clock(), WALL), Reservation)
+
+
+@in_virtual_time
+async def test_what_cannot_pass_in_time_is_refused_at_once() -> None:
+    book, _ = waiting_desk(Limits((), (Quota(Unit.REQUESTS, 1, Period.DAY),)))
+    await book.admit_within(SCOPES, 1, 0, 5.0)
+    assert isinstance(await book.admit_within(SCOPES, 1, 0, 5.0), Exceeded)
+    assert asyncio.get_running_loop().time() == 0
+
+
+@in_virtual_time
+async def test_a_place_is_waited_for_however_short_the_patience() -> None:
+    book, _ = waiting_desk(Limits(concurrent=1))
+    first = await book.admit_within(SCOPES, 1, 0, 0.0)
+    assert isinstance(first, Reservation)
+    assert isinstance(await book.admit_within(SCOPES, 1, 0, 0.0), Exceeded)
+    second = asyncio.create_task(book.admit_within(SCOPES, 1, 0, 0.2))
+    third = asyncio.create_task(book.admit_within(SCOPES, 1, 0, 0.2))
+    await asyncio.sleep(0.1)
+    first.settle(1, 0)
+    assert isinstance(await second, Reservation)
+    assert isinstance(await third, Exceeded)
+    assert asyncio.get_running_loop().time() == pytest.approx(0.2)
+
+
+@in_virtual_time
+async def test_a_place_goes_to_who_waits_when_it_is_released() -> None:
+    book, _ = waiting_desk(Limits(concurrent=1))
+    first = await book.admit_within(SCOPES, 1, 0, 0.0)
+    assert isinstance(first, Reservation)
+    second = asyncio.create_task(book.admit_within(SCOPES, 1, 0, 30.0))
+    await asyncio.sleep(0.5)
+    first.settle(1, 0)
+    assert isinstance(await second, Reservation)
+    assert asyncio.get_running_loop().time() == pytest.approx(0.5)
+
+
+@in_virtual_time
+async def test_leased_units_are_waited_for_once_and_cancelled_requests_hold_none() -> None:
+    world = World(round_trip=0.1)
+    (process,) = fleet(world, Limits((REQUESTS,), concurrent=5), 1)
+    book = process.book
+    assert book.admit(("team t",), 1, 0, 0.0, WALL) is None
+    waiting = [asyncio.create_task(book.admit_waiting(("team t",), 1, 0)) for _ in range(5)]
+    await asyncio.sleep(0)
+    waiting[2].cancel()
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert sum(isinstance(each, Reservation) for each in outcomes) == 4
+    views = {each.kind: each.used for each in book.views(0.0, WALL)}
+    assert views[LimitKind.CONCURRENT] == 4
+    await stop([process])
+
+
+@in_virtual_time
+async def test_a_request_that_is_cancelled_as_it_is_admitted_gives_back_what_it_got() -> None:
+    (process,) = fleet(World(), Limits(concurrent=5), 1)
+    waiting = asyncio.create_task(process.book.admit_waiting(("team t",), 1, 0))
+    await asyncio.sleep(0)
+    answered = process.leases.answered
+
+    def then_cancel() -> None:
+        answered()
+        waiting.cancel()
+
+    process.leases.answered = then_cancel
+    assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], asyncio.CancelledError)
+    assert {each.kind: each.used for each in process.book.views(0.0, WALL)} == {LimitKind.CONCURRENT: 0}
+    await stop([process])
+
+
+@in_virtual_time
+async def test_a_leased_limit_that_is_used_up_is_refused_after_one_exchange_and_queued_for() -> None:
+    one, two = fleet(World(), Limits((REQUESTS,)), 2)
+    outcomes = await asyncio.gather(*(one.ask() for _ in range(60)))
+    assert all(outcomes)
+    assert not await two.ask()
+    begin = asyncio.get_running_loop().time()
+    outcome = await two.book.admit_within(("team t",), 1, 0, 5.0)
+    assert isinstance(outcome, Reservation)
+    assert 0.9 < asyncio.get_running_loop().time() - begin < 1.2
+    await stop([one, two])
+
+
+@in_virtual_time
+async def test_a_leased_deployment_is_waited_for_when_it_may_have_enough() -> None:
+    (process,) = fleet(World(), Limits((per_minute(Unit.REQUESTS, 1),)), 1)
+    book = process.book
+    assert book.try_target(("team t",), 1, 0.0, WALL) == 0.0
+    assert isinstance(await book.target_waiting(("team t",), 1), Reservation)
+    wait = await book.target_waiting(("team t",), 1)
+    assert isinstance(wait, float)
+    assert wait > 50
+    await stop([process])
+
+
+@in_virtual_time
+async def test_lost_while_requests_wait_they_go_on_alone() -> None:
+    process = SimulatedProcess(World(lost=True), "one", 2, {"team t": Limits((REQUESTS,))})
+    assert await process.ask()
+    assert asyncio.get_running_loop().time() == pytest.approx(0.1)
+    assert process.book.alone
+    await stop([process])
