@@ -62,6 +62,8 @@ class LedgerLoading:
         """Load what there is, within this time, and end. Blocks. To be called when every journal has been closed."""
         self._deadline = time.monotonic() + seconds
         self._ending.set()
+        if self._thread.ident is None:
+            return
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._log.warning("ledger: not all is loaded; the journals in %s remain", self._settings.journals)

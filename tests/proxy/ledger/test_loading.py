@@ -149,6 +149,12 @@ def test_at_the_end_a_database_that_does_not_answer_is_not_waited_for(
     assert rows_in(settings) == 1
 
 
+def test_what_never_began_ends_at_once(tmp_path: Path) -> None:
+    LedgerLoading(sqlite(tmp_path)).stop()
+    Journal(tmp_path).close()
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "ledger.db.journal").write_bytes(b"")
     loading = LedgerLoading(sqlite(tmp_path))
