@@ -78,7 +78,7 @@ def updated(readme: str) -> str:
 
 def _section(name: str, heading: str, schema: JsonSchemaValue) -> str:
     section = schema["$defs"][name] if name else schema
-    mapping = next((option for option in section.get("anyOf", ()) if "properties" in option), section)
+    mapping = next((option for option in section.get("anyOf", ()) if "additionalProperties" in option), section)
     shared, where = _WITH_MORE.get(name, (frozenset(), ""))
     required = mapping.get("required", ())
     rows = [_row(key, value, key in required) for key, value in mapping["properties"].items() if key not in shared]

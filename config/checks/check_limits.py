@@ -86,18 +86,21 @@ def _refuses_everything(team: TeamSection, budget: BudgetSection, prices: PriceB
 
 
 def _short_memory(context: CheckContext) -> Iterator[Problem]:
-    ledger = context.config.server.ledger
-    needed = max(
-        ((days, period) for period, days in _NEEDED_DAYS.items() if period in counted_periods(context.config)),
-        default=(0, ""),
-    )
-    if ledger.keep < needed[0] * _DAY:
-        message = f"must be at least {needed[0]}d: a limit or a budget per {needed[1]} is summed from what is kept"
+    periods = counted_periods(context.config)
+    days, period = max(((days, period) for period, days in _NEEDED_DAYS.items() if period in periods), default=(0, ""))
+    if context.config.server.ledger.keep < days * _DAY:
+        message = f"must be at least {days}d: a limit or a budget per {period} is summed from what is kept"
         yield context.at_value(("server", "ledger", "keep"), message)
+
+
+def counted(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
+    """Yield the path of all that is counted by the calendar, with its period."""
+    for path, section, _ in limit_sections(config):
+        yield from (((*path, each.key), each.period) for each in section.amounts() if each.period in _NEEDED_DAYS)
+    for name, team in config.teams.items():
+        yield from ((("teams", name, "budget", index), each.per) for index, each in enumerate(team.budget))
 
 
 def counted_periods(config: GatewayConfig) -> frozenset[str]:
     """Return the periods of the calendar by which anything is counted."""
-    budgets = (budget.per for team in config.teams.values() for budget in team.budget)
-    limits = (each.period for _, section, _ in limit_sections(config) for each in section.amounts())
-    return frozenset({*budgets, *limits}) & _NEEDED_DAYS.keys()
+    return frozenset(period for _, period in counted(config))

@@ -7,7 +7,7 @@ from typing import Final
 from config.allowed_names import covers
 from config.checks.asked_prices import AskedPrices, PriceBook
 from config.checks.check_between_sections import CheckContext
-from config.checks.check_limits import Around, counted_periods, limit_sections
+from config.checks.check_limits import Around, counted, limit_sections
 from config.problem import Path, Problem, shown
 from config.reading.yaml_tree import value_position
 from config.sections.limits_section import BudgetSection, LimitsSection
@@ -135,15 +135,16 @@ def _listed(context: CheckContext, prices: AskedPrices) -> str:
 
 def _forgotten(context: CheckContext) -> Iterator[Problem]:
     config = context.config
-    periods = counted_periods(config)
-    if not periods:
+    first = next(counted(config), None)
+    if first is None:
         return
-    what = f"limits and budgets per {' or '.join(each for each in ('hour', 'day', 'week', 'month') if each in periods)}"
-    ledger = config.server.ledger
+    ledger, written = config.server.ledger, "ledger" in config.server.model_fields_set
     if ledger.is_off or (ledger.url is None and not config.teams):
-        path: Path = ("server", "ledger")
-        yield context.at_value(path, f"without a ledger {what} begin anew with every start of the gateway")
+        message = "without a ledger limits and budgets of the calendar begin anew with every start of the gateway"
+        yield context.at_value(("server", "ledger") if written else first[0], message)
     elif config.server.shared is not None and not ledger.is_postgres:
-        path = ("server", "ledger")
-        message = f"a ledger in a file is this gateway's alone: {what} need postgresql:// where several share Redis"
-        yield context.at_value(path, message)
+        message = (
+            "a ledger in a file is one gateway's alone: limits and budgets of the calendar need postgresql:// where"
+            " several share Redis"
+        )
+        yield context.at_value(("server", "ledger" if written else "shared"), message)

@@ -4,37 +4,57 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, TypeAdapter, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, SecretStr, WithJsonSchema, model_validator
 from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import PydanticKnownError
 
 from config.addresses import ledger_fault
 from config.sections.section import ShorthandSection
-from config.sections.value_types import REFERENCE_PATTERN, Checked, Keep, Referable, Text, refuse
+from config.sections.value_types import REFERENCE_PATTERN, Keep, Referable, Text, refuse
 
 _DAY: Final = 86400.0
-OFF: Final = "off"
 DEFAULT_FILE: Final = "ledger.db"
 """The ledger of a table that is a file, has teams and says nothing: a file beside it."""
 
 DEFAULT_JOURNAL: Final = "ledger.journal"
 """The folder beside the table for the journals of a ledger in PostgreSQL."""
 
+_OFF: Final = "off"
 _SQLITE: Final = "sqlite:"
 
 
-def _off_as_word(value: object) -> object:
-    """YAML reads an unquoted `off` as false."""
-    return OFF if value is False else value
+@dataclass(frozen=True, slots=True)
+class LedgerAddress:
+    """The path of a SQLite database as written, or the address of a PostgreSQL one, which may hold a password; without
+    either there is no ledger."""
+
+    file: str | None = None
+    postgres: SecretStr | None = None
 
 
-def _check_url(value: str) -> str:
-    if value != OFF and (fault := ledger_fault(value)):
+def _to_address(value: object) -> LedgerAddress:
+    if value is False or value == _OFF:  # YAML reads an unquoted `off` as false
+        return LedgerAddress()
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    if fault := ledger_fault(value):
         raise refuse(fault)
-    return value
+    file = value.removeprefix(_SQLITE)
+    return LedgerAddress(file=file) if file != value else LedgerAddress(postgres=SecretStr(value))
 
 
-_URL: Final = rf"^(off$|sqlite:|postgres(ql)?://)|{REFERENCE_PATTERN}"
-LedgerUrl = Annotated[SecretStr, Checked(_check_url, {"pattern": _URL}), BeforeValidator(_off_as_word)]
+def _dumped(address: LedgerAddress) -> str:
+    if address.file is not None:
+        return f"{_SQLITE}{address.file}"
+    return _OFF if address.postgres is None else str(address.postgres)
+
+
+_URL_SCHEMA: Final[JsonSchemaValue] = {
+    "type": "string",
+    "format": "password",
+    "pattern": rf"^(off$|sqlite:|postgres(ql)?://)|{REFERENCE_PATTERN}",
+}
+LedgerUrl = Annotated[LedgerAddress, PlainValidator(_to_address), PlainSerializer(_dumped), WithJsonSchema(_URL_SCHEMA)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +98,27 @@ class LedgerSection(ShorthandSection):
     @property
     def is_off(self) -> bool:
         """Whether the table says that there is no ledger."""
-        return self.url is not None and self.url.get_secret_value() == OFF
+        return self.url == LedgerAddress()
 
     @property
     def is_postgres(self) -> bool:
         """Whether several gateways can have the same ledger."""
-        return self.url is not None and self.url.get_secret_value().startswith("postgres")
+        return self.url is not None and self.url.postgres is not None
 
     def place(self, table: Path) -> "LedgerPlace | None":
         """Return where the ledger of a table is, by default beside its file; None where it is switched off."""
+        url = self.url or LedgerAddress(file=DEFAULT_FILE)
         if self.is_off:
             return None
-        named = None if self.journal is None else table.parent / self.journal
-        if self.is_postgres:
-            return LedgerPlace(None, self.url, self.keep, self.unread, named or table.parent / DEFAULT_JOURNAL)
-        written = DEFAULT_FILE if self.url is None else self.url.get_secret_value().removeprefix(_SQLITE)
-        file = table.parent / written
-        return LedgerPlace(file, None, self.keep, self.unread, named or file.with_name(f"{file.name}.journal"))
+        file = None if url.file is None else table.parent / url.file
+        journals = table.parent / DEFAULT_JOURNAL if file is None else file.with_name(f"{file.name}.journal")
+        if self.journal is not None:
+            journals = table.parent / self.journal
+        return LedgerPlace(file, url.postgres, self.keep, self.unread, journals)
 
     @classmethod
     def short_form_schema(cls) -> JsonSchemaValue:
-        return {"anyOf": [TypeAdapter(LedgerUrl).json_schema(), {"const": False}]}
+        return {"anyOf": [_URL_SCHEMA, {"const": False}]}
 
     @model_validator(mode="before")
     @classmethod

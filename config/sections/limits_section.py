@@ -146,7 +146,9 @@ class OrWord:
     section: type[WordSection]
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(self._apply, handler.generate_schema(self.section))
+        dumped = core_schema.plain_serializer_function_ser_schema(_dumped)
+        inner = handler.generate_schema(self.section)
+        return core_schema.no_info_wrap_validator_function(self._apply, inner, serialization=dumped)
 
     def _apply(self, value: object, inner: ValidatorFunctionWrapHandler) -> object:
         if not isinstance(value, str):
@@ -155,6 +157,10 @@ class OrWord:
             near = did_you_mean(value, self.section.words)
             raise refuse(f"must be {self.section.short_form} or {self.section.long_form}{near}")
         return str(value)
+
+
+def _dumped(value: WordSection | str) -> object:
+    return value if isinstance(value, str) else value.model_dump()
 
 
 class BudgetRoute(WordSection):

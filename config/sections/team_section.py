@@ -134,6 +134,9 @@ Tags = Annotated[dict[TagName, TagValue], AfterValidator(_few_tags)]
 KeysOfFile = Annotated[list[TeamKey], WithJsonSchema({"title": "path", "type": "string"})]
 """The text in the table is a path; the loader puts the entries of that file in its place."""
 
+_NO_LIMITS: Final = TeamLimitsSection()
+"""One for all teams without limits: a default that is no factory is copied for each, since it holds a mapping."""
+
 
 class OneOrMany:
     """Annotation of a list: editors accept one element in its place, which the loader makes a list of one."""
@@ -148,7 +151,10 @@ class TeamSection(Section):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["keys"], "properties": {"keys": {"minItems": 1}}}, {"required": ["keys_from"]}]
+            "anyOf": [
+                {"required": ["keys"], "properties": {"keys": {"minItems": 1, "description": "One at least."}}},
+                {"required": ["keys_from"]},
+            ]
         }
     )
 
@@ -158,7 +164,7 @@ class TeamSection(Section):
         "exchanged.",
     )
     keys_from: KeysOfFile = Field(
-        default=[],
+        default_factory=list,
         description="A YAML file with a list of further keys, relative to this file. It is watched like the table, so "
         "that another program can issue keys. It holds no references.",
     )
@@ -172,10 +178,10 @@ class TeamSection(Section):
         description="The team's own meaning of names, granted by being written; first inside other routes too.",
     )
     limits: TeamLimitsSection = Field(
-        default=TeamLimitsSection(), description="The most that the team may use, over all its keys."
+        default_factory=lambda: _NO_LIMITS, description="The most that the team may use, over all its keys."
     )
     budget: Annotated[list[BudgetSection], OneOrMany()] = Field(
-        default=[],
+        default_factory=list,
         description="What the team may spend: one budget, or a list of them, which all hold. Of what they say at once "
         "reject comes before route, and route before warn.",
     )
@@ -185,7 +191,7 @@ class TeamSection(Section):
         "so long for the limits of the team and its keys first.",
     )
     tags: Tags = Field(
-        default={},
+        default_factory=dict,
         description="Words that the ledger keeps with each request of the team, such as its cost_center, and that "
         f"`dragoman usage` can sum by. {_MOST_TAGS} at most.",
     )

@@ -1,4 +1,5 @@
-"""The models list, rendered once for each team and surface of a snapshot and of what vendors' lists have named."""
+"""The models list, rendered once for each team (a key of its own names counts as one) and surface of a snapshot and of
+what vendors' lists have named."""
 
 import asyncio
 import time
@@ -43,14 +44,14 @@ class Catalogue:
         self._now = now
         self.discovered: DiscoveredModels | None = None
         self._made_of: tuple[Snapshot, Known] | None = None
-        self._cached: dict[tuple[str, str], bytes] = {}
+        self._cached: dict[tuple[Team, str], bytes] = {}
         self._size = 0
         self._rendering = asyncio.Lock()
 
     async def models(self, snapshot: Snapshot, team: Team, surface: Surface) -> bytes:
         """Return the list of the models that the team may use. Rendering yields to other requests."""
         known = await self._known([vendor for vendor in snapshot.wildcards if _sees(team, vendor)])
-        key = (team.name, surface.name)
+        key = (team, surface.name)
         if (cached := self._of(snapshot, known, key)) is not None:
             return cached
         async with self._rendering:
@@ -93,13 +94,13 @@ class Catalogue:
                 await asyncio.sleep(0)
                 until = self._now() + SLICE
 
-    def _of(self, snapshot: Snapshot, known: Known, key: tuple[str, str]) -> bytes | None:
+    def _of(self, snapshot: Snapshot, known: Known, key: tuple[Team, str]) -> bytes | None:
         made_of = self._made_of
         if made_of is None or made_of[0] is not snapshot or made_of[1] is not known:
             return None
         return self._cached.get(key)
 
-    def _store(self, snapshot: Snapshot, known: Known, key: tuple[str, str], rendered: bytes) -> None:
+    def _store(self, snapshot: Snapshot, known: Known, key: tuple[Team, str], rendered: bytes) -> None:
         made_of = self._made_of
         if made_of is None or made_of[0] is not snapshot or made_of[1] is not known:
             self._made_of, self._cached, self._size = (snapshot, known), {}, 0

@@ -92,7 +92,7 @@ class Reloader:
 
 
 def _needs_restart(old: ServerSection, new: ServerSection) -> tuple[str, ...]:
-    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "watch", "log")
+    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "ledger", "watch", "log")
     kept = ("keep_thinking", "keep_responses")
     times = ("drain_grace", "drain_timeout", "stall_limit")
     changed = [name for name in (*fixed, *kept, *times) if getattr(old, name) != getattr(new, name)]

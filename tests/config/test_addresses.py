@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.addresses import Reach, address_fault, listens_on_loopback, reach, redis_fault, url_fault
+from config.addresses import Reach, address_fault, ledger_fault, listens_on_loopback, reach, redis_fault, url_fault
 
 
 @pytest.mark.parametrize(
@@ -229,3 +229,56 @@ def test_any_other_address_of_redis_is_refused_without_repeating_it(url: str, fa
 def test_any_text_is_judged_as_an_address_of_redis(text: str) -> None:
     assert redis_fault(text) != ""
     assert redis_fault(f"redis://{text}") != ""
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:ledger.db",
+        "sqlite:/var/lib/dragoman/ledger.db",
+        "sqlite:../ledger 2.db",
+        "postgresql://db.internal/ledger",
+        "postgres://u:p%40ss@10.0.0.5:5432/ledger?sslmode=require",
+        "postgresql:///ledger?host=/run/postgresql",
+        "postgresql://localhost",
+    ],
+)
+def test_a_ledger_is_a_file_or_a_database(url: str) -> None:
+    assert ledger_fault(url) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("", "must be sqlite:FILE"),
+        ("ledger.db", "must be sqlite:FILE"),
+        ("mysql://u:secret@h/l", "must be sqlite:FILE"),
+        ("postgresql:secret", "names no host"),
+        ("postgresql:///secret", "names no host"),
+        ("postgresql://u:se cret@h/l", "spaces"),
+        ("postgresql://u:se\\cret@h/l", "backslashes"),
+        ("postgresql://u:sécret@h/l", "without spaces"),
+        ("postgresql://u:se[cret@h/l", "well-formed"),
+        ("postgresql://h:port/l", "well-formed"),
+        ("postgresql://h:0/l", "port"),
+        ("postgresql://h/l#secret", "fragment"),
+        ("postgresql://169.254.169.254/l", "no host"),
+        ("sqlite:", "must name a file"),
+        ("sqlite:folder/", "must name a file"),
+        ("sqlite:a\nb", "must name a file"),
+        (f"sqlite:{'x' * 1025}", "must name a file"),
+        ("sqlite::memory:", "in memory"),
+        ("sqlite:///var/l.db", "directly after the colon"),
+    ],
+)
+def test_any_other_ledger_is_refused_without_repeating_it(url: str, fault: str) -> None:
+    told = ledger_fault(url)
+    assert told is not None
+    assert fault in told
+    assert "secret" not in told
+
+
+@given(st.text())
+def test_any_text_is_judged_as_a_ledger(text: str) -> None:
+    assert ledger_fault(text) != ""
+    assert ledger_fault(f"postgresql://{text}") != ""

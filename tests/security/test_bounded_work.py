@@ -11,6 +11,7 @@ from providers.json_types import JsonValue
 from providers.mock import server as mock
 from providers.unified_request import TextPrompt
 from proxy.errors import GatewayError
+from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.scripted_calls import ask
@@ -88,9 +89,9 @@ async def test_threat_08_a_models_list_is_made_once_and_anew_after_a_reload() ->
     async with rig("vendors: {mock: {}}\nmodels:\n" + rows) as made:
         first = await exchange(made.port, request("GET", "/v1/models"))
         assert len(orjson.loads(first.body)["data"]) == 500
-        kept = made.gateway.catalogue._cached[("anonymous", "openai")]
+        kept = made.gateway.catalogue._cached[(ANYONE, "openai")]
         assert kept == first.body == (await exchange(made.port, request("GET", "/v1/models"))).body
-        assert made.gateway.catalogue._cached[("anonymous", "openai")] is kept
+        assert made.gateway.catalogue._cached[(ANYONE, "openai")] is kept
         one = await exchange(made.port, request("GET", "/v1/models/mock/m7"))
         assert orjson.loads(one.body)["id"] == "mock/m7"
 

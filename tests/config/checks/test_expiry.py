@@ -1,10 +1,12 @@
 """Warnings of keys and certificates that expire."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from config.checks.expiry import DAY, SOON, expiry, expiry_warnings
+from config.load_config import load_file
 from tests.config.tables import BASE, NAME, load
 
 ENDS = "2026-12-31T00:00:00Z"
@@ -48,6 +50,21 @@ def test_a_key_that_ends_is_reported_where_its_end_is_written() -> None:
         "13:101 teams.search.keys.1.not_after: the key ci expires in 3 days",
         "16:104 teams.ads.keys.0.not_after: this key expires in 3 days",
     ]
+
+
+def test_a_key_of_a_file_is_reported_there(tmp_path: Path) -> None:
+    (tmp_path / "keys.yaml").write_text(f"- hash: sha256:{'a' * 64}\n  name: ci\n  expires: 2020-01-01\n")
+    table = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\nteams: {t: {keys_from: keys.yaml, models: ['*']}}\n"
+    (tmp_path / "table.yaml").write_text(table)
+
+    def found() -> list[str]:
+        warnings = expiry_warnings(load_file(tmp_path / "table.yaml", {}), END)
+        return [str(each).removeprefix(f"{tmp_path}/") for each in warnings]
+
+    every = "table.yaml:4:24 teams.t.keys_from: every key of this team has expired: nobody can ask as this team"
+    assert found() == ["keys.yaml:3:12 teams.t.keys_from.0.expires: the key ci has expired", every]
+    (tmp_path / "keys.yaml").write_text("")
+    assert found() == []
 
 
 def test_a_team_without_a_key_that_lasts_is_reported() -> None:

@@ -14,7 +14,7 @@ from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ReadAction
 from tests.proxy.discovery import kit as discovery
-from tests.proxy.kit.tables import snapshot
+from tests.proxy.kit.tables import digest_of, snapshot
 
 OPENAI, SCALE = SURFACES[0], SURFACES[1]
 LISTING = [each for each in SURFACES if ReadAction.MODELS in {endpoint.action for endpoint in each.endpoints}]
@@ -37,6 +37,15 @@ async def test_each_team_and_surface_has_its_own_and_gets_it_again() -> None:
     assert names(await made.models(table, one, OPENAI)) == ["mock/m1"]
     assert await made.models(table, ANYONE, SCALE)
     assert await made.models(table, ANYONE, OPENAI) is body
+
+
+async def test_a_key_for_single_names_has_a_list_of_its_own() -> None:
+    keys = [f"'{digest_of('all')}'", f"{{hash: '{digest_of('one')}', models: [mock/m1]}}"]
+    made, table = Catalogue(5), many(3, f"teams: {{t: {{models: [mock/*], keys: [{', '.join(keys)}]}}}}\n")
+    whole, narrowed = (key.team for key in table.keys.values())
+    for _ in range(2):
+        assert names(await made.models(table, whole, OPENAI)) == ["mock/m0", "mock/m1", "mock/m2"]
+        assert names(await made.models(table, narrowed, OPENAI)) == ["mock/m1"]
 
 
 async def test_a_new_table_has_a_new_list_and_the_old_one_is_let_go() -> None:

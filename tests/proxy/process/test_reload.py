@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.sections.server_section import ServerSection
+from proxy.process import reload
 from tests.proxy.kit.table_reloader import BAD, GOOD, NEEDY, OTHER, Rig, reloading, stopped
 from tests.support.authority import LOCAL, Authority
 from tests.support.waiting import until
@@ -96,6 +97,7 @@ CHANGES = {
     "max_body": "max_body: 2MiB",
     "limits": "limits: {streams: 7}",
     "shared": 'shared: {redis: "redis://127.0.0.1:1"}',
+    "ledger": 'ledger: "sqlite:other.db"',
     "keep_thinking": "keep_thinking: process",
     "keep_responses": "keep_responses: {lifetime: 1h}",
     "drain_grace": "drain_grace: 3s",
@@ -136,7 +138,65 @@ async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) 
 
 
 def test_every_setting_of_the_server_is_one_or_the_other() -> None:
-    assert set(ServerSection.model_fields) == {*CHANGES, "cors", "hosts", "surfaces", "tls"}
+    assert set(ServerSection.model_fields) == {*CHANGES, "cors", "hosts", "surfaces", "timezone", "tls"}
+
+
+# Keys of a file -----------------------------------------------------------------------------------------------------
+
+
+def with_keys(rig: Rig, keys: str) -> list[str]:
+    """Write the file of a team's keys anew, and return the digests that end in each of its letters."""
+    rig.path.with_name("keys.yaml").write_text(keys, encoding="utf-8")
+    return [f"{'0' * 63}{letter}" for letter in "ab"]
+
+
+TEAM = f"{GOOD}teams: {{t: {{keys_from: keys.yaml, models: ['*']}}}}\n"
+KEY_A, KEY_B = (f"- {{hash: sha256:{'0' * 63}{letter}, name: {letter}}}\n" for letter in "ab")
+
+
+async def test_a_key_that_a_file_gains_or_loses_counts_from_the_next_reload(rig: Rig) -> None:
+    rig.write(TEAM)
+    first, second = with_keys(rig, KEY_A)
+    assert not (await rig.reloader.reload()).problems
+    assert set(rig.live.snapshot.keys) == {first}
+    with_keys(rig, KEY_A + KEY_B)
+    assert not (await rig.reloader.reload()).problems
+    assert set(rig.live.snapshot.keys) == {first, second}
+    with_keys(rig, KEY_B)
+    assert not (await rig.reloader.reload()).problems
+    assert {key.name for key in rig.live.snapshot.keys.values()} == {"b"}
+
+
+@pytest.mark.parametrize("keys", [None, "- sha256:canary\n", "- {", "key: canary\n", KEY_A + KEY_A, KEY_B * 20_000])
+async def test_a_file_of_keys_that_is_missing_or_wrong_changes_nothing(
+    rig: Rig, told: pytest.LogCaptureFixture, keys: str | None
+) -> None:
+    rig.write(TEAM)
+    with_keys(rig, KEY_A)
+    await rig.reloader.reload()
+    before = rig.live.snapshot
+    if keys is None:
+        rig.path.with_name("keys.yaml").unlink()
+    else:
+        with_keys(rig, keys)
+    assert (await rig.reloader.reload()).problems
+    assert rig.live.snapshot is before
+    assert "canary" not in told.text
+
+
+async def test_the_watcher_sees_a_file_of_keys(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reload, "WATCH_EVERY", 0.01)
+    rig.write(TEAM)
+    first, second = with_keys(rig, KEY_A)
+    await rig.reloader.reload()
+    watching = asyncio.create_task(rig.reloader.watch())
+    with_keys(rig, KEY_B)
+    await until(lambda: set(rig.live.snapshot.keys) == {second})
+    with_keys(rig, "- {")
+    await until(lambda: rig.count("failure") == 1)
+    with_keys(rig, KEY_A)
+    await until(lambda: set(rig.live.snapshot.keys) == {first})
+    await stopped(watching)
 
 
 # Who asks ------------------------------------------------------------------------------------------------------------

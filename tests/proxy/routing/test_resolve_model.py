@@ -11,7 +11,6 @@ from proxy.routing.resolve_model import (
     Step,
     allowed,
     covered,
-    covers,
     knows,
     nearest,
     plan,
@@ -318,7 +317,6 @@ def test_through_the_default_vendor_the_whole_name_must_be_granted() -> None:
     ],
 )
 def test_a_pattern_grants_a_name_a_vendor_or_everything(pattern: str, name: str, expected: bool) -> None:
-    assert covers(pattern, name) is expected
     team = Team("t", (pattern,), {})
     assert covered(team, name) is expected
     assert allowed(TABLE, team, name) is expected

@@ -1,13 +1,21 @@
 """A table compiled: whole or not at all, and unchangeable."""
 
+import gc
 import math
+import tracemalloc
 from dataclasses import FrozenInstanceError
+from datetime import UTC
 
 import pytest
 
 from config.load_config import examine_embedded
 from config.problem import ConfigError
-from proxy.routing.snapshot import ANYONE, CurrentSnapshot, Key, RouteMember, Team, build_snapshot, expand
+from proxy.errors import GatewayError
+from proxy.limits.limit import UNLIMITED
+from proxy.routing.compile_limits import NO_LIMITS
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import plan, visible
+from proxy.routing.snapshot import ANYONE, CurrentSnapshot, Key, RouteMember, Snapshot, Team, build_snapshot, expand
 from tests.proxy.kit.tables import digest_of, loaded, snapshot
 
 TEXT = f"""
@@ -179,3 +187,176 @@ def test_a_vendor_without_a_list_that_could_be_fetched_is_told_at_its_setting(pr
     assert [str(problem) for problem in caught.value.problems] == [
         f"table.yaml:4:17 vendors.v.discover: the profile '{profile}' has no list of models that could be fetched"
     ]
+
+
+LIMITED = f"""
+server: {{timezone: Europe/Berlin}}
+vendors:
+  v: {{profile: openai, api_key: k, limits: {{requests_per_minute: 60}}}}
+  w: {{profile: openai, api_key: k}}
+models:
+  v/m: {{limits: {{concurrent: 5}}, deployments: {{a: {{limits: {{concurrent: 2}}}}, b: {{}}}}}}
+  v/n: {{}}
+  w/*: {{limits: {{tokens_per_day: 5M}}}}
+  w/free: {{}}
+routes: {{fast: v/m, all: {{targets: [fast, w/x]}}}}
+teams:
+  t:
+    keys:
+      - "{digest_of("whole")}"
+      - {{hash: "{digest_of("one")}", name: ci, models: [v/m], limits: {{concurrent: 1}}}}
+      - {{hash: "{digest_of("two")}", models: [all]}}
+      - {{hash: "{digest_of("three")}", models: [all]}}
+      - {{hash: "{digest_of("four")}", models: [v/*, own]}}
+    models: [v/*, all]
+    routes: {{fast: v/n, own: w/free}}
+    limits: {{requests_per_minute: 600, models: {{all: {{concurrent: 3}}}}}}
+    budget: {{tokens: 5M, per: month}}
+    tags: {{cost_center: "4711"}}
+"""
+
+
+def key_of(table: Snapshot, text: str) -> Key:
+    return table.keys[digest_of(text).removeprefix("sha256:")]
+
+
+def test_every_scope_with_limits_is_in_the_table_by_its_text() -> None:
+    table = snapshot(LIMITED)
+    assert {scope: limits.concurrent for scope, limits in table.scopes.items()} == {
+        "team t": None,
+        "team t model all": 3,
+        "key t/ci": 1,
+        "vendor v": None,
+        "model v/m": 5,
+        "deployment v/m/a": 2,
+        "model w/*": None,
+    }
+    assert not hasattr(table.scopes, "__setitem__")
+
+
+def test_a_target_has_the_limits_of_its_vendor_its_model_and_itself() -> None:
+    table = snapshot(LIMITED)
+    assert {label: [scope for scope, _ in found] for label, found in table.target_limits.items()} == {
+        "v/m/a": ["vendor v", "model v/m", "deployment v/m/a"],
+        "v/m/b": ["vendor v", "model v/m"],
+        "v/n/default": ["vendor v"],
+        "w/*/default": ["model w/*"],
+    }
+    assert all(limits is table.scopes[scope] for found in table.target_limits.values() for scope, limits in found)
+    assert not hasattr(table.target_limits, "__setitem__")
+
+
+def test_a_team_has_its_limits_its_budgets_and_its_tags() -> None:
+    table = snapshot(LIMITED)
+    team = table.teams["t"]
+    assert team.limits.own is table.scopes["team t"]
+    assert team.limits.models["all"] is table.scopes["team t model all"]
+    assert [budget.amount for budget in team.limits.budgets] == [5_000_000]
+    assert team.tags == {"cost_center": "4711"}
+    assert not hasattr(team.tags, "__setitem__")
+
+
+def test_the_zone_is_the_table_s() -> None:
+    assert str(snapshot(LIMITED).zone) == "Europe/Berlin"
+    assert TABLE.zone is UTC
+
+
+def test_a_table_without_limits_has_no_scopes() -> None:
+    assert (dict(TABLE.scopes), dict(TABLE.target_limits)) == ({}, {})
+    assert all(team.limits is NO_LIMITS and not team.tags for team in (*TABLE.teams.values(), ANYONE))
+
+
+def test_a_key_has_a_label_and_limits_of_its_own() -> None:
+    table = snapshot(LIMITED)
+    digest = digest_of("whole").removeprefix("sha256:")
+    assert (key_of(table, "whole").label, key_of(table, "whole").name) == (digest[:8], "")
+    assert (key_of(table, "whole").limits, key_of(table, "whole").allow) == (UNLIMITED, None)
+    assert (key_of(table, "one").label, key_of(table, "one").allow) == ("ci", ("v/m",))
+    assert key_of(table, "one").limits is table.scopes["key t/ci"]
+
+
+def test_a_key_narrows_what_its_team_may_ask_for_and_nothing_else() -> None:
+    table = snapshot(LIMITED)
+    whole, one = key_of(table, "whole").team, key_of(table, "one").team
+    assert whole is table.teams["t"]
+    assert (one.allow, dict(one.routes)) == (("v/m",), {})
+    for same in ("name", "limits", "tags", "tenant", "extra_params", "media", "inner_routes"):
+        assert getattr(one, same) == getattr(whole, same)
+
+
+def test_keys_for_the_same_names_are_one_team() -> None:
+    table = snapshot(LIMITED)
+    assert key_of(table, "two").team is key_of(table, "three").team
+    assert key_of(table, "two").team is not key_of(table, "one").team
+
+
+def test_a_name_of_an_own_route_grants_that_route_alone() -> None:
+    team = key_of(snapshot(LIMITED), "four").team
+    assert (team.allow, list(team.routes)) == (("v/*",), ["own"])
+
+
+def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
+    table = snapshot(LIMITED)
+    reached = plan(table, key_of(table, "two").team, "all", "openai", IDLE).targets
+    assert reached == plan(table, table.teams["t"], "all", "openai", IDLE).targets
+    assert [target.label for target in reached] == ["v/n/default", "w/*/default"]
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "code"),
+    [
+        ("whole", "v/n", None),
+        ("one", "v/m", None),
+        ("one", "v/m/a", None),
+        ("one", "v/n", "model_not_found"),
+        ("one", "all", "model_not_found"),
+        ("one", "fast", "model_not_found"),
+        ("two", "all", None),
+        ("two", "fast", "model_not_found"),
+        ("two", "v/n", "model_not_allowed"),
+        ("two", "v/m", "model_not_found"),
+        ("four", "own", None),
+        ("four", "fast", "model_not_found"),
+        ("four", "w/free", "model_not_allowed"),
+    ],
+)
+def test_a_key_may_ask_for_its_names_alone(key: str, name: str, code: str | None) -> None:
+    table = snapshot(LIMITED)
+    if code is None:
+        assert plan(table, key_of(table, key).team, name, "openai", IDLE).targets
+        return
+    with pytest.raises(GatewayError) as caught:
+        plan(table, key_of(table, key).team, name, "openai", IDLE)
+    assert caught.value.facts.code == code
+
+
+def test_a_key_s_list_of_models_is_narrowed_too() -> None:
+    table = snapshot(LIMITED)
+    listed = {name: visible(table, key_of(table, name).team) for name in ("whole", "one", "two", "four")}
+    assert listed == {
+        "whole": ("fast", "own", "all", "v/m", "v/m/a", "v/m/b", "v/n"),
+        "one": ("v/m", "v/m/a", "v/m/b"),
+        "two": ("all",),
+        "four": ("own", "v/m", "v/m/a", "v/m/b", "v/n"),
+    }
+
+
+def test_ten_thousand_teams_with_limits_take_less_than_a_kilobyte_more_each() -> None:
+    def size(limits: str) -> int:
+        teams = "".join(
+            f"  t{number}: {{keys: ['sha256:{number:064x}'], models: ['*']{limits.replace('N', str(number + 1))}}}\n"
+            for number in range(1000)
+        )
+        table = loaded(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams:\n{teams}")
+        gc.collect()
+        tracemalloc.start()
+        try:
+            made = build_snapshot(table)
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0] // len(made.teams)
+        finally:
+            tracemalloc.stop()
+
+    size("")  # what is made once is no team's
+    limits = "{requests_per_minute: N, tokens_per_minute: 20N, concurrent: N}"
+    assert size(f", limits: {limits}, budget: {{usd: N, per: month}}") - size("") < 1024

@@ -1,0 +1,114 @@
+"""Limits and budgets that cannot be meant: names that lead nowhere, budgets that refuse everything, short memories."""
+
+import pytest
+
+from config.checks.check_limits import counted_periods, limit_sections
+from tests.config.tables import BASE, complaints, load
+
+KEY = f"sha256:{'a' * 64}"
+PRICED = BASE.replace("openai/gpt-4o: {}", "openai/gpt-4o: {price: {input: 2, output: 8}}")
+
+
+def told(team: str, table: str = PRICED, models: str = "openai/gpt-4o, azure/gpt-4o") -> list[str]:
+    """What is said of a team, without lines and columns."""
+    text = f"{table}routes: {{fast: openai/gpt-4o}}\nteams: {{t: {{keys: ['{KEY}'], models: [{models}], {team}}}}}\n"
+    return [each.partition(" ")[2] for each in complaints(text)]
+
+
+def test_a_limit_of_a_name_that_leads_nowhere_is_refused_with_the_nearest() -> None:
+    (only,) = told("limits: {models: {openai/gpt-4: {concurrent: 1}, fast: {concurrent: 1}}}")
+    assert only.startswith(
+        "teams.t.limits.models.openai/gpt-4: no model or route named openai/gpt-4; did you mean openai"
+    )
+
+
+def test_a_limited_name_may_hold_a_colon() -> None:
+    assert told("limits: {models: {'local/m:free': {concurrent: 1}}}, routes: {own: local/m}") == []
+
+
+def test_a_budget_s_route_must_lead_somewhere() -> None:
+    (only,) = told("budget: {usd: 5, per: day, then: {route: fsat}}")
+    assert only == "teams.t.budget.0.then.route: no model or route named fsat; did you mean fast?"
+    for name in ("fast", "own", "openai/gpt-4o-mini", "azure/gpt-4o/eu", "local/any"):
+        assert told(f"budget: {{usd: 5, per: day, then: {{route: {name}}}}}, routes: {{own: local/x}}") == []
+
+
+def test_a_budget_s_route_from_a_reference_is_not_shown() -> None:
+    budget = "{usd: 5, per: day, then: {route: '${R}'}}"
+    text = f"{PRICED}teams: {{t: {{keys: ['{KEY}'], models: ['*'], budget: {budget}}}}}\n"
+    (only,) = complaints(text, {"R": "canary"})
+    assert only.endswith("teams.t.budget.0.then.route: the value of this reference is no model or route")
+
+
+def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None:
+    budget = "budget: {usd: 5, per: day, then: {route: openai/gpt-4o}}"
+    message = "teams.t.budget.0.then.route: leads to itself: this team may ask for nothing else"
+    assert told(budget, models="openai/gpt-4o") == [message]
+    assert told(budget) == []
+
+
+@pytest.mark.parametrize(
+    ("models", "refused"), [("azure/gpt-4o", True), ("azure/gpt-4o, openai/gpt-4o", False), ("'*'", False)]
+)
+def test_a_budget_that_refuses_every_name_is_refused(models: str, refused: bool) -> None:
+    message = "teams.t.budget.0.unpriced: refuses everything: none of the models that this team may ask for has a price"
+    found = told("budget: {usd: 5, per: day, unpriced: reject}", models=models)
+    assert found == ([message] if refused else [])
+    assert told("budget: {usd: 5, per: day, unpriced: ignore}", models=models) == []
+
+
+@pytest.mark.parametrize(
+    ("team", "days"),
+    [
+        ("budget: {tokens: 1M, per: hour}", None),
+        ("budget: {tokens: 1M, per: day}", 2),
+        ("limits: {tokens_per_week: 1M}", 8),
+        ("budget: [{tokens: 1M, per: day}, {usd: 5, per: month}]", 32),
+        ("limits: {models: {fast: {requests_per_month: 1M}}}", 32),
+        ("limits: {requests_per_minute: 5}", None),
+    ],
+)
+def test_the_ledger_keeps_longer_than_what_is_summed_from_it(team: str, days: int | None) -> None:
+    def with_keep(keep: int) -> list[str]:
+        return told(team, f"{PRICED}server: {{ledger: {{keep: {keep}d}}}}\n")
+
+    if days is None:
+        assert with_keep(1) == []
+        return
+    period = {2: "day", 8: "week", 32: "month"}[days]
+    assert with_keep(days) == []
+    assert with_keep(days - 1) == [
+        f"server.ledger.keep: must be at least {days}d: a limit or a budget per {period} is summed from what is kept"
+    ]
+
+
+EVERYWHERE = f"""\
+version: 1
+vendors: {{v: {{limits: {{requests_per_hour: 5}}}}}}
+models: {{v/m: {{limits: {{concurrent: 5}}, deployments: {{a: {{limits: {{tokens_per_week: 5000}}}}, b: {{}}}}}}}}
+teams:
+  t:
+    keys: [{{hash: '{KEY}', limits: {{requests_per_minute: 5}}}}]
+    models: [v/m]
+    limits: {{concurrent: 9, models: {{v/m: {{concurrent: 2}}}}}}
+    budget: {{tokens: 5M, per: month}}
+"""
+
+
+def test_every_section_with_limits_is_found_with_those_around_it() -> None:
+    found = {
+        ".".join(map(str, path)): [words for words, _ in around]
+        for path, _, around in limit_sections(load(EVERYWHERE).config)
+    }
+    assert found == {
+        "vendors.v.limits": [],
+        "models.v/m.limits": ["vendor's"],
+        "models.v/m.deployments.a.limits": ["model's", "vendor's"],
+        "teams.t.limits": [],
+        "teams.t.limits.models.v/m": ["team's"],
+        "teams.t.keys.0.limits": ["team's"],
+    }
+
+
+def test_the_periods_that_are_counted_are_those_of_the_calendar() -> None:
+    assert counted_periods(load(EVERYWHERE).config) == {"hour", "week", "month"}

@@ -1,0 +1,147 @@
+"""Warnings of limits and budgets that are hardly intended."""
+
+import pytest
+
+from tests.config.tables import BASE, warnings
+
+KEY = f"sha256:{'a' * 64}"
+TABLE = BASE.replace("openai/gpt-4o: {}", "openai/gpt-4o: {price: {input: 2, output: 8}}").replace(
+    "openai/gpt-4o-mini: {}", "openai/gpt-4o-mini: {price: {input: 0.1, output: 0.4}}"
+)
+LEDGER = "server: {ledger: 'sqlite:l.db'}\n"
+
+
+def told(team: str, table: str = TABLE + LEDGER, models: str = "openai/*", key: str = f"'{KEY}'") -> list[str]:
+    """What is doubted of a team, without lines and columns."""
+    text = f"{table}routes: {{fast: openai/gpt-4o}}\nteams: {{t: {{keys: [{key}], models: [{models}], {team}}}}}\n"
+    return [each.partition(" ")[2] for each in warnings(text)]
+
+
+def test_what_is_meant_is_not_doubted() -> None:
+    limits = "limits: {requests_per_minute: 600, burst: 50, tokens_per_minute: 200k, concurrent: 64}"
+    budget = "budget: [{usd: 500, per: month}, {usd: 9, per: day, at: 80%, then: {route: openai/gpt-4o-mini}}]"
+    assert told(f"{limits}, {budget}, on_limit: {{queue: 5s}}") == []
+
+
+def test_a_limit_of_few_tokens_is_doubted_at_its_place() -> None:
+    (only,) = warnings(TABLE.replace("azure: {}", "azure: {limits: {tokens_per_minute: 999}}"))
+    assert only.startswith("2:59 vendors.azure.limits.tokens_per_minute: is less than many a request takes")
+    assert told("limits: {tokens_per_minute: 1000, requests_per_minute: 1}") == []
+    assert len(told("limits: {tokens_per_second: 500, models: {openai/gpt-4o: {tokens_per_day: 5}}}")) == 2
+
+
+@pytest.mark.parametrize("period", ["second", "minute"])
+def test_a_burst_is_for_requests_that_flow(period: str) -> None:
+    assert told(f"limits: {{burst: 5, requests_per_{period}: 9}}") == []
+    message = "teams.t.limits.burst: has no effect without requests_per_second or requests_per_minute"
+    assert told(f"limits: {{burst: 5, tokens_per_{period}: 9k, requests_per_day: 5}}") == [message]
+
+
+def test_a_limit_above_one_that_holds_too_is_doubted() -> None:
+    key = f"{{hash: '{KEY}', limits: {{requests_per_minute: 601, tokens_per_minute: 300k, concurrent: 5}}}}"
+    assert told("limits: {requests_per_minute: 600, tokens_per_minute: 300k, concurrent: 4}", key=key) == [
+        "teams.t.keys.0.limits.requests_per_minute: has no effect: it is above the team's, 600, which holds too",
+        "teams.t.keys.0.limits.concurrent: has no effect: it is above the team's, 4, which holds too",
+    ]
+    models = "limits: {tokens_per_day: 5M, models: {openai/gpt-4o: {tokens_per_day: 6M}}}"
+    message = "has no effect: it is above the team's, 5,000,000, which holds too"
+    assert told(models) == [f"teams.t.limits.models.openai/gpt-4o.tokens_per_day: {message}"]
+
+
+def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None:
+    limited = "{limits: {concurrent: 8}, deployments: {eu: {limits: {concurrent: 9, requests_per_minute: 91}}"
+    table = TABLE.replace("azure: {}", "azure: {limits: {concurrent: 9, requests_per_minute: 90}}")
+    told = [each.partition("limits.")[2] for each in warnings(table.replace("{deployments: {eu: {}", limited))]
+    assert told == [
+        "concurrent: has no effect: it is above the model's, 8, which holds too",
+        "requests_per_minute: has no effect: it is above the vendor's, 90, which holds too",
+    ]
+
+
+def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
+    limits = "limits: {models: {openai/gpt-4o: {concurrent: 1}, azure/gpt-4o: {concurrent: 1}, own: {concurrent: 1}}}"
+    assert told(f"{limits}, routes: {{own: openai/gpt-4o}}") == [
+        "teams.t.limits.models.azure/gpt-4o: this team may not ask for this name"
+    ]
+    assert told("limits: {models: {azure/gpt-4o/eu: {concurrent: 1}}}", models="azure/gpt-4o") == []
+
+
+def test_a_queue_without_limits_is_doubted() -> None:
+    message = "teams.t.on_limit: has no effect: neither this team nor its keys have limits"
+    assert told("on_limit: {queue: 5s}") == [message]
+    assert told("on_limit: {queue: 5s}", key=f"{{hash: '{KEY}', limits: {{concurrent: 1}}}}") == []
+    assert told("on_limit: {queue: 5s}, limits: {models: {openai/gpt-4o: {concurrent: 1}}}") == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        ("{usd: 5, per: day, then: warn}", "then: warns when all is spent and not before: write `at: 80%` too"),
+        ("{usd: 5, per: day, then: warn, at: 100%}", "then: warns when all is spent and not before"),
+        ("{usd: 5, per: day, then: warn, at: 99%}", ""),
+        ("{tokens: 5M, per: day, unpriced: reject}", "unpriced: has no effect on a budget in tokens"),
+        ("{usd: 5, per: day, then: {route: openai/gpt-4o}}", "then.route: is not cheaper than anything that this team"),
+        ("{usd: 5, per: day, then: {route: fast}}", "then.route: is not cheaper than anything that this team"),
+        ("{usd: 5, per: day, then: {route: openai/gpt-4o-mini}}", ""),
+        ("{usd: 5, per: day, then: {route: local/x}}", "then.route: no price is known for local/*, so that"),
+        ("{tokens: 5M, per: day, then: {route: local/x}}", ""),
+    ],
+)
+def test_a_budget_that_does_little_is_doubted(budget: str, expected: str) -> None:
+    found = told(f"budget: {budget}")
+    assert [each[: len(f"teams.t.budget.0.{expected}")] for each in found] == (
+        [f"teams.t.budget.0.{expected}"] if expected else []
+    )
+
+
+def test_two_budgets_that_say_the_same_are_doubted() -> None:
+    text = (
+        f"{TABLE}{LEDGER}teams:\n  t:\n    keys: ['{KEY}']\n    models: [openai/*]\n    budget:\n"
+        "      - {usd: 5, per: day}\n      - {usd: 6, per: day}\n      - {usd: 5.0, per: day, at: 100%, then: reject}\n"
+    )
+    assert warnings(text) == ["16:9 teams.t.budget.2: says the same as the budget at t.yaml:14:9"]
+
+
+def test_models_without_a_price_are_named_once() -> None:
+    budgets = "budget: [{usd: 5, per: day}, {usd: 50, per: month}]"
+    assert told(budgets, models="'*'") == [
+        "teams.t.budget.0.usd: no price is known for azure/gpt-4o, local/*: what they cost counts as nothing"
+    ]
+    assert told(budgets.replace("per: day", "per: day, unpriced: reject"), models="'*'") == [
+        "teams.t.budget.0.usd: no price is known for azure/gpt-4o, local/*: requests for them are refused "
+        "(unpriced: reject)"
+    ]
+    assert told("budget: {tokens: 5M, per: day}", models="'*'") == []
+
+
+def test_many_models_without_a_price_are_counted() -> None:
+    table = TABLE.replace("  local/*: {}", "\n".join(f"  local/m{number}: {{}}" for number in range(9)))
+    (only,) = told("budget: {usd: 5, per: day}", table + LEDGER, "local/*")
+    assert "local/m0, local/m1, local/m2, local/m3 and 5 more" in only
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        ("{ledger: off}", "server.ledger: without a ledger limits and budgets of the calendar begin anew with"),
+        ("{ledger: 'sqlite:l.db'}", ""),
+        ("{ledger: 'postgresql://h/l', shared: {redis: 'redis://h'}}", ""),
+        (
+            "{ledger: 'sqlite:l.db', shared: {redis: 'redis://h'}}",
+            "server.ledger: a ledger in a file is one gateway's",
+        ),
+        ("{shared: {redis: 'redis://h'}}", "server.shared: a ledger in a file is one gateway's alone"),
+    ],
+)
+def test_what_is_counted_by_the_calendar_needs_a_ledger_of_all_gateways(server: str, expected: str) -> None:
+    counted = "limits: {tokens_per_hour: 5M}, budget: {tokens: 9M, per: month}"
+    found = told(counted, f"{TABLE}server: {server}\n")
+    assert [each[: len(expected)] for each in found] == ([expected] if expected else [])
+    assert told("limits: {tokens_per_minute: 5M}", f"{TABLE}server: {server}\n") == []
+
+
+def test_a_vendor_s_quota_without_teams_is_forgotten() -> None:
+    table = TABLE.replace("azure: {}", "azure: {limits: {tokens_per_day: 5M}}")
+    (only,) = warnings(table)
+    assert only.startswith("2:56 vendors.azure.limits.tokens_per_day: without a ledger limits and budgets of the")
+    assert warnings(table + LEDGER) == []
