@@ -110,11 +110,11 @@ class LedgerSection(ShorthandSection):
         url = self.url or LedgerAddress(file=DEFAULT_FILE)
         if self.is_off:
             return None
-        named = None if self.journal is None else table.parent / self.journal
-        if url.file is None:
-            return LedgerPlace(None, url.postgres, self.keep, self.unread, named or table.parent / DEFAULT_JOURNAL)
-        file = table.parent / url.file
-        return LedgerPlace(file, None, self.keep, self.unread, named or file.with_name(f"{file.name}.journal"))
+        file = None if url.file is None else table.parent / url.file
+        journals = table.parent / DEFAULT_JOURNAL if file is None else file.with_name(f"{file.name}.journal")
+        if self.journal is not None:
+            journals = table.parent / self.journal
+        return LedgerPlace(file, url.postgres, self.keep, self.unread, journals)
 
     @classmethod
     def short_form_schema(cls) -> JsonSchemaValue:

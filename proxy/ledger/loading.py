@@ -29,6 +29,9 @@ TIDY_EVERY: Final = 3600.0
 LAST: Final = 10.0
 """Seconds for which `stop` waits; what is not loaded then remains for the next start."""
 
+SILENCE: Final = 60.0
+"""Seconds between two lines in the log about one failure after the other."""
+
 MOST_PAUSE: Final = 0.25
 
 
@@ -51,6 +54,7 @@ class LedgerLoading:
         self._store: LedgerStore | None = None
         self._tidied = -TIDY_EVERY
         self._failures = 0
+        self._said = -SILENCE
         self._deadline: float | None = None
         self._log = logging.getLogger("dragoman")
 
@@ -62,6 +66,8 @@ class LedgerLoading:
         """Load what there is, within this time, and end. Blocks. To be called when every journal has been closed."""
         self._deadline = time.monotonic() + seconds
         self._ending.set()
+        if self._thread.ident is None:
+            return
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._log.warning("ledger: not all is loaded; the journals in %s remain", self._settings.journals)
@@ -108,12 +114,14 @@ class LedgerLoading:
         return self.state.loading
 
     def _failed(self, why: str) -> float:
-        """Note a failure, which the log has once, and return the seconds until the next try."""
-        state = self.state
+        """Note a failure and return the seconds until the next try. The log has the first of a row, and those that
+        follow for another reason, at most one in SILENCE."""
+        state, now = self.state, time.monotonic()
         state.load_errors += 1
-        if state.trouble != why:
+        if not self._failures or (state.trouble != why and now - self._said >= SILENCE):
+            self._said = now
             self._log.error("%s; requests are kept in %s meanwhile", why, self._settings.journals)
-            state.trouble = why
+        state.trouble = why
         wait = min(FIRST_WAIT * 2.0 ** min(self._failures, 10), LONGEST_WAIT)
         self._failures += 1
         try:

@@ -260,7 +260,7 @@ class SqliteReader:
     def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
         """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
         run = self._connection.execute
-        where, parameters = ("batch > ? AND slot >= ?", (after, slot)) if after else ("slot >= ?", (slot,))
+        where, parameters = ("batch > ? AND +slot >= ?", (after, slot)) if after else ("slot >= ?", (slot,))
         columns = "scope, slot, requests, tokens, cost, unpriced"
         with _named(self._file), _transaction(self._connection, "BEGIN"):
             (batch,) = run("SELECT batch FROM meta").fetchone()

@@ -26,7 +26,9 @@ def place(folder: Path, ledger: str, teams: str = TEAMS) -> LedgerPlace | None:
 
 
 def test_a_table_with_teams_has_its_ledger_beside_it(tmp_path: Path) -> None:
-    assert place(tmp_path, "") == LedgerPlace(tmp_path / "ledger.db", None, 400 * DAY, "allow")
+    assert place(tmp_path, "") == LedgerPlace(
+        *(tmp_path / "ledger.db", None, 400 * DAY, "allow"), tmp_path / "ledger.db.journal"
+    )
     assert place(tmp_path, "", teams="") is None
 
 
@@ -58,7 +60,9 @@ def test_a_file_may_have_a_whole_path(tmp_path: Path) -> None:
 
 
 def test_keep_alone_leaves_the_place(tmp_path: Path) -> None:
-    assert place(tmp_path, "{keep: 90d}") == LedgerPlace(tmp_path / "ledger.db", None, 90 * DAY, "allow")
+    assert place(tmp_path, "{keep: 90d}") == LedgerPlace(
+        *(tmp_path / "ledger.db", None, 90 * DAY, "allow"), tmp_path / "ledger.db.journal"
+    )
 
 
 @pytest.mark.parametrize("ledger", ["'${URL}'", "{url: '${URL}'}", f"'{POSTGRES}'"])
@@ -110,3 +114,15 @@ def test_an_error_of_the_section_hides_the_address() -> None:
     with pytest.raises(ValidationError) as caught:
         LedgerSection.model_validate({"url": "mysql://u:canary@h"})
     assert "canary" not in str(caught.value)
+
+
+def test_journals_lie_beside_the_ledger_or_where_the_table_says(tmp_path: Path) -> None:
+    for ledger, journals in (
+        ("'sqlite:/var/lib/l.db'", Path("/var/lib/l.db.journal")),
+        ('"${URL}"', tmp_path / "ledger.journal"),
+        ('{url: "${URL}", journal: /var/lib/journal}', Path("/var/lib/journal")),
+        ("{journal: j}", tmp_path / "j"),
+    ):
+        found = place(tmp_path, ledger)
+        assert found is not None
+        assert found.journals == journals

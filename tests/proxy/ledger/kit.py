@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from config.sections.ledger_section import LedgerSection
 from providers.completion import Usage
 from providers.target import Price
@@ -52,7 +50,7 @@ def row(now: int = NOON, team: str = "search") -> LedgerRow:
 
 def ledger_at(url: str, keep: float, zone: str, folder: Path) -> LedgerSettings:
     """The settings of an address in a table of this folder."""
-    place = LedgerSection(url=SecretStr(url), keep=keep).place(folder / "table.yaml")
+    place = LedgerSection.model_validate({"url": url, "keep": keep}).place(folder / "table.yaml")
     assert place is not None
     return ledger_settings(place, zone)
 

@@ -145,3 +145,18 @@ def test_a_failure_after_the_file_is_gone_is_a_ledger_error(tmp_path: Path) -> N
         with pytest.raises(LedgerError):
             use()
     store.close()
+
+
+def test_changes_are_found_by_their_batch_and_not_by_reading_all(tmp_path: Path) -> None:
+    store = SqliteStore(sqlite(tmp_path))
+    store.add([journaled()])
+    reader = SqliteReader(sqlite(tmp_path))
+    asked: list[str] = []
+    reader._connection.set_trace_callback(asked.append)
+    reader.spent_since(0, 1)
+    reader._connection.set_trace_callback(None)
+    (statement,) = [each for each in asked if "FROM spend" in each]
+    plan = reader._connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+    assert [step[3] for step in plan] == ["SEARCH spend USING INDEX spend_batch (batch>?)"]
+    reader.close()
+    store.close()
