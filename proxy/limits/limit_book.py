@@ -203,7 +203,8 @@ class LimitBook:
         """Yield what has too few units, with its scope."""
         for scope in scopes:
             if (state := self._scopes.get(scope)) is not None:
-                for bound in state.meters or ():
+                meters = state.meters if state.meters is not None else state.make(scope, self._maker, now)
+                for bound in meters:
                     if bound[1].lacks(units[bound[0]], now, wall):  # type: ignore[arg-type]  # as above
                         yield scope, bound
 

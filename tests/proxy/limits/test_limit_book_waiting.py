@@ -97,6 +97,16 @@ async def test_leased_units_are_waited_for_once_and_cancelled_requests_hold_none
 
 
 @in_virtual_time
+async def test_the_first_request_of_all_fetches_from_all_its_limits_in_one_exchange() -> None:
+    world = World()
+    limits = {scope: Limits((REQUESTS, per_minute(Unit.TOKENS, 1000)), concurrent=3) for scope in SCOPES}
+    process = SimulatedProcess(world, "one", 1, limits)
+    assert isinstance(await process.book.admit_waiting(SCOPES, 100, 0), Reservation)
+    assert world.calls == 1
+    await stop([process])
+
+
+@in_virtual_time
 async def test_a_request_that_is_cancelled_as_it_is_admitted_gives_back_what_it_got() -> None:
     (process,) = fleet(World(), Limits(concurrent=5), 1)
     waiting = asyncio.create_task(process.book.admit_waiting(("team t",), 1, 0))

@@ -156,7 +156,7 @@ def test_refusing_comes_before_routing_and_routing_before_warning() -> None:
     spend(each, 100 * NANO)
     assert each.lacks(1, NOW, WALL)
     assert names(each) == ["cheap"]
-    assert each.rules.refuses is REJECT
+    assert each.rules.refuses == REJECT
 
 
 def test_a_raised_budget_holds_at_once_and_keeps_what_is_spent() -> None:
@@ -229,5 +229,5 @@ def test_warnings_alone_refuse_nothing() -> None:
 
 @pytest.mark.parametrize("limits", [(DAY,), (REJECT, ROUTE, WARN)])
 def test_the_lowest_limit_that_refuses_is_named(limits: tuple[Quota | TeamBudget, ...]) -> None:
-    assert rules_of(limits).refuses is limits[0]
+    assert rules_of(limits).refuses == limits[0]
     assert rules_of(limits).limits == limits
