@@ -70,6 +70,11 @@ class ChatPrompt:
     messages: tuple[JsonObject, ...]
     plain: bool = field(default=False, compare=False)
 
+    def let_messages_go(self) -> None:
+        """Free the memory of the messages, once an answer's content has begun to come and nothing asks for them any
+        more: a stream may last for minutes. There are none after that."""
+        object.__setattr__(self, "messages", ())
+
 
 Prompt = TextPrompt | TokenPrompt | ChatPrompt
 

@@ -1,6 +1,8 @@
 """Estimates the usage of answers whose vendor reports none."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import orjson
 
@@ -22,7 +24,16 @@ def with_usage(request: UnifiedRequest, completion: Completion) -> Completion:
 def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
     """Return an estimated usage of an answer whose texts have `size` bytes together. Echoed prompts do not count as
     generated."""
-    return Usage(_prompt_tokens(request), _tokens(max(0, size - _repeated(request))), estimated=True)
+    return counted_prompt(request)(size)
+
+
+def counted_prompt(request: UnifiedRequest) -> Callable[[int], Usage]:
+    """Return `estimate_usage` of a request whose prompt has been counted, and is not asked for again."""
+    return partial(_estimate, _prompt_tokens(request), _repeated(request))
+
+
+def _estimate(prompt_tokens: int, repeated: int, size: int) -> Usage:
+    return Usage(prompt_tokens, _tokens(max(0, size - repeated)), estimated=True)
 
 
 def _repeated(request: UnifiedRequest) -> int:

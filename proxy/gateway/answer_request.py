@@ -12,7 +12,7 @@ from aiohttp import web
 
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
-from providers.unified_request import UnifiedRequest
+from providers.unified_request import ChatPrompt, UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
@@ -89,7 +89,9 @@ class Exchange:
                     record.first_content = self.dispatcher.now()
                     record.status = 200
                     response = await self.begin(answer_headers(record))
-                    await Relay(stream, renderer, response.send, deadlines, record, prepared.request).run()
+                    relay = Relay(stream, renderer, response.send, deadlines, record, prepared.request)
+                    self._let_prompt_go(prepared, relay)
+                    await relay.run()
                     deadlines.pause()
                     end = renderer.end()
                     if self.store is not None:
@@ -139,6 +141,16 @@ class Exchange:
         finally:
             if self.http.transport is not None:
                 self.http.transport.close()
+
+    def _let_prompt_go(self, prepared: CallPlan, relay: Relay) -> None:
+        """Free the memory of a conversation whose answer has begun, as `let_body_go` does. A large one stays: to count
+        it, for an answer without a usage, would take too long here."""
+        if self.job.heavy or len(prepared.calls) != 1:
+            return
+        relay.count_prompt()
+        for request in (self.job.request, prepared.request, prepared.calls[0].request):
+            if isinstance(request.prompt, ChatPrompt):
+                request.prompt.let_messages_go()
 
     def _make_renderer(self, prepared: CallPlan) -> Renderer:
         # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.

@@ -7,9 +7,10 @@ piece, when it has come and when it has been written.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
-from providers.completion import Chunk, StreamEvent, TextRun
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of
+from providers.completion import Chunk, StreamEvent, TextRun, Usage
+from providers.emulation.estimate_missing_usage import counted_prompt, estimate_usage, size_of
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
@@ -38,6 +39,7 @@ class Relay:
     record: RequestRecord
     request: UnifiedRequest
     _expected: int = field(init=False)
+    _estimate: Callable[[int], Usage] = field(init=False)
     _finished: int = 0
     _size: int = 0
     _idle_since: float = 0.0
@@ -47,6 +49,7 @@ class Relay:
 
     def __post_init__(self) -> None:
         self._expected = self.request.choices
+        self._estimate = partial(estimate_usage, self.request)
 
     async def run(self) -> None:
         """Write every frame but the renderer's end, which is the caller's to write.
@@ -59,7 +62,11 @@ class Relay:
             await self._run()
         finally:
             if self.record.usage is None:
-                self.record.usage = estimate_usage(self.request, self._size)
+                self.record.usage = self._estimate(self._size)
+
+    def count_prompt(self) -> None:
+        """Count the prompt of the request now, after which nothing here asks for it."""
+        self._estimate = counted_prompt(self.request)
 
     async def _run(self) -> None:
         stream, record, deadlines = self.stream, self.record, self.deadlines
@@ -82,7 +89,7 @@ class Relay:
             message = f"The upstream finished {self._finished} of {self._expected} choices."
             raise fail(FailureKind.TRUNCATED, message)
         if record.usage is None:
-            await self._emit((estimate_usage(self.request, self._size),))
+            await self._emit((self._estimate(self._size),))
 
     async def _wait(self) -> None:
         before = self._now()
