@@ -178,6 +178,8 @@ class Incoming(web.BaseRequest):
         self._headers = _NO_HEADERS
         self._message = self._message._replace(headers=_NO_HEADERS, raw_headers=())
         self._payload = EMPTY_PAYLOAD
+        for kept in ("headers", "content"):  # by aiohttp, once they have been asked for
+            self._cache.pop(kept, None)
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         # aiohttp calls this before it writes the head of an answer.
