@@ -90,7 +90,8 @@ class Exchange:
                     record.status = 200
                     response = await self.begin(answer_headers(record))
                     relay = Relay(stream, renderer, response.send, deadlines, record, prepared.request)
-                    self._let_prompt_go(prepared, relay)
+                    if not self.job.heavy:
+                        let_conversation_go(prepared, self.job.request, relay)
                     await relay.run()
                     deadlines.pause()
                     end = renderer.end()
@@ -142,16 +143,6 @@ class Exchange:
             if self.http.transport is not None:
                 self.http.transport.close()
 
-    def _let_prompt_go(self, prepared: CallPlan, relay: Relay) -> None:
-        """Free the memory of a conversation whose answer has begun, as `let_body_go` does. A large one stays: to count
-        it, for an answer without a usage, would take too long here."""
-        if self.job.heavy or len(prepared.calls) != 1:
-            return
-        relay.count_prompt()
-        for request in (self.job.request, prepared.request, prepared.calls[0].request):
-            if isinstance(request.prompt, ChatPrompt):
-                request.prompt.let_messages_go()
-
     def _make_renderer(self, prepared: CallPlan) -> Renderer:
         # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
         unique = fresh_id() if self.store is None else token_hex(16)
@@ -163,6 +154,17 @@ def let_body_go(prepared: CallPlan) -> None:
     """Free the memory of what has been sent for a stream that has begun. Of several calls some may be still to come."""
     if len(prepared.calls) == 1:
         prepared.calls[0].sent.let_body_go()
+
+
+def let_conversation_go(prepared: CallPlan, asked: UnifiedRequest, relay: Relay) -> None:
+    """Free the memory of a conversation whose answer has begun, as `let_body_go` does. Not for a large one: to count
+    it, for an answer without a usage, takes long."""
+    if len(prepared.calls) != 1:
+        return
+    relay.count_prompt()
+    for request in (asked, prepared.request, prepared.calls[0].request):
+        if isinstance(request.prompt, ChatPrompt):
+            request.prompt.let_messages_go()
 
 
 def make_job(

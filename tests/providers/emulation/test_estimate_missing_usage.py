@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import Choice, Completion, Usage
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of, with_usage
+from providers.emulation.estimate_missing_usage import counted_prompt, estimate_usage, size_of, with_usage
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Params, TextPrompt, TokenPrompt
 from tests.providers.dialects.openai.kit import chat, completion
@@ -23,6 +23,15 @@ def test_token_ids_are_counted_and_conversations_by_their_json() -> None:
     assert estimate_usage(completion(prompt=TokenPrompt(((1, 2, 3), (4,)))), 0) == Usage(4, 0, estimated=True)
     message: JsonObject = {"role": "user", "content": "hello"}
     assert estimate_usage(chat(prompt=ChatPrompt((message, message))), 8) == Usage(18, 2, estimated=True)
+
+
+def test_a_conversation_that_has_been_counted_may_go() -> None:
+    asked = chat(prompt=ChatPrompt(({"role": "user", "content": "hello"},)))
+    expected, counted = estimate_usage(asked, 8), counted_prompt(asked)
+    assert isinstance(asked.prompt, ChatPrompt)
+    asked.prompt.let_messages_go()
+    assert asked.prompt.messages == ()
+    assert counted(8) == expected == Usage(9, 2, estimated=True)
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -1,14 +1,18 @@
 """One request's end: whose doing it was, and how long it may take to come."""
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 
 from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.unified_request import Operation, TextPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import abort_labels, let_body_go, make_job, record_failure
+from proxy.gateway.answer_request import abort_labels, let_body_go, let_conversation_go, make_job, record_failure
+from proxy.relay.relay_to_client import Relay
 from proxy.request_record import Outcome, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
@@ -106,3 +110,23 @@ def test_the_body_of_a_begun_stream_is_let_go_but_not_those_of_calls_to_come() -
         let_body_go(prepared)
     assert [call.sent.body for call in alone.calls] == [b""]
     assert all(call.sent.body for call in several.calls)
+
+
+class _Counts:
+    """Notes when it is to count the prompt."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+
+    def count_prompt(self) -> None:
+        self.counted += 1
+
+
+def test_a_conversation_is_counted_and_let_go_but_not_that_of_calls_to_come() -> None:
+    (target,) = TABLE.models["v/m"].targets[:1]
+    for calls, left in (1, 0), (2, 1):
+        prompt, relay = ChatPrompt(({"role": "user", "content": "hi"},)), _Counts()
+        asked = UnifiedRequest(Operation.CHAT, "v/m", prompt, {})
+        prepared = plan_calls(asked, target)
+        let_conversation_go(replace(prepared, calls=prepared.calls * calls), asked, cast(Relay, relay))
+        assert (len(prompt.messages), relay.counted) == (left, 1 - left)
