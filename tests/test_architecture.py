@@ -91,7 +91,12 @@ MAY_REVEAL = frozenset(
 # name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
 # its parent's handlers see why.
 MAY_CATCH_ALL = frozenset(
-    {"proxy/gateway/handle_request.py", "proxy/eager_task.py", "proxy/workers/worker_template.py"}
+    {
+        "proxy/gateway/handle_request.py",
+        "proxy/eager_task.py",
+        "proxy/http_client/http_response.py",
+        "proxy/workers/worker_template.py",
+    }
 )
 
 
