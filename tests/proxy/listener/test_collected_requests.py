@@ -54,11 +54,11 @@ def test_a_body_that_is_long_or_late_is_aiohttp_s_and_the_next_request_is_read_h
             for _ in range(2):
                 await client.send(data[: len(data) - 50])
                 await made.until(lambda: made.begun == ["/x"])
-                assert not made.connection.at_boundary
+                before = made.connection.at_boundary
                 await client.send(data[-50:])
                 assert (await answered(client))[1] == b"/x:" + b"a" * length
                 await settle()
-                assert made.connection.at_boundary
+                assert (before, made.connection.at_boundary) == (False, True)
                 await client.send(get("/plain"))
                 assert await answered(client) == (200, b"/plain:")
                 assert made.eager == [False, True]

@@ -60,7 +60,7 @@ class Noting:
 
 
 BODIES = (b"", b"{}", b"x" * 5000, request("POST", "/inner", b"x"), b"x" * 70_000)
-FIELDS = (
+FIELDS: tuple[dict[str, str], ...] = (
     *({}, {}, {"Connection": "keep-alive"}, {"Connection": "close"}, {"Content-Type": "text/plain"}),
     *({"X": "\xe9"}, {"Expect": "100-continue"}, {"A": "1", "a": "2"}, {"x-long": "y" * 3000}),
 )
