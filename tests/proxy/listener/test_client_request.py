@@ -42,8 +42,6 @@ def both(data: bytes) -> tuple[PlainRequest, Incoming]:
 SEGMENTS = st.sampled_from(
     ["/", "//", ".", "..", "%2F", "%2f", "%25", "%", "%zz", "%C3%A9", "%FF", "a", "+", "?", "&=;"]
 )
-    ["/", "//", ".", "..", "%2F", "%2f", "%25", "%", "%zz", "%C3%A9", "%FF", "a", "+", "?", "&=;"]
-)
 PLAIN = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#"), max_size=8)
 
 
