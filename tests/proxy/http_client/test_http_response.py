@@ -27,6 +27,23 @@ async def test_what_has_come_is_read_at_once_and_the_end_gives_the_connection_ba
     assert await response.read() == b""
 
 
+@pytest.mark.parametrize(("more", "body"), [(b"", None), (b"3\r\none\r\n", None), (b"3\r\none\r\n" + END, b"one")])
+async def test_a_body_that_has_come_is_taken_with_its_connection_given_back(more: bytes, body: bytes | None) -> None:
+    line = Line().feed(CHUNKED + more)
+    response = HttpResponse(line.connection)
+    assert response.take_all() == body
+    assert line.shelf.taken_back == ([] if body is None else [line.connection])
+    if body is not None:
+        assert response.take_all() is None
+        assert await response.read() == b""
+
+
+async def test_of_a_body_that_broke_off_nothing_is_taken() -> None:
+    response = HttpResponse(Line().feed(CHUNKED + b"3\r\none\r\n", b"zz").connection)
+    assert response.take_all() is None
+    assert await response.read() == b"one"
+
+
 @pytest.mark.parametrize("leave", [HttpResponse.close, HttpResponse.release])
 async def test_after_its_end_an_answer_does_not_touch_the_next_user_s_connection(leave: object) -> None:
     line = Line().feed(OK)
