@@ -13,7 +13,7 @@ from aiohttp import web
 from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
-from providers.unified_request import ChatPrompt, UnifiedRequest
+from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest

@@ -19,9 +19,9 @@ from proxy.listener.http_connection import PublicServer, path_of
 from proxy.listener.request_body import read_body
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.surfaces.registry import surface_envelope
+from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.raw_client import request
 from tests.proxy.kit.smuggled_requests import READ, REFUSED
-from tests.proxy.listener.test_eager_requests import LOOPS
 
 CHANGING = re.compile(rb"(?<=request-id: )[0-9a-f]{24}|(?<=Date: )[^\r]*")
 PATHS = ("/buffered", "/streamed", "/aiohttp", "/unread", "/raise", "/later", "/%2Fx%41?a=b&a=c%20")
