@@ -31,23 +31,18 @@ class Signal:
     """Wakes the one coroutine that waits for it. What has come is the owner's to keep: a signal that is set while
     nobody waits is forgotten, so look before waiting."""
 
-    __slots__ = ("_failed", "_step", "_waiter")
+    __slots__ = ("_step", "_waiter")
 
     def __init__(self) -> None:
         self._waiter: EagerTask | asyncio.Future[None] | None = None
         self._step: Callable[[], bool] | None = None
-        self._failed: BaseException | None = None
 
     def set(self) -> None:
         """Wake the waiter: an EagerTask goes on before this returns, unless another task is running. One that waits
         with a step is left alone while the step returns True."""
-        step = self._step
-        if step is not None:
-            try:
-                if step():
-                    return
-            except BaseException as error:  # for the waiter, whose step it is
-                self._failed = error
+        if self._step is not None:
+            if self._step():
+                return
             self._step = None
         waiter, self._waiter = self._waiter, None
         if waiter is None:
@@ -63,11 +58,11 @@ class Signal:
 
     @coroutine
     def each(self, step: Callable[[], bool]) -> Generator[object, None, None]:
-        """Call `step` each time the signal is set, until it returns False. Raises what the step raises.
+        """Call `step` each time the signal is set, until it returns False.
 
         For an EagerTask the step is called by `set`, outside the task: what a piece of a stream costs is then a call,
-        not the resumption of every coroutine from the request's handler on. To be called only in such a task's
-        coroutine or in asyncio's; the step may not call what needs a running task.
+        and not the resumption of every coroutine from the request's handler on. So a step raises nothing, and calls
+        nothing that needs a running task.
         """
         task = _running.get(get_ident())
         if task is None:
@@ -80,12 +75,7 @@ class Signal:
         try:
             yield self
         finally:
-            failed, self._failed, self._step = self._failed, None, None
-        if failed is not None:
-            try:
-                raise failed
-            finally:
-                del failed  # its traceback holds this frame, which would hold it
+            self._step = None
 
     def __await__(self) -> Generator[object, None, None]:
         task = _running.get(get_ident())

@@ -90,9 +90,15 @@ MAY_REVEAL = frozenset(
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
 # name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
-# its parent's handlers see why.
+# its parent's handlers see why. The listener's catches, as aiohttp's own does, what is raised around that handler.
 MAY_CATCH_ALL = frozenset(
-    {"proxy/gateway/handle_request.py", "proxy/eager_task.py", "proxy/workers/worker_template.py"}
+    {
+        "proxy/gateway/handle_request.py",
+        "proxy/eager_task.py",
+        "proxy/http_client/http_response.py",
+        "proxy/listener/eager_requests.py",
+        "proxy/workers/worker_template.py",
+    }
 )
 
 

@@ -54,6 +54,7 @@ _UNMIXED: Final = (
 )
 
 _BAD: Final = "invalid_value"
+_ALL: Final = CallShare(0, 0, 1)
 
 
 @record
@@ -138,7 +139,7 @@ def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:
     sent = target.dialect.encode(request, target)
     if sent.unheld:
         return None
-    call = PlannedCall(request, sent, CallShare(0, 0, params.get("n", 1)))
+    call = PlannedCall(request, sent, CallShare(0, 0, params["n"]) if "n" in params else _ALL)
     dropped = tuple(shown_names(sent.dropped, MAX_NAMED)) if sent.dropped else ()
     return CallPlan(target, request, (call,), sent.emulated, dropped)
 

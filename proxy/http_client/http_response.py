@@ -15,7 +15,7 @@ class HttpResponse:
     """See UpstreamResponse. The handle of one exchange: from its end on it has no connection, which by then may serve
     another call."""
 
-    __slots__ = ("_connection", "_head", "_more", "_over", "_take", "status")
+    __slots__ = ("_connection", "_failed", "_head", "_more", "_over", "_take", "status")
 
     def __init__(self, connection: Http1Connection) -> None:
         self._connection: Http1Connection | None = connection
@@ -23,6 +23,7 @@ class HttpResponse:
         self._over = False
         self._take: Take | None = None
         self._more = False
+        self._failed: BaseException | None = None
         self.status = int(self._head[9:12])
 
     @property
@@ -70,8 +71,11 @@ class HttpResponse:
                     self._more = take(await self.read())
                 else:
                     await connection.signal.each(self._pushed)
+                    if self._failed is not None:
+                        raise self._failed
         finally:
-            self._take = None  # which holds whoever holds this response
+            # The first holds whoever holds this response, the second's traceback does.
+            self._take = self._failed = None
 
     def _pushed(self) -> bool:
         """Hand over what has come, if anything has. Returns whether more of it may come so."""
@@ -79,7 +83,11 @@ class HttpResponse:
         if connection is None or take is None:
             return False
         if connection.pieces:
-            self._more = take(connection.take())
+            try:
+                self._more = take(connection.take())
+            except BaseException as error:  # is raised where the coroutine waits, not in the connection's callback
+                self._failed = error
+                return False
         return self._more and connection.state == "body"
 
     def release(self) -> None:

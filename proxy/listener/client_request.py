@@ -10,7 +10,6 @@ from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict, CIMultiDictProxy
-from typing_extensions import override
 from yarl import URL
 
 from proxy.listener.plain_head import PlainHead
@@ -102,13 +101,11 @@ class PlainRequest(Incoming):
         self.keep_alive = head.keep_alive
 
     @property
-    @override
     def safe_path(self) -> str:
         target = self._target
         return super().safe_path if "%" in target else target.partition("?")[0]
 
     @property
-    @override
     def remote(self) -> str | None:
         address = self._protocol.peername
         return str(address[0]) if isinstance(address, tuple) else address
@@ -118,7 +115,6 @@ class PlainRequest(Incoming):
         path, _, query = self._target.partition("?")
         return URL.build(path=path, query_string=query, encoded=True)
 
-    @override
     def let_head_and_body_go(self) -> None:
         self._headers = self.headers = _NO_HEADERS
         self._cache.clear()

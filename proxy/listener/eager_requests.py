@@ -72,7 +72,7 @@ class EagerRequests(HalfClosable):
         self._owed = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # As aiohttp's own, but without its task.
+        # As aiohttp's own, which comes later if at all, but without its task.
         BaseProtocol.connection_made(self, transport)
         manager, self.transport = self._manager, cast(asyncio.Transport, transport)
         if manager is None:
@@ -135,11 +135,10 @@ class EagerRequests(HalfClosable):
             self._eager.cancel()
 
     def _receive(self, head: PlainHead, data: bytes) -> None:
-        """Answer the request that begins with this head, once all of it has come. `data` is what has come."""
+        """Take in the first bytes of a request, which begin with this head."""
         size = head.size + head.length
         if len(data) == size:
-            limit = cast(BodyLimit, self._manager).max_body
-            self._begin(PlainRequest(head, data[head.size :], self, limit))
+            self._begin_plain(head, data)
         elif len(data) < size <= MAX_COLLECTED:
             self._collected = (head, bytearray(data))
             self._collecting = self._loop.call_later(COLLECT_WAIT, self._leave_to_parser)
@@ -148,10 +147,16 @@ class EagerRequests(HalfClosable):
             self._parse(data)
 
     def _collect(self, head: PlainHead, collected: bytearray, data: bytes) -> None:
+        """Take in more of the request that begins with this head."""
+        missing = head.size + head.length - len(collected) - len(data)
+        if missing < 0:
+            self._leave_to_parser()
+            self._parse(data)
+            return
         collected += data
-        if len(collected) >= head.size + head.length:
+        if not missing:
             self._stop_collecting()
-            self._receive(head, bytes(collected))
+            self._begin_plain(head, bytes(collected))
 
     def _leave_to_parser(self) -> None:
         """Give aiohttp's parser what has come of a request whose rest is missing."""
@@ -168,8 +173,8 @@ class EagerRequests(HalfClosable):
 
     def _parse(self, data: bytes) -> None:
         """Give bytes to aiohttp's parser, and answer at once what they complete, where that is one whole request."""
-        if self._parser is None and self._manager is not None:
-            self._begin_parsing()
+        if self._parser is None and self.transport is not None:
+            self._begin_parsing(self.transport)
         self._owed -= len(data)
         waiter = self._waiter
         if not data or waiter is None or waiter.done() or self._messages:
@@ -183,7 +188,11 @@ class EagerRequests(HalfClosable):
         if self._messages and not self._begin_alone() and not waiter.done():
             waiter.set_result(None)
 
-    def _begin_parsing(self) -> None:
+    def _begin_parsing(self, transport: asyncio.Transport) -> None:
+        """Make what aiohttp needs for the connection, its task above all."""
+        if self._keepalive_handle is not None:
+            self._keepalive_handle.cancel()
+        super().connection_made(transport)
         self._messages = deque()
         self._parser = HttpRequestParser(
             self,
@@ -196,7 +205,6 @@ class EagerRequests(HalfClosable):
             auto_decompress=False,
             max_msg_queue_size=MAX_MSG_QUEUE_SIZE,
         )
-        self._task_handler = self._loop.create_task(self.start())
 
     def _begin_alone(self) -> bool:
         """Begin to answer the only request that the parser has found; returns False where it is left to aiohttp."""
@@ -219,6 +227,10 @@ class EagerRequests(HalfClosable):
             self._parser.message_consumed()
         self._begin(factory(message, payload, self, StreamWriter(self, self._loop), task))
         return True
+
+    def _begin_plain(self, head: PlainHead, data: bytes) -> None:
+        limit = cast(BodyLimit, self._manager).max_body
+        self._begin(PlainRequest(head, data[head.size :], self, limit))
 
     def _begin(self, http: web.BaseRequest) -> None:
         self._eager = EagerTask(self._answer(http), self._loop, self._answered)

@@ -1,8 +1,8 @@
 """Refuses requests under overload before HTTP is parsed: refusing thousands a second must leave time to serve others.
 
 Refuses only bytes that no parser reads differently: nothing is under way on their connection, the parser holds nothing
-of another request, and they are exactly one request of a restricted form, which `plain_head` reads too. All other bytes
-take the ordinary way, and are then refused with the same answer.
+of another request, and they are exactly one request of a restricted form. All other bytes take the ordinary way, and
+are then refused with the same answer.
 """
 
 import re

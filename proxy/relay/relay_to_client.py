@@ -55,34 +55,31 @@ class Relay:
         written. Raises ConnectionError when the client is gone. However it ends, the record has a usage, estimated from
         what was generated if need be.
         """
-        try:
-            await self._run()
-        finally:
-            if self.record.usage is None:
-                self.record.usage = estimate_usage(self.request, self._size)
-
-    async def _run(self) -> None:
         stream, record, deadlines = self.stream, self.record, self.deadlines
-        await self._emit(first_parts(stream))
-        self._idle_since = deadlines.touch()
-        while not stream.over and self._finished < self._expected:
-            try:
-                await hand_each(stream, self._piece_came)
-            except BaseException:
-                record.waited += self._now() - self._idle_since
-                raise
-            if self._unread is not None:
-                await self._until_read()
-                self._idle_since = deadlines.advance()
-            self._raise_broken()
-        if not stream.over:
-            deadlines.pause()
-            await read_tail(stream, self._wait, self._emit)
-        if self._finished < self._expected:
-            message = f"The upstream finished {self._finished} of {self._expected} choices."
-            raise fail(FailureKind.TRUNCATED, message)
-        if record.usage is None:
-            await self._emit((estimate_usage(self.request, self._size),))
+        try:
+            await self._emit(first_parts(stream))
+            self._idle_since = deadlines.touch()
+            while not stream.over and self._finished < self._expected:
+                try:
+                    await hand_each(stream, self._piece_came)
+                except BaseException:
+                    record.waited += self._now() - self._idle_since
+                    raise
+                if self._unread is not None:
+                    await self._until_read()
+                    self._idle_since = deadlines.advance()
+                self._raise_broken()
+            if not stream.over:
+                deadlines.pause()
+                await read_tail(stream, self._wait, self._emit)
+            if self._finished < self._expected:
+                message = f"The upstream finished {self._finished} of {self._expected} choices."
+                raise fail(FailureKind.TRUNCATED, message)
+            if record.usage is None:
+                await self._emit((estimate_usage(self.request, self._size),))
+        finally:
+            if record.usage is None:
+                record.usage = estimate_usage(self.request, self._size)
 
     async def _wait(self) -> None:
         before = self._now()

@@ -8,7 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, StreamPart, has_content
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, TextRun, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import with_usage
@@ -388,7 +388,7 @@ async def until_content(response: UpstreamResponse, decoder: StreamDecoder) -> t
         except UpstreamError as error:
             raise with_status(error, response) from None
         events += latest
-        if any(isinstance(event, Chunk) and has_content(event) for event in latest):
+        if any(isinstance(event, TextRun) or (isinstance(event, Chunk) and has_content(event)) for event in latest):
             return events, not piece
         if not piece:
             raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")

@@ -37,7 +37,7 @@ class UpstreamResponse(Protocol):
         """The response headers; the last of repeated ones."""
 
     def take_all(self) -> bytes | None:
-        """Return the body and free the connection, where all of it has come and nothing of it was read; else None."""
+        """Return the body and free the connection, where all of it has come; else None. To be called before `read`."""
 
     async def read(self) -> bytes:
         """Return the next piece of the body, empty at its end. Raises UpstreamError when the body broke off."""

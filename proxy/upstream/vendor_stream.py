@@ -67,8 +67,6 @@ class OpenStream:
     ended: bool
     finisher: PostProcessor | None = None
     _piece: bytes = b""
-    _hand: HandOn | None = None
-    _runs: RunDecoder | None = None
 
     @property
     def over(self) -> bool:
@@ -95,21 +93,14 @@ class OpenStream:
         piece, self._piece = self._piece, b""
         return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
 
-    async def each(self, hand: HandOn) -> None:
+    def each(self, hand: HandOn) -> Awaitable[None]:
         """See hand_each. A piece is decoded and handed on within the callback that brought it."""
         decoder = self.decoder
-        self._runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
-        self._hand = hand
-        try:
-            await self.response.each(self._came)
-        finally:
-            self._hand = None  # which may hold whoever holds this stream
+        runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
+        return self.response.each(partial(self._came, hand, runs))
 
-    def _came(self, piece: bytes) -> bool:
+    def _came(self, hand: HandOn, runs: RunDecoder | None, piece: bytes) -> bool:
         """Hand on a piece, or the end. Returns whether to go on."""
-        hand, runs = self._hand, self._runs
-        if hand is None:
-            return False
         self.ended = not piece
         if runs is None or not piece:
             parts: Parts = self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())

@@ -102,6 +102,72 @@ def test_a_signal_that_nobody_waits_for_is_forgotten(loop: asyncio.AbstractEvent
     assert started.ends == [None]
 
 
+def _counting(counts: list[int], last: int) -> Callable[[], bool]:
+    def step() -> bool:
+        counts.append(len(counts))
+        return len(counts) < last
+
+    return step
+
+
+def test_a_step_is_called_within_the_call_that_sets_the_signal_while_its_task_sleeps(
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    signal, counts = Signal(), list[int]()
+    seen: list[object] = []
+
+    async def work() -> None:
+        await signal.each(_counting(counts, 3))
+        seen.append("went on")
+        await signal
+
+    started = Started(loop, work())
+
+    def set_thrice() -> None:
+        for number in range(3):
+            assert (len(counts), seen) == (number, [])
+            signal.set()
+        assert (len(counts), seen, asyncio.current_task()) == (3, ["went on"], None)
+        signal.set()
+
+    in_callback(loop, set_thrice)
+    assert (counts, started.ends) == ([0, 1, 2], [None])
+
+
+def test_the_step_of_a_cancelled_wait_is_not_called(loop: asyncio.AbstractEventLoop) -> None:
+    signal, counts = Signal(), list[int]()
+
+    async def work() -> None:
+        await signal.each(_counting(counts, 3))
+
+    started = Started(loop, work())
+
+    def cancel() -> None:
+        started.task.cancel()
+        signal.set()
+
+    in_callback(loop, cancel)
+    turn(loop)
+    assert counts == []
+    assert [type(error) for error in started.ends] == [asyncio.CancelledError]
+
+
+def test_a_task_of_asyncio_calls_the_step_itself(loop: asyncio.AbstractEventLoop) -> None:
+    async def work() -> list[int]:
+        signal, counts = Signal(), list[int]()
+        count = _counting(counts, 3)
+
+        def step() -> bool:
+            loop.call_soon(signal.set)
+            return count()
+
+        loop.call_soon(signal.set)
+        await signal.each(step)
+        return counts
+
+    assert loop.run_until_complete(asyncio.wait_for(work(), 5)) == [0, 1, 2]
+
+
 def test_a_task_of_asyncio_waits_for_a_signal_too(loop: asyncio.AbstractEventLoop) -> None:
     async def work() -> str:
         signal = Signal()

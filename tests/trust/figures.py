@@ -133,7 +133,11 @@ FIGURES: Final = (
         "0 of 500, before and after headers, in a wait",
         "C",
         Tests(("tests/trust/test_departures.py",)),
-        Sabotage("proxy/listener/http_connection.py", "handler_cancellation=True", "handler_cancellation=False"),
+        Sabotage(
+            "proxy/listener/eager_requests.py",
+            "self._stop_collecting()\n        if self._eager is not None:",
+            "self._stop_collecting()\n        if False:",
+        ),
     ),
     Figure(
         "R15",

@@ -290,7 +290,7 @@ class SglangReader:
         self._text_only = self._call.text_only
         self._states: dict[int, _SglangChoice] = {}
         self._repeated = RepeatedParts()
-        # The choice of the last event, if that had the choice's whole text.
+        # The choice of the last event, if that had the choice's whole text so far.
         self._whole: _SglangChoice | None = None
         self._ended = 0
         # Held back until the terminator: a stream that breaks must not look finished.
@@ -333,7 +333,8 @@ class SglangReader:
             state.add(text)
         else:
             state.replace(text)
-        self._whole = None if new_only else state
+        # Not one that has lost what was passed on: how it goes on is not new.
+        self._whole = state if goes_on or (not new_only and len(text) >= state.passed) else None
         state.meta = meta
         piece = state.take_complete() if end is None else state.rest()
         if end is None and self._text_only:

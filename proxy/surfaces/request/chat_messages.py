@@ -24,17 +24,16 @@ def messages(value: JsonValue) -> ChatPrompt:
         raise Invalid("must be a non-empty list of messages")
     if len(value) > MAX_MESSAGES:
         raise Invalid(f"may hold at most {MAX_MESSAGES} messages")
-    others = [
-        check_at(_message, item, index)
-        for index, item in enumerate(value)
+    others: list[JsonObject] = []
+    for index, item in enumerate(value):
         # A role and a text, as nearly all messages are: a call for each would cost more than all that it checks.
         if not (
             type(item) is dict
             and len(item) == 2
             and type(item.get("content")) is str
             and item.get("role") in PLAIN_ROLES
-        )
-    ]
+        ):
+            others.append(check_at(_message, item, index))
     checked: tuple[JsonObject, ...] = tuple(value)  # type: ignore[arg-type]  # all are objects
     if not others:
         return ChatPrompt(checked, True)

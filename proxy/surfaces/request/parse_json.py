@@ -77,9 +77,8 @@ def decode(text: bytes, most: int | None = None) -> JsonObject:
         raise InvalidJson(f"is not valid JSON: {error}") from None
     if not isinstance(data, dict):
         raise InvalidJson("is not a JSON object")
-    if (occurs_more(text, b"{", MAX_DEPTH // 2) or occurs_more(text, b"[", MAX_DEPTH // 2)) and nests_deeper(
-        data, MAX_DEPTH
-    ):
+    many = MAX_DEPTH // 2
+    if (occurs_more(text, b"{", many) or occurs_more(text, b"[", many)) and nests_deeper(data, MAX_DEPTH):
         raise InvalidJson(f"is nested more than {MAX_DEPTH} levels deep")
     return data
 

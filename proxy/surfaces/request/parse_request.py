@@ -72,8 +72,13 @@ def _simple(
             return None  # valid beside `echo` alone
         values["max_tokens"] = limit
     stream = values.pop("stream", False) is True
-    injected = _fill_in(values, rules, operation)
-    return UnifiedRequest(operation, model, prompt, cast(Params, values), stream, NO_STREAM_OPTIONS, injected)
+    injected = rules.default_names[operation]
+    if injected.isdisjoint(values):
+        values.update(rules.defaults[operation])
+    else:
+        injected = _fill_in(values, rules, operation)
+    params: Params = values  # type: ignore[assignment]  # the fields' checks return what it types
+    return UnifiedRequest(operation, model, prompt, params, stream, NO_STREAM_OPTIONS, injected)
 
 
 def parse_fields(

@@ -27,6 +27,23 @@ async def test_what_has_come_is_read_at_once_and_the_end_gives_the_connection_ba
     assert await response.read() == b""
 
 
+@pytest.mark.parametrize(("more", "body"), [(b"", None), (b"3\r\none\r\n", None), (b"3\r\none\r\n" + END, b"one")])
+async def test_a_body_that_has_come_is_taken_with_its_connection_given_back(more: bytes, body: bytes | None) -> None:
+    line = Line().feed(CHUNKED + more)
+    response = HttpResponse(line.connection)
+    assert response.take_all() == body
+    assert line.shelf.taken_back == ([] if body is None else [line.connection])
+    if body is not None:
+        assert response.take_all() is None
+        assert await response.read() == b""
+
+
+async def test_of_a_body_that_broke_off_nothing_is_taken() -> None:
+    response = HttpResponse(Line().feed(CHUNKED + b"3\r\none\r\n", b"zz").connection)
+    assert response.take_all() is None
+    assert await response.read() == b"one"
+
+
 @pytest.mark.parametrize("leave", [HttpResponse.close, HttpResponse.release])
 async def test_after_its_end_an_answer_does_not_touch_the_next_user_s_connection(leave: object) -> None:
     line = Line().feed(OK)
@@ -47,6 +64,73 @@ async def test_what_came_before_a_break_is_read_first() -> None:
     response = HttpResponse(line.connection)
     assert await response.read() == b"one"
     assert await failure(response) == BROKEN_OFF
+
+
+async def _handed(response: HttpResponse, got: list[bytes], most: int = 99) -> None:
+    def take(piece: bytes) -> bool:
+        got.append(piece)
+        if piece == b"bad":
+            raise ValueError("bad")
+        return bool(piece) and len(got) < most
+
+    await response.each(take)
+
+
+def _eagerly(line: Line, got: list[bytes], ends: list[object], most: int = 99) -> None:
+    work = _handed(HttpResponse(line.connection), got, most)
+    asyncio.get_running_loop().call_soon(EagerTask(work, asyncio.get_running_loop(), ends.append).begin)
+
+
+async def test_pieces_are_handed_over_within_the_callback_that_brought_them() -> None:
+    line, got, ends = Line().feed(CHUNKED, b"3\r\none\r\n"), list[bytes](), list[object]()
+    _eagerly(line, got, ends)
+    await asyncio.sleep(0)
+
+    def came() -> None:
+        line.feed(b"3\r\n")
+        line.feed(b"two\r\n")
+        assert got == [b"one", b"two"]
+        line.feed(b"5\r\nthree\r\n" + END)
+        assert got == [b"one", b"two", b"three", b""]
+
+    asyncio.get_running_loop().call_soon(came)
+    await asyncio.sleep(0)
+    assert (ends, line.shelf.taken_back) == ([None], [line.connection])
+
+
+async def test_what_nobody_wants_yet_is_kept_and_can_be_read() -> None:
+    line, got, ends = Line().feed(CHUNKED), list[bytes](), list[object]()
+    _eagerly(line, got, ends, most=1)
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_soon(line.feed, b"3\r\none\r\n", b"3\r\ntwo\r\n")
+    await asyncio.sleep(0)
+    assert (got, ends) == ([b"one"], [None])
+    assert await HttpResponse(line.connection).read() == b"two"
+
+
+@pytest.mark.parametrize("eager", [True, False])
+async def test_who_takes_pieces_fails_where_the_coroutine_waits(eager: bool) -> None:
+    line, got, ends = Line().feed(CHUNKED), list[bytes](), list[object]()
+    if eager:
+        _eagerly(line, got, ends)
+    else:
+        task = asyncio.create_task(_handed(HttpResponse(line.connection), got))
+        task.add_done_callback(lambda ended: ends.append(ended.exception()))
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_soon(line.feed, b"3\r\nbad\r\n")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert [type(error) for error in ends] == [ValueError]
+    assert line.connection.state == "body"
+
+
+async def test_pieces_end_with_the_failure_of_a_body_that_broke_off() -> None:
+    line, got, ends = Line().feed(CHUNKED), list[bytes](), list[object]()
+    _eagerly(line, got, ends)
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_soon(line.feed, b"3\r\none\r\nzz")
+    await asyncio.sleep(0)
+    assert (got, [type(error) for error in ends]) == ([b"one"], [UpstreamError])
 
 
 async def test_an_answer_that_was_given_up_cannot_be_read() -> None:

@@ -1,12 +1,18 @@
 """Answers in one write: their bytes for each version of HTTP, and what they refuse to say."""
 
+import asyncio
 import re
 from email.utils import parsedate_to_datetime
+from typing import cast
 
 import pytest
 from aiohttp import HttpVersion10, HttpVersion11
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.web_protocol import RequestHandler
 
-from proxy.listener.buffered_response import header_lines, start_line
+from proxy.listener.buffered_response import BufferedResponse, header_lines, start_line
+from proxy.listener.client_request import PlainRequest
+from proxy.listener.plain_head import read_plain_head
 from tests.proxy.kit.gateway_rig import AUTH, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.support.http_scripts import json_answer
@@ -92,3 +98,55 @@ def test_headers_are_lines() -> None:
 def test_an_answer_begins_with_the_version_that_was_asked(status: int, words: str) -> None:
     assert start_line(HttpVersion11, status) == f"HTTP/1.1 {status} {words}\r\n"
     assert start_line(HttpVersion10, status) == f"HTTP/1.0 {status} {words}\r\n"
+
+
+class Client(asyncio.Transport):
+    """A client's connection, which takes all that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = b""
+        self.closing = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += data
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+
+def asked(client: Client | None) -> tuple[PlainRequest, BaseProtocol]:
+    """A request of this client, or of one that has left."""
+    head = read_plain_head(request("GET", "/"))
+    assert head is not None
+    protocol = BaseProtocol(asyncio.get_running_loop())
+    protocol.transport = client
+    return PlainRequest(head, b"", cast(RequestHandler, protocol), 1), protocol
+
+
+async def test_an_answer_to_a_client_that_has_left_raises() -> None:
+    leaving = Client()
+    leaving.closing = True
+    for client in (None, leaving):
+        with pytest.raises(ConnectionError):
+            await BufferedResponse(200, b"{}", "").prepare(asked(client)[0])
+    assert leaving.sent == b""
+
+
+async def test_an_answer_is_sent_once_and_waits_for_a_client_that_does_not_read() -> None:
+    client = Client()
+    http, protocol = asked(client)
+    protocol.pause_writing()
+    response = BufferedResponse(200, b"{}", "")
+    sending = asyncio.ensure_future(response.prepare(http))
+    await asyncio.sleep(0)
+    assert not sending.done()
+    # By this a probe of a half-closed client knows that it would be a part of the answer.
+    assert http.writer.output_size == len(client.sent)
+    protocol.resume_writing()
+    await sending
+    sent = client.sent
+    await response.prepare(http)
+    await response.write_eof()
+    assert client.sent == sent
+    assert sent.endswith(b"\r\n\r\n{}")

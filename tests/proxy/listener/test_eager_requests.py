@@ -4,14 +4,13 @@ client cannot tell which."""
 import asyncio
 import gc
 from collections.abc import Callable, Coroutine, Iterator
-from itertools import pairwise
 
 import pytest
 from aiohttp import web
 from typing_extensions import override
 
 from proxy.eager_task import EagerTask
-from proxy.listener.eager_requests import MAX_AHEAD, MAX_COLLECTED
+from proxy.listener.eager_requests import MAX_AHEAD
 from tests.proxy.kit import desk as kit
 from tests.proxy.kit.desk import Desk, answered, desk, get, settle
 from tests.proxy.kit.eager_tasks import LOOPS
@@ -383,151 +382,3 @@ def test_an_answered_request_leaves_nothing_that_only_the_collector_frees(run: R
                 gc.enable()
 
     run(scenario())
-
-
-def test_a_plain_request_needs_nothing_of_aiohttp_s(run: Run) -> None:
-    async def scenario() -> None:
-        async with desk() as made, connected(made.port) as client:
-            for number in range(3):
-                await client.send(request("POST", f"/{number}", b"body"))
-                assert await answered(client) == (200, b"/%d:body" % number)
-            assert (made.connection._parser, made.connection._task_handler) == (None, None)
-            assert made.connection.at_boundary
-
-    run(scenario())
-
-
-def test_a_head_and_its_body_may_come_apart(run: Run) -> None:
-    data = request("POST", "/x", b"a" * 5000)
-    head = len(data) - 5000
-
-    async def scenario() -> None:
-        async with desk() as made, connected(made.port) as client:
-            for cuts in ([head], [head, head + 1], [head, head + 4999], [head + 7], list(range(head, len(data), 700))):
-                for start, end in pairwise([0, *cuts, len(data)]):
-                    assert not made.eager
-                    await client.send(data[start:end])
-                    await settle(4)
-                assert (await answered(client))[1] == b"/x:" + b"a" * 5000
-                assert made.eager == [True]
-                made.eager.clear()
-            assert made.connection._parser is None
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("length", [100, MAX_COLLECTED, 1 << 20])
-def test_a_body_that_is_long_or_late_is_aiohttp_s_and_the_next_request_is_read_here(run: Run, length: int) -> None:
-    data = request("POST", "/x", b"a" * length)
-
-    async def scenario() -> None:
-        async with desk() as made, connected(made.port) as client:
-            for _ in range(2):
-                await client.send(data[: len(data) - 50])
-                await made.until(lambda: made.begun == ["/x"])
-                assert not made.connection.at_boundary
-                await client.send(data[-50:])
-                assert (await answered(client))[1] == b"/x:" + b"a" * length
-                await settle()
-                assert made.connection.at_boundary
-                await client.send(get("/plain"))
-                assert await answered(client) == (200, b"/plain:")
-                assert made.eager == [False, True]
-                made.begun.clear()
-                made.eager.clear()
-
-    run(scenario())
-
-
-def test_bytes_behind_a_body_leave_the_connection_to_aiohttp(run: Run) -> None:
-    data = request("POST", "/x", b"a" * (MAX_COLLECTED + 1))
-
-    async def scenario() -> None:
-        async with desk() as made, connected(made.port) as client:
-            await client.send(data[:500])
-            await made.until(lambda: bool(made.begun))
-            await client.send(data[500:] + b"GET /half HTTP/1.1\r\nA: ")
-            assert (await answered(client))[0] == 200
-            # To whoever knows what came before, this is the rest of a head.
-            await client.send(get("/whole"))
-            assert await answered(client) == (200, b"/half:")
-            assert not made.connection.at_boundary
-            await client.send(get("/next"))
-            assert await answered(client) == (200, b"/next:")
-
-    run(scenario())
-
-
-def test_a_request_whose_body_is_missing_when_the_server_stops_is_answered(run: Run) -> None:
-    data = request("POST", "/x", b"body")
-
-    async def scenario() -> None:
-        async with desk() as made, connected(made.port) as client:
-            await client.send(data[:-4])
-            await until(lambda: made.connection._collected is not None)
-            made.server.pre_shutdown()
-            stopping = asyncio.get_running_loop().create_task(made.server.shutdown(10))
-            await made.until(lambda: bool(made.begun))
-            stopping.cancel()
-            await settle()
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("leave", ["close one half", "reset"])
-def test_a_client_that_leaves_before_its_body_came_leaves_nothing(run: Run, leave: str) -> None:
-    async def scenario() -> None:
-        async with desk() as made:
-            async with connected(made.port) as client:
-                await client.send(request("POST", "/x", b"body")[:-1])
-                await until(lambda: made.connection._collected is not None)
-                connection = made.connection
-                if leave == "reset":
-                    client.writer.transport.abort()
-                else:
-                    client.writer.write_eof()
-                    assert await client.closed() == b""
-                await until(lambda: not made.server.connections)
-            assert (connection._collected, connection._collecting) == (None, None)
-            assert made.ended == []
-
-    run(scenario())
-
-
-def test_a_first_head_that_is_too_long_is_refused_at_once(run: Run) -> None:
-    async def scenario() -> None:
-        async with desk() as made, connected(made.port) as client:
-            await client.send(b"GET /long HTTP/1.1\r\n" + b"A: 1234567\r\n" * 99 + b"B: " + b"x" * 8000 + b"\r\n")
-            await client.send(b"C: " + b"x" * 8000)
-            assert (await answered(client))[0] == 431
-            assert await client.closed() == b""
-            assert made.begun == []
-
-    run(scenario())
-
-
-def test_an_idle_connection_ends_that_has_never_had_a_request(run: Run) -> None:
-    async def scenario() -> None:
-        async with desk() as made:
-            made.server._kwargs["keepalive_timeout"] = 0.05
-            async with connected(made.port) as client:
-                assert await client.closed() == b""
-            assert made.begun == []
-
-    run(scenario())
-
-
-def test_an_exception_of_aiohttp_s_is_an_answer(run: Run) -> None:
-    async def scenario() -> None:
-        async with desk() as made, connected(made.port) as client:
-            # Desk reads the body with aiohttp's method, which raises this.
-            await client.send(request("POST", "/x", b"a" * ((1 << 20) + 1)))
-            assert (await client.head())[0] == 413
-            assert made.begun == ["/x"]
-
-    run(scenario())
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0.001)

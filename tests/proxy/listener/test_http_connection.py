@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
+from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler
 
 from proxy.listener import http_connection as server
@@ -238,7 +239,10 @@ async def test_a_request_can_let_go_of_what_its_client_sent() -> None:
     async def handle(http: web.BaseRequest) -> web.StreamResponse:
         assert isinstance(http, Incoming)
         body = await http.read()
+        assert "x-large" in http.headers
+        assert http.content.at_eof()
         http.let_head_and_body_go()
+        assert http.content is EMPTY_PAYLOAD
         assert (dict(http.headers), await http.read(), http.method, http.path) == ({}, body, "POST", "/a")
         return web.Response(body=body)
 

@@ -4,7 +4,6 @@ aiohttp, and the handler the same requests."""
 import asyncio
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import pairwise
 from unittest import mock
 
@@ -20,12 +19,12 @@ from proxy.listener.http_connection import PublicServer, path_of
 from proxy.listener.request_body import read_body
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.surfaces.registry import surface_envelope
-from tests.proxy.kit.raw_client import connected, request
+from tests.proxy.kit.eager_tasks import LOOPS
+from tests.proxy.kit.raw_client import request
 from tests.proxy.kit.smuggled_requests import READ, REFUSED
-from tests.proxy.listener.test_eager_requests import LOOPS
 
 CHANGING = re.compile(rb"(?<=request-id: )[0-9a-f]{24}|(?<=Date: )[^\r]*")
-PATHS = ("/buffered", "/streamed", "/aiohttp", "/unread", "/raise", "/slow", "/%2Fx%41?a=b&a=c%20")
+PATHS = ("/buffered", "/streamed", "/aiohttp", "/unread", "/raise", "/later", "/%2Fx%41?a=b&a=c%20")
 LAST = request("GET", "/last", headers={"Connection": "close"})
 
 
@@ -49,8 +48,8 @@ class Noting:
         self.asked.append(body)
         if path == "/raise":
             raise ValueError
-        if path == "/slow":
-            await asyncio.sleep(0.002)
+        if path == "/later":
+            await asyncio.sleep(0)
         if path == "/streamed":
             response = StreamedResponse({"x-request-id": "a" * 24})
             await response.prepare(http)
@@ -61,7 +60,7 @@ class Noting:
 
 
 BODIES = (b"", b"{}", b"x" * 5000, request("POST", "/inner", b"x"), b"x" * 70_000)
-FIELDS = (
+FIELDS: tuple[dict[str, str], ...] = (
     *({}, {}, {"Connection": "keep-alive"}, {"Connection": "close"}, {"Content-Type": "text/plain"}),
     *({"X": "\xe9"}, {"Expect": "100-continue"}, {"A": "1", "a": "2"}, {"x-long": "y" * 3000}),
 )
@@ -93,27 +92,57 @@ def conversations(draw: st.DrawFn) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(marks)]
 
 
-async def converse(pieces: list[bytes]) -> tuple[bytes, list[object]]:
-    """What the client got to the end of its connection, and what the handler was asked."""
+class Wire(asyncio.Transport):
+    """A connection to a client without a socket: what is read together is then the test's to say."""
+
+    def __init__(self, protocol: asyncio.Protocol) -> None:
+        super().__init__({"peername": ("127.0.0.1", 5)})
+        self.got = bytearray()
+        self._protocol = protocol
+        self._closing = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.got += data
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
+
+    def abort(self) -> None:
+        self.close()
+
+    def pause_reading(self) -> None:
+        """Nothing is read unless it is given."""
+
+    def resume_reading(self) -> None:
+        """Nothing is read unless it is given."""
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """All is written at once."""
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+async def converse(pieces: list[bytes]) -> tuple[bytes, list[object], bool]:
+    """What the client got, what the handler was asked, and whether the connection was closed."""
     noting = Noting()
     server = PublicServer(noting, 100_000, surface_envelope)
-    listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
-    try:
-        async with asyncio.timeout(10), connected(listener.sockets[0].getsockname()[1]) as client:
-            with suppress(ConnectionError):
-                for piece in pieces:
-                    await client.send(piece)
-                    for _ in range(8):
-                        await asyncio.sleep(0)
-            got = bytearray()
-            with suppress(ConnectionError):
-                while data := await client.reader.read(65536):
-                    got += data
-            return CHANGING.sub(b"*", bytes(got)), noting.asked
-    finally:
-        listener.close()
-        server.pre_shutdown()
-        await server.shutdown(0.2)
+    protocol = server()
+    wire = Wire(protocol)
+    protocol.connection_made(wire)
+    for piece in [*pieces, b""]:
+        if piece and not wire.is_closing():
+            asyncio.get_running_loop().call_soon(protocol.data_received, piece)
+        for _ in range(20):
+            await asyncio.sleep(0)
+    found = CHANGING.sub(b"*", bytes(wire.got)), noting.asked, wire.is_closing()
+    await server.shutdown(0)
+    return found
 
 
 @pytest.fixture(scope="module", params=LOOPS)

@@ -11,7 +11,6 @@ from providers.unified_request import Operation
 from proxy.errors import OverloadReason
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.listener.head_checks import head_fault
-from proxy.listener.plain_head import read_plain_head
 from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
 from proxy.overload.refusal_responses import RefusalResponses
 from proxy.overload.refuse_before_parsing import MAX_HEAD, EarlyRefusal, read_whole_request
@@ -171,9 +170,6 @@ def test_what_is_read_is_what_the_parser_reads_and_nothing_more(
     assert (message.method, message.path, message.should_close) == ("POST", path, False)
     assert (message.upgrade, message.chunked) == (False, False)
     assert not {"expect", "x-request-id", "origin", "sec-fetch-site"} & {name.lower() for name in message.headers}
-    head = read_plain_head(data)
-    assert head is not None
-    assert (head.target, head.size + head.length) == (message.path, len(data))
 
 
 def made(

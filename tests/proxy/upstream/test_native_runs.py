@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from providers.completion import StreamEvent, StreamPart, TextRun
 from providers.dialect import RunDecoder, StreamDecoder, UpstreamRequest
 from providers.failure import Failure, UpstreamError
+from proxy.upstream.call_vendor import until_content
 from proxy.upstream.vendor_stream import reader_of
 from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_for, target_of
+from tests.proxy.kit.mark_streams import Body
 
 Read = Callable[[bytes], Iterable[StreamPart]]
 
@@ -198,3 +200,14 @@ def test_what_follows_half_an_error_of_googles_is_of_the_error() -> None:
     begun = text_event("vertex_anthropic", b'"a"') * 3
     error = b'{"error":{"code":503,\n\n'
     assert led(SENT["vertex_anthropic"], begun + error + begun, [len(begun), len(begun) + len(error)]) == 2
+
+
+@pytest.mark.parametrize("profile", FOLDERS)
+@pytest.mark.parametrize("together", [1, 3])
+async def test_a_run_is_the_first_content(profile: str, together: int) -> None:
+    decoder = SENT[profile].target.dialect.stream(SENT[profile])
+    ping = b'event: ping\ndata: {"type":"ping"}\n\n'
+    body = Body(ping, text_event(profile, b'"a"') * together, text_event(profile, b'"b"'))
+    parts, ended = await until_content(body, decoder)
+    assert [type(part) for part in parts] == [TextRun]
+    assert (body.left, ended) == (1, False)

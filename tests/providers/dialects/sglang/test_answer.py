@@ -199,6 +199,7 @@ _SAID = st.sampled_from(["a", "aa", "", "\ufffd", "Ã©", "\n", '"', "\ud83d", "ðŸ
     )
 )
 @example([("on", 1, "x", 1), ("on", 0, "ab", 2), ("again", 1, "abc", 2)])
+@example([("on", 1, "a", 0), ("on", 1, "a", 1), ("again", 1, "a", 0), ("on", 1, "a", 0)])
 def test_an_event_means_the_same_whatever_came_before_it(events: list[tuple[str, int, str, int]]) -> None:
     texts, counts, said = [""] * 4, [0] * 4, b""
     for how, index, piece, tokens in events:

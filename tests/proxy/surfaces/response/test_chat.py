@@ -190,11 +190,25 @@ def test_a_usage_has_the_vendor_s_own_members() -> None:
         signature=st.sampled_from([None, "s"]),
         extras=st.sampled_from([None, Extras(choice={"a": 1})]),
     ),
+    st.sampled_from(
+        [
+            None,
+            USAGE,
+            Usage(1, 2, {"cached_tokens": 1}),
+            Usage(1, 2, None, {"reasoning_tokens": 0}),
+            Usage(1, 2, estimated=True),
+            Usage(1, 2, extra={"cost": 1}),
+        ]
+    ),
+    st.sampled_from([(None, None, None), ("fp", None, None), ("fp", "default", None), (None, "flex", {"a": 1})]),
     st.booleans(),
 )
-def test_a_choice_of_text_alone_is_written_at_once_as_any_other_is(choice: Choice, legacy: bool) -> None:
+def test_an_answer_of_text_alone_is_written_at_once_as_any_other_is(
+    choice: Choice, usage: Usage | None, rest: tuple[str | None, str | None, JsonObject | None], legacy: bool
+) -> None:
     request = replace(converse(), legacy_calls=legacy)
-    quick = OPENAI.renderer(request, FACTS).completion(Completion((choice,), None))
+    completion = Completion((choice,), usage, *rest)
+    quick = OPENAI.renderer(request, FACTS).completion(completion)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("proxy.surfaces.response.chat._is_text", lambda choice: False)
-        assert quick == OPENAI.renderer(request, FACTS).completion(Completion((choice,), None))
+        assert quick == OPENAI.renderer(request, FACTS).completion(completion)
