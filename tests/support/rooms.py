@@ -94,7 +94,17 @@ PROXY: Final[Rooms] = {
             "gateway",
         ),
     ),
-    "workers": ("off_loop", "telemetry", "listener", "shared_state", "limits", "ledger", "routing", "accounting", "process"),
+    "workers": (
+        "off_loop",
+        "telemetry",
+        "listener",
+        "shared_state",
+        "limits",
+        "ledger",
+        "routing",
+        "accounting",
+        "process",
+    ),
     "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
     "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (

@@ -1,3 +1,5 @@
+"""The words of limits: what is a limit, and what is none."""
+
 """The words of limits."""
 
 import pytest
