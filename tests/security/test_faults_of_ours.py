@@ -109,7 +109,7 @@ async def test_what_is_logged_says_which_fault_it_was_and_where(
         monkeypatch.setattr("proxy.gateway.answer_generation.plan", thrower(chained()))
         answer = await made.post("/v1/completions", ask())
     assert (answer.status, answer.code) == (500, "internal_error")
-    for told in ("RuntimeError", "KeyError", "in throw", "in _answer"):
+    for told in ("RuntimeError", "KeyError", "in throw", "in answer"):
         assert told in written.getvalue()
     assert answer.headers["x-request-id"] in written.getvalue()
 

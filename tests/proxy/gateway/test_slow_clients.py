@@ -8,6 +8,7 @@ import pytest_asyncio
 
 from proxy.listener import http_connection as server
 from proxy.listener import request_body
+from proxy.listener.eager_requests import COLLECT_WAIT
 from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
 from tests.proxy.kit.raw_client import RawClient, connected, request
 from tests.support.http_scripts import json_answer
@@ -78,7 +79,7 @@ async def test_the_time_a_body_takes_to_come_is_not_the_gateway_s(served: Rig) -
     data = request("POST", "/v1/completions", ask(), AUTH)
     async with connected(served.port) as client:
         await client.send(data[:-5])
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1 + COLLECT_WAIT)
         await client.send(data[-5:])
         assert (await client.answer()).status == 200
     (record,) = await served.finished(1)

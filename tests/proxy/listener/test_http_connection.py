@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
-from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler
 
 from proxy.listener import http_connection as server
-from proxy.listener.client_request import Incoming
+from proxy.listener.client_request import Incoming, PlainRequest
 from proxy.listener.head_checks import MAX_TARGET
 from proxy.listener.http_connection import PublicServer
 from proxy.request_record import request_id
@@ -235,19 +234,21 @@ async def test_a_client_that_leaves_cancels_its_handler(port: int, handler: Echo
     await public.shutdown(0.1)
 
 
-async def test_a_request_can_let_go_of_what_its_client_sent() -> None:
+@pytest.mark.parametrize(("fields", "reader"), [({}, PlainRequest), ({"proxy-connection": "keep-alive"}, Incoming)])
+async def test_a_request_can_let_go_of_what_its_client_sent(fields: dict[str, str], reader: type[Incoming]) -> None:
     async def handle(http: web.BaseRequest) -> web.StreamResponse:
         assert isinstance(http, Incoming)
+        assert type(http) is reader
         body = await http.read()
         assert "x-large" in http.headers
         assert http.content.at_eof()
         http.let_head_and_body_go()
-        assert http.content is EMPTY_PAYLOAD
+        assert http.content.at_eof()
         assert (dict(http.headers), await http.read(), http.method, http.path) == ({}, body, "POST", "/a")
         return web.Response(body=body)
 
     async with listening(handle) as port, connected(port) as client:
         for text in (b"one", b"two"):
-            await client.send(request("POST", "/a", text, {"x-large": "x" * 1000}))
+            await client.send(request("POST", "/a", text, {"x-large": "x" * 1000, **fields}))
             answer = await client.answer()
             assert (answer.status, answer.body) == (200, text)
