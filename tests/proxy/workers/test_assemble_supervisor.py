@@ -17,6 +17,7 @@ from proxy.process.load_table import Source
 from proxy.workers.assemble_supervisor import drain_limit, reserved
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import RawClient, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import MOCK, REST, START, port_of, table_before
 from tests.support.authority import LOCAL, Authority
 from tests.support.gateway import SERVER, RunningGateway, running_gateway
@@ -59,6 +60,30 @@ async def test_every_worker_serves_and_one_scrape_counts_them_all(tmp_path: Path
             assert re.fullmatch(rf"worker {number} \(process \d+\), table [0-9a-f]{{12}}, 0 in flight", str(line))
         assert len(await gateway.logged(40)) == 40
         assert "with 2 workers" in gateway.messages()
+
+
+def digest_line(key: str) -> str:
+    return f'teams: {{search: {{keys: ["{digest_of(key)}"], models: ["*"], limits: {{requests_per_day: 100}}}}}}\n'
+
+
+async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None:
+    async with up(TABLE + digest_line("k"), tmp_path) as gateway:
+        key = {"Authorization": "Bearer k"}
+        for _ in range(8):
+            answer = await exchange(port_of(gateway.url), request("POST", "/v1/completions", ask("mock/echo"), key))
+            assert answer.status == 200
+        admin = port_of(gateway.admin_url)
+        while True:
+            (limit,) = (await exchange(admin, request("GET", "/limits?team=search"))).json()["limits"]  # type: ignore[misc]
+            usage = (await exchange(admin, request("GET", "/usage?by=team"))).json()
+            if limit["used"] == 8 and usage.get("total", {}).get("requests") == 8:  # type: ignore[union-attr]
+                break
+            await asyncio.sleep(0.05)
+        own = (await exchange(port_of(gateway.url), request("GET", "/v1/usage?by=team", None, key))).json()
+        assert own["usage"] == usage["usage"]
+        status = (await exchange(admin, request("GET", "/status"))).json()
+        assert status["limits"] == ["team search: 8 of 100 requests per day (8%)"]
+        assert str(status["ledger"]).startswith(f"{tmp_path / 'ledger.db'}, ")
 
 
 async def test_a_table_is_judged_once_and_taken_by_all(tmp_path: Path) -> None:
