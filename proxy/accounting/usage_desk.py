@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
+from proxy.background_tasks import SharedTask
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.open_ledger import open_reader
@@ -73,7 +74,7 @@ class UsageDesk:
         self._opener = opener
         self._reader: LedgerReader | None = None
         self._turn = asyncio.Lock()
-        self._askers: dict[str, asyncio.Task[UsageAnswer]] = {}
+        self._askers: dict[str, SharedTask] = {}
 
     async def answer(self, query_string: str, own: str | None = None) -> UsageAnswer:
         """Return the answer of `GET /usage`. `own` is the team whose key asks, None for the operator."""
@@ -86,15 +87,22 @@ class UsageDesk:
         asker = "" if own is None else f"team {own}"
         if asker in self._askers or len(self._askers) >= MOST_ASKING:
             return BUSY
+        made: list[UsageAnswer] = []
+
+        async def make() -> None:
+            try:
+                made.append(await self._in_turn(partial(self._report, settings, query), TOO_LONG))
+            finally:
+                self._askers.pop(asker, None)
+
         # A client that leaves does not end the thread: its report keeps the asker's place until then.
-        task = asyncio.get_running_loop().create_task(self._in_turn(partial(self._report, settings, query), TOO_LONG))
-        self._askers[asker] = task
-        task.add_done_callback(lambda _: self._askers.pop(asker))
+        report = self._askers[asker] = SharedTask(make)
         try:
             async with asyncio.timeout(PATIENCE):
-                return await asyncio.shield(task)
+                await report.run()
         except TimeoutError:
             return BUSY
+        return made[0]
 
     async def now(self, state: LedgerState) -> LedgerNow | None:
         """Return the state of the ledger; None where there is none."""
@@ -107,9 +115,8 @@ class UsageDesk:
     async def aclose(self) -> None:
         """End the reports under way, and let go of the database."""
         self._longest = 0.0
-        for task in tuple(self._askers.values()):
-            task.cancel()
-        await asyncio.gather(*self._askers.values(), return_exceptions=True)
+        for report in tuple(self._askers.values()):
+            await report.aclose()
         async with self._turn:
             await asyncio.to_thread(self._let_go)
 

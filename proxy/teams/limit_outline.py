@@ -6,7 +6,7 @@ Pure: nothing is counted. What was used of them only a running gateway knows.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from proxy.limits.limit import NANO, UNLIMITED, Limits, Rate, TeamBudget, Unit
+from proxy.limits.limit import NANO, UNLIMITED, Limits, Quota, Rate, TeamBudget, Unit
 from proxy.limits.token_estimate import OUTPUT, TokenEstimates
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Snapshot, Team
@@ -64,10 +64,11 @@ def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
 
 def limit_words(limits: Limits) -> tuple[str, ...]:
     """Return each limit of a scope in words."""
+    every: tuple[Rate | Quota, ...] = (*limits.rates, *limits.quotas)
     amounts = [
         f"{each.amount} {each.unit.value} per {each.period.value}"
         + (f", {each.burst} in one go" if isinstance(each, Rate) and each.burst != each.amount else "")
-        for each in (*limits.rates, *limits.quotas)
+        for each in every
     ]
     return (*amounts, *([] if limits.concurrent is None else [f"{limits.concurrent} requests at once"]))
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from config.sections.server_section import AdminSection
 from config.time_zones import zone_named
-from providers.vendor_credential import reveal
+from providers.vendor_credential import Credential
 from proxy.cli.terminal import CommandError, Ink, paint
 from proxy.ledger.usage_report import shown
 from proxy.process.load_table import Source
@@ -48,7 +48,7 @@ def asked(admin: AdminSection, options: LimitsOptions) -> Mapping[str, Any]:
     port = admin.port if options.admin_port is None else options.admin_port
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     query = "" if options.team is None else "?" + urlencode({"team": options.team})
-    headers = {} if admin.token is None else {"Authorization": f"Bearer {reveal(admin.token)}"}
+    headers = {} if admin.token is None else Credential("bearer", key=admin.token).headers()
     connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
     try:
         connection.request("GET", f"/limits{query}", headers=headers)
