@@ -182,6 +182,18 @@ def not_found(path: str) -> GatewayError:
     return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", message))
 
 
+def usage_unknown() -> GatewayError:
+    """Return the error for a client that asks what its team has used, where there are no teams."""
+    return usage_refused(404, "not_found", "This gateway has no teams, and so no usage of a team.")
+
+
+def usage_refused(status: int, code: str, message: str) -> GatewayError:
+    """Return the error for a report of usage that is not made."""
+    kind = {403: "permission_error", 503: "server_error"}.get(status, "invalid_request_error")
+    headers = {"retry-after": "2"} if status == 503 else {}
+    return GatewayError(ErrorFacts(status, kind, code, message, headers=headers))
+
+
 def method_not_allowed(method: str, allowed: str) -> GatewayError:
     """Return the error for a method that a path does not have; `allowed` lists those it has."""
     message = f"Method {method} is not allowed here; use {allowed}."

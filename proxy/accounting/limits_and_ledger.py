@@ -13,6 +13,8 @@ from typing import Final
 from config.load_config import Loaded
 from proxy.accounting.counting_together import Siblings, lease_book
 from proxy.accounting.ledger_service import LedgerService, loading, settings_of
+from proxy.accounting.limit_events import LimitEvents
+from proxy.accounting.usage_desk import UsageDesk
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.lease_book import LeaseBook
@@ -30,11 +32,18 @@ are alike."""
 
 @dataclass(frozen=True, slots=True)
 class LimitsAndLedger:
-    """The limits of teams and of deployments, the ledger (None: the table has none), and what has to run beside."""
+    """The limits of teams and of deployments, the ledger (None: the table has none), what has to run beside, and what
+    answers who asks for usage."""
 
     team: TeamLimiter
     ledger: LedgerService | None
     services: Sequence[Callable[[], Work]]
+    reports: UsageDesk
+
+    @property
+    def ledger_state(self) -> LedgerState | None:
+        """What became of the rows of this process; None without a ledger."""
+        return None if self.ledger is None else self.ledger.state
 
     @property
     def book(self) -> LimitBook:
@@ -60,7 +69,9 @@ async def limits_and_ledger(
     shares = {} if kept is None else await asyncio.to_thread(_read, kept)
     book = LimitBook(clock, time.time, leases, shares)
     team = TeamLimiter(book, clock, time.time, random.random)
-    services: list[Callable[[], Work]] = []
+    events = LimitEvents(book, time.time, logging.getLogger("dragoman"))
+    services: list[Callable[[], Work]] = [events.run]
+    reports = UsageDesk(settings)
     if leases is not None:
         services.append(leases.run)
         if kept is not None:
@@ -68,19 +79,20 @@ async def limits_and_ledger(
     state = LedgerState()
     async with loading(settings if siblings.source is None else None, state):
         if settings is None:
-            made = LimitsAndLedger(team, None, services)
+            made = LimitsAndLedger(team, None, services, reports)
             made.use(snapshot)
             yield made
             return
         ledger = LedgerService(settings, state, book)
         team.settling, team.unread = ledger.settling, ledger.unread
         services.append(ledger.run)
-        made = LimitsAndLedger(team, ledger, services)
+        made = LimitsAndLedger(team, ledger, services, reports)
         made.use(snapshot)
         ledger.start()
         try:
             yield made
         finally:
+            await reports.aclose()
             await asyncio.to_thread(ledger.close)
 
 

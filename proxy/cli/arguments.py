@@ -131,6 +131,12 @@ def _usage(args: argparse.Namespace) -> int:
     return usage(_reported_source(args), UsageOptions(args.by, args.since, args.team), FORMS[args.output])
 
 
+def _limits(args: argparse.Namespace) -> int:
+    from proxy.cli.usage.limits_command import LIMIT_FORMS, LimitsOptions, limits
+
+    return limits(_reported_source(args), LimitsOptions(args.team, args.admin_port), LIMIT_FORMS[args.json])
+
+
 def _import(args: argparse.Namespace) -> int:
     from proxy.cli.imports.import_command import import_to_file, import_to_output
     from proxy.cli.imports.written_file import write_new, write_over
@@ -309,6 +315,15 @@ def _add_usage(commands: Commands) -> None:
         )
 
 
+def _add_limits(commands: Commands) -> None:
+    summary = "show what is left of limits and budgets now, by asking the running gateway"
+    parser = _command(commands, "limits", _limits, summary, ["limits", "limits -c table.yaml --team search --json"])
+    _table_arguments(parser)
+    parser.add_argument("--team", help="only the limits of this team, its keys and its models")
+    parser.add_argument("--admin-port", type=_port, help="instead of the table's server.admin.port, as for serve")
+    parser.add_argument("--json", action="store_true", help="as a JSON object")
+
+
 def _add_schema(commands: Commands) -> None:
     examples = ["schema > schema.json"]
     _command(commands, "schema", _schema, "print the JSON Schema of a table, which editors understand", examples)
@@ -374,6 +389,7 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_explain,
     _add_key,
     _add_usage,
+    _add_limits,
     _add_schema,
     _add_vendors,
     _add_prices,

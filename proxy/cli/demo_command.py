@@ -1,4 +1,5 @@
-"""`dragoman demo`: run the gateway on its embedded table and show one streamed completion that it serves over HTTP."""
+"""`dragoman demo`: run the gateway on its embedded table, show one streamed completion that it serves over HTTP, and a
+team that comes to its limit."""
 
 import asyncio
 import http.client
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from proxy.cli.serve_command import cannot_listen, require_sound_http
 from proxy.cli.terminal import FAILED, Ink, paint
+from proxy.cli.usage.limit_demo import LimitNotShown, show_team_limit
 from proxy.process.assemble_app import Addresses, WholeGateway, running
 from proxy.process.load_table import Source
 from proxy.process.shutdown import Shutdown, drain, run_unless
@@ -40,12 +42,12 @@ class SmokeFailed(Exception):
 
 
 def demo(port: int | None) -> int:
-    """Send one request to the gateway, then serve until Ctrl-C."""
+    """Send one request to the gateway and those of a team with a limit, then serve until Ctrl-C."""
     return asyncio.run(_serving(port))
 
 
 def demo_once(port: int | None) -> int:
-    """Send one request to the gateway and return 0 when its answer was complete."""
+    """Send one request to the gateway and return 0 when its answer was complete and the team came to its limit."""
     return asyncio.run(_single(port))
 
 
@@ -103,6 +105,11 @@ async def _smoke(app: WholeGateway) -> int:
         await asyncio.to_thread(_show, app.url)
     except SmokeFailed as error:
         print(f"\ndragoman: the gateway did not answer its own request: {error}", file=sys.stderr)
+        return FAILED
+    try:
+        await show_team_limit()
+    except LimitNotShown as error:
+        print(f"\ndragoman: the gateway did not keep a team to its limit: {error}", file=sys.stderr)
         return FAILED
     return 0
 

@@ -26,6 +26,7 @@ from proxy.gateway.dry_run import (
     upstream_headers,
 )
 from proxy.process.load_table import Source
+from proxy.teams.limit_outline import RequestLimits
 
 Form = Callable[[Explanation], Iterator[str]]
 
@@ -76,6 +77,8 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
     if explanation.drawn:
         yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
+    if explanation.limits is not None:
+        yield from _limit_lines(explanation.limits)
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
@@ -92,6 +95,17 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield _pretty(body)
     if explanation.logged is not None:
         yield f"The log says {explanation.logged}: the table has the name, and the team is not told so."
+
+
+def _limit_lines(limits: RequestLimits) -> Iterator[str]:
+    tokens = f"1 request and about {limits.tokens} tokens"
+    wait = f", after waiting up to {limits.patience:g} s" if limits.patience else ""
+    yield f"It would be held to these, with {tokens}; beyond a limit the client gets 429{wait}:"
+    yield from (f"  {held.scope}: {words}" for held in limits.held for words in held.words)
+    for label, scopes in limits.targets.items():
+        yield from (f"  for {label}: {held.scope}: {words}" for held in scopes for words in held.words)
+    if any("answered by" in words for held in limits.held for words in held.words):
+        yield "What is spent, and so whether another name answers, only the running gateway knows: `dragoman limits`."
 
 
 _AFTER = {
@@ -153,12 +167,22 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
             kind.value: [_trial_facts(trial, explanation.chosen) for trial in trials]
             for kind, trials in explanation.fallbacks.items()
         },
+        "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
         "error": None,
     }
     if explanation.error is not None:
         status, body = explanation.error
         facts["error"] = {"status": status, "body": orjson.loads(body), "logged": explanation.logged}
     yield json.dumps(facts, indent=2, ensure_ascii=False)
+
+
+def _limit_facts(limits: RequestLimits) -> dict[str, object]:
+    return {
+        "tokens": limits.tokens,
+        "held_to": {held.scope: held.words for held in limits.held},
+        "deployments": {label: {held.scope: held.words for held in scopes} for label, scopes in limits.targets.items()},
+        "patience": limits.patience,
+    }
 
 
 def _trial_facts(trial: Trial, chosen: Calls | None) -> dict[str, object]:

@@ -6,7 +6,7 @@ Never sends, waits, reads a clock or draws: equal input gives an equal explanati
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import orjson
 from multidict import CIMultiDict
@@ -23,6 +23,7 @@ from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
+from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.match_path import resolve_path
 from proxy.gateway.pass_on_task import read_passed
 from proxy.gateway.task_apis import TASK_APIS
@@ -32,6 +33,8 @@ from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES, PathMatch
 from proxy.surfaces.surface import ReferredIds, StoringSurface
 from proxy.teams.client_keys import permit_extras
+from proxy.teams.limit_outline import RequestLimits, request_limits
+from proxy.teams.team_limiter import RequestSize
 from proxy.upstream.request_headers import DEFAULT_HEADERS, call_headers
 
 DEFAULT_SURFACE: Final = "openai"
@@ -62,7 +65,8 @@ class Explanation:
     `fallbacks` are the targets used after a failure of a kind for which the table has its own list. `drawn` says that
     the order of the targets varies between requests; this is one possible order. `error` is status and body of the
     answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
-    is refused before it is planned.
+    is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
+    name, by what is spent then.
     """
 
     path: str
@@ -74,6 +78,7 @@ class Explanation:
     fallbacks: Mapping[FailureKind, tuple[Trial, ...]]
     error: tuple[int, bytes] | None
     logged: str | None = None
+    limits: RequestLimits | None = None
 
     @property
     def chosen(self) -> Calls | None:
@@ -107,6 +112,10 @@ class StoreNeeded(ValueError):
     """A request that refers to stored responses, which only a running gateway has."""
 
 
+_Planned: TypeAlias = tuple[Plan, Callable[[Target], Outcome], RequestSize]
+"""A plan, what each target of it would get, and how large the request is."""
+
+
 def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explanation:
     """Explain a POST of `body` to `path` with a key of the team.
 
@@ -119,16 +128,18 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     fallbacks: dict[FailureKind, tuple[Trial, ...]] = {}
     error: tuple[int, bytes] | None = None
     logged: str | None = None
+    limits: RequestLimits | None = None
     try:
         action = match.action("POST")
         if isinstance(action, Operation):
-            planned, outcome = _planned_text(snapshot, team, match, action, body, load)
+            planned, outcome, size = _planned_text(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action in TASK_APIS:
-            planned, outcome = _planned_task(snapshot, team, match, action, body, load)
+            planned, outcome, size = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
-            planned, outcome = _planned_passed(snapshot, team, match, action, body, load)
+            planned, outcome, size = _planned_passed(snapshot, team, match, action, body, load)
         else:
             raise NotGenerating(f"{match.path} has no calls that could be shown: it takes a form, or only reads")
+        limits = request_limits(snapshot, team, planned, size)
         trials = _trials(outcome, planned, planned.targets)
         for kind, targets in planned.fallbacks.items():
             fallbacks[kind] = _trials(outcome, planned, targets)
@@ -137,12 +148,12 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         error = match.surface.error(problem.facts)
         logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = load.drawn and len(trials) > 1
-    return Explanation(path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged)
+    return Explanation(path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
 
 
 def _planned_text(
     snapshot: Snapshot, team: Team, match: PathMatch, operation: Operation, body: bytes, load: Idle
-) -> tuple[Plan, Callable[[Target], Outcome]]:
+) -> _Planned:
     surface = match.surface
     if isinstance(surface, StoringSurface) and (ids := surface.referred_ids(body)) != ReferredIds():
         named = [*([ids.previous] if ids.previous else []), *ids.items]
@@ -150,12 +161,10 @@ def _planned_text(
     request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
     planned = plan(snapshot, team, request.model, surface.name, load)
-    return honouring_first(planned, request, team), partial(_outcome, request, team)
+    return honouring_first(planned, request, team), partial(_outcome, request, team), request_size(request)
 
 
-def _planned_task(
-    snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle
-) -> tuple[Plan, Callable[[Target], Outcome]]:
+def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     api = TASK_APIS[task]
     request = api.parse(body, snapshot.task_models.get((match.surface.name, task)))
     planned = plan(snapshot, team, request.model, match.surface.name, load)
@@ -168,12 +177,10 @@ def _planned_task(
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome
+    return planned, outcome, RequestSize(len(body), 0)
 
 
-def _planned_passed(
-    snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle
-) -> tuple[Plan, Callable[[Target], Outcome]]:
+def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
     request = read_passed(task, body, snapshot.task_models.get((match.surface.name, task)))
     planned = plan(snapshot, team, request.model, match.surface.name, load)
     permit_extras(team, request)
@@ -184,7 +191,7 @@ def _planned_passed(
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome
+    return planned, outcome, RequestSize(0, 0)
 
 
 def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:

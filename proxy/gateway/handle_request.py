@@ -20,6 +20,8 @@ from proxy.errors import (
     OverloadReason,
     internal_error,
     too_many_wrong_keys,
+    usage_refused,
+    usage_unknown,
     websocket_refused,
 )
 from proxy.gateway.answer_generation import TextGeneration
@@ -33,6 +35,7 @@ from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
 from proxy.gateway.restore_thinking import TURN_BYTES, TURN_SECONDS, TurnMemory
 from proxy.gateway.task_apis import TASK_APIS
+from proxy.ledger.usage_report import UsageAnswer
 from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
@@ -42,7 +45,7 @@ from proxy.overload.refusal_responses import RefusalResponses, may_keep_connecti
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.request_record import Outcome, RequestRecord, request_id
-from proxy.routing.snapshot import CurrentSnapshot, Key, Snapshot
+from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch, error_headers
@@ -64,7 +67,8 @@ class Gateway:
     record once; `turns` is the memory of what models thought, `responses` that of stored responses, `catalogue` makes
     the models lists.
 
-    `on_begin` receives each record once its team is known; `idle` is set while nothing is in flight.
+    `on_begin` receives each record once its team is known; `usage` answers for a query string and a team what the team
+    has used; `idle` is set while nothing is in flight.
     """
 
     def __init__(
@@ -95,6 +99,7 @@ class Gateway:
         passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
+            ReadAction.USAGE: self._show_usage,
             **ResponseEndpoints(self.responses, self._generation, counting, dispatcher).actions(),
             **{task: partial(tasks.answer, task, api) for task, api in TASK_APIS.items()},
             Task.MODERATIONS: partial(passed.answer_json, Task.MODERATIONS),
@@ -105,6 +110,7 @@ class Gateway:
         }
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
+        self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0
@@ -244,6 +250,15 @@ class Gateway:
         else:
             body = await self.catalogue.model(snapshot, team, match.surface, match.tail)
         return self._calls.response(200, body, call.record, {})
+
+    async def _show_usage(self, call: ClientCall) -> BufferedResponse:
+        """Answer with what the key's team has used: no limit counts it as a request."""
+        if self.usage is None or call.key is NO_KEY:
+            raise usage_unknown()
+        answer = await self.usage(call.http.query_string, call.team.name)
+        if answer.message:
+            raise usage_refused(answer.status, answer.code, answer.message)
+        return self._calls.response(answer.status, answer.body, call.record, {})
 
     def _refuse_overloaded(
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: OverloadReason

@@ -93,5 +93,8 @@ class LedgerReader(Protocol):
     def newest(self) -> int | None:
         """Return the time of the newest row, in ms; None without rows."""
 
+    def interrupt(self) -> None:
+        """End what another thread reads, which then raises LedgerError; nothing between two statements."""
+
     def close(self) -> None:
         """Let go of the database."""

@@ -7,7 +7,7 @@ Source: psycopg 3.3.9, November 2026.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError
@@ -88,6 +88,11 @@ class PostgresConnection:
         with self.named(), self._connection.cursor() as cursor, cursor.copy(statement.encode()) as copying:
             for row in rows:
                 copying.write_row(row)
+
+    def interrupt(self) -> None:
+        """End the statement that another thread runs. Blocks shortly."""
+        with suppress(*self._failures):  # the connection is lost, or a second one is not to be had
+            self._connection.cancel_safe(timeout=1.0)
 
     def close(self) -> None:
         """End the connection."""

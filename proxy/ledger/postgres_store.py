@@ -187,6 +187,10 @@ class PostgresReader:
         ((newest,),) = self._link().rows("SELECT max(time) FROM dragoman.loaded")
         return None if newest is None else round((newest - _EPOCH) / timedelta(milliseconds=1))
 
+    def interrupt(self) -> None:
+        """End what another thread reads."""
+        self._connection.interrupt()
+
     def close(self) -> None:
         """End the connection."""
         self._connection.close()

@@ -292,6 +292,10 @@ class SqliteReader:
             row = self._connection.execute("SELECT max(time) FROM request").fetchone()
         return None if row is None else row[0]
 
+    def interrupt(self) -> None:
+        """End what another thread reads."""
+        self._connection.interrupt()
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()

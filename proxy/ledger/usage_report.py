@@ -16,9 +16,9 @@ import orjson
 
 from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_row import read_line
-from proxy.ledger.ledger_settings import LedgerError
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader, UsageLine
-from proxy.ledger.rollups import UsageSums
+from proxy.ledger.rollups import SLOT_MS, UsageSums
 from proxy.ledger.usage_query import DEFAULT_BY, DEFAULT_SINCE, UsageQuery, UsageQueryError, usage_query
 
 MOST_LINES: Final = 10_000
@@ -86,6 +86,20 @@ def rows_waiting(folder: Path, loaded: Mapping[str, int]) -> int:
             continue
         waiting += max(0, _last_number(lines, process) - loaded.get(process, 0))
     return waiting
+
+
+def rows_unloaded(reader: LedgerReader, settings: LedgerSettings) -> int:
+    """Return how many rows of a gateway's journals are not in its ledger yet; none of a folder that is not ours to
+    read. Blocks; raises LedgerError."""
+    loaded = reader.spent_since(_NEVER).loaded
+    try:
+        return rows_waiting(settings.journals, loaded)
+    except OSError:
+        return 0
+
+
+_NEVER: Final = (1 << 52) // SLOT_MS
+"""A slot so late that none is read."""
 
 
 def _last_number(lines: Sequence[bytes], process: str) -> int:
@@ -211,10 +225,13 @@ _PARAMETERS: Final = frozenset({"by", "since", "team"})
 
 @dataclass(frozen=True, slots=True)
 class UsageAnswer:
-    """The status and the JSON body of an answer of `GET /usage`."""
+    """The status and the JSON body of an answer of `GET /usage`; of a refusal also its code and message, for surfaces
+    that have an envelope of their own."""
 
     status: int
     body: bytes
+    code: str = ""
+    message: str = ""
 
 
 def asked_over_http(query_string: str, zone: str, now: int, own: str | None = None) -> UsageQuery | UsageAnswer:
@@ -224,11 +241,11 @@ def asked_over_http(query_string: str, zone: str, now: int, own: str | None = No
         if unknown := given.keys() - _PARAMETERS:
             raise UsageQueryError(f"{min(unknown)[:40]!r} is none of by, since, team")
         if own is not None and given.get("team", own) != own:
-            return _refusal(403, "a team's key shows the usage of that team only")
+            return refused(403, "A team's key shows the usage of that team only.")
         by = given["by"].split(",") if "by" in given else DEFAULT_BY
         return usage_query(by, given.get("since", DEFAULT_SINCE), own or given.get("team"), zone, now)
     except ValueError as error:
-        return _refusal(400, str(error))
+        return refused(400, f"{error}.")
 
 
 def answered_over_http(reader: LedgerReader, query: UsageQuery, waiting: int = 0) -> UsageAnswer:
@@ -236,11 +253,13 @@ def answered_over_http(reader: LedgerReader, query: UsageQuery, waiting: int = 0
     try:
         return UsageAnswer(200, usage_json(usage_report(reader, query, waiting)))
     except LedgerError:
-        return _refusal(503, "the ledger cannot be read now")
+        return refused(503, "The ledger cannot be read now.")
 
 
-def _refusal(status: int, message: str) -> UsageAnswer:
-    return UsageAnswer(status, orjson.dumps({"error": {"message": message, "code": _CODES[status]}}))
+def refused(status: int, message: str) -> UsageAnswer:
+    """Return a refusal."""
+    code = _CODES[status]
+    return UsageAnswer(status, orjson.dumps({"error": {"message": message, "code": code}}), code, message)
 
 
-_CODES: Final = {400: "invalid_value", 403: "model_not_allowed", 503: "overloaded"}
+_CODES: Final = {400: "invalid_value", 403: "model_not_allowed", 404: "not_found", 503: "overloaded"}

@@ -152,6 +152,10 @@ class LimitBook:
             clock.move(wall)
         return {period: (clock.start, clock.end) for period, clock in self._maker.clocks.items()}
 
+    def set_back(self, wall: float) -> bool:
+        """Return whether the wall clock is before the periods that are in force."""
+        return any(clock.ahead(wall) for clock in self._maker.clocks.values())
+
     def load(self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int) -> None:
         """Take the ledger's sums of a period by scope: requests, tokens, billionths of a USD. They hold all that this
         process settled up to `mark`. Scopes that are not named have not changed."""

@@ -1,4 +1,4 @@
-"""The operator's endpoints: health, metrics, status, reload. Served on a port of their own."""
+"""The operator's endpoints: health, metrics, status, limits, usage, reload. Served on a port of their own."""
 
 import hmac
 from collections.abc import Awaitable, Callable
@@ -30,6 +30,8 @@ class Admin:
         self._routes: dict[str, dict[str, Handler]] = {
             "/metrics": {"GET": self._scrape},
             "/status": {"GET": self._status},
+            "/limits": {"GET": self._limits},
+            "/usage": {"GET": self._usage},
             "/-/reload": {"POST": self._reload},
             **{path: {"GET": self._health} for path in HEALTH_PATHS},
         }
@@ -70,6 +72,15 @@ class Admin:
             problems = [str(problem) for problem in result.problems]
             return json_response({"result": "refused", "digest": result.digest, "problems": problems}, 400)
         return json_response({"result": "reloaded", "digest": result.digest}, 200)
+
+    async def _limits(self, request: web.BaseRequest) -> web.StreamResponse:
+        return json_response(await self._source.limits(request.query.get("team")), 200)
+
+    async def _usage(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._source.usage(request.query_string)
+        if answer.message:
+            return json_response({"error": answer.message}, answer.status)
+        return web.Response(body=answer.body, status=answer.status, headers={**BASE_HEADERS, "Content-Type": JSON})
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
         facts = await self._source.facts()

@@ -205,7 +205,7 @@ async def public_gateway(
         most = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
-        gateway.on_begin = outputs.heartbeat.begin
+        gateway.on_begin, gateway.usage = outputs.heartbeat.begin, limits.reports.answer
         discovered = await _discovering(stack, gateway, http, table)
         presented = Presented(table.tls)
         guard = BrowserGuard(host, server.hosts, server.cors.origins)
@@ -216,7 +216,7 @@ async def public_gateway(
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
-        status = OneProcess(gateway, dispatcher, live, metrics, lines, discovered)
+        status = OneProcess(gateway, dispatcher, live, lines, discovered, limits)
         url = url_of(scheme_of(server), host, listener)
         services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
         services += limits.services

@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.load_config import Sources, fingerprint
+from config.load_config import Loaded, Sources, fingerprint
 from config.problem import Problem
-from config.sections.server_section import ServerSection
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.telemetry.metrics import Metrics
 
@@ -80,8 +79,10 @@ class Reloader:
             for problem in error.problems:
                 self._log.error("reload refused: %s", problem)
             return ReloadResult(self._table.snapshot.digest, error.problems)
-        if changed := _needs_restart(self._table.loaded.config.server, table.loaded.config.server):
+        if changed := _needs_restart(self._table.loaded, table.loaded):
             self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
+        if self._table.snapshot.zone != table.snapshot.zone:
+            self._log.info("server.timezone: limits and budgets follow it now, days of the ledger after a restart")
         self._table, self._sources = table, table.loaded.sources
         await self._use_table(table)
         self._metrics.reloaded(table.snapshot.digest)
@@ -91,7 +92,8 @@ class Reloader:
         return ReloadResult(table.snapshot.digest)
 
 
-def _needs_restart(old: ServerSection, new: ServerSection) -> tuple[str, ...]:
+def _needs_restart(before: Loaded, after: Loaded) -> tuple[str, ...]:
+    old, new = before.config.server, after.config.server
     fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "ledger", "watch", "log")
     kept = ("keep_thinking", "keep_responses")
     times = ("drain_grace", "drain_timeout", "stall_limit")
@@ -99,4 +101,7 @@ def _needs_restart(old: ServerSection, new: ServerSection) -> tuple[str, ...]:
     # New certificates take effect at once; only whether there is TLS at all is fixed with the listener.
     if (old.tls is None) != (new.tls is None):
         changed.append("tls")
+    # A table that gains its first team has a ledger without saying so.
+    if old.ledger == new.ledger and (before.ledger is None) != (after.ledger is None):
+        changed.append("ledger")
     return tuple(f"server.{name}" for name in changed)

@@ -2,18 +2,24 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from proxy.accounting.limit_report import limit_lines, limits_report, merged_views, most_used, with_unused
+from proxy.accounting.limits_and_ledger import LimitsAndLedger
+from proxy.accounting.usage_desk import LedgerNow
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.deployment_health.last_failures import Noted, latest
 from proxy.discovery.discovered_models import DiscoveredModels, ListState
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
+from proxy.ledger.ledger_settings import LedgerState
+from proxy.ledger.usage_report import UsageAnswer
+from proxy.limits.limit_views import LimitView
 from proxy.routing.snapshot import CurrentSnapshot, Snapshot
 from proxy.telemetry.log_format import timestamp
 from proxy.telemetry.log_writer import LineWriter
-from proxy.telemetry.metrics import CachedExposition, Metrics
+from proxy.telemetry.metrics import CachedExposition
 from proxy.version import VERSION
 
 
@@ -27,6 +33,12 @@ class StatusSource(Protocol):
     async def facts(self) -> dict[str, object]:
         """Return what the status page shows, by name."""
 
+    async def limits(self, team: str | None) -> dict[str, object]:
+        """Return what is left of the limits that are used most, or of those of a team, as JSON values."""
+
+    async def usage(self, query_string: str) -> UsageAnswer:
+        """Return the answer of `GET /usage`, of all teams."""
+
     @property
     def exposition(self) -> CachedExposition:
         """The metrics in Prometheus' text format."""
@@ -37,7 +49,8 @@ class ProcessStatus:
     """The status of one process. `unavailable` are its deployments with an open circuit breaker or a cooldown, with the
     seconds until they may be called; `last_failures` the last failure of each deployment that had one; `limited` those
     with a concurrency limit; `shared` the state of its link to the other processes: off, up or alone; `model_lists` the
-    vendors' own lists of models that the table has fetched."""
+    vendors' own lists of models that the table has fetched; `limits` those that are used most, and `limits_alone`
+    whether they are divided as was last known, since whoever counts for all does not answer."""
 
     ready: bool
     in_flight: int
@@ -47,11 +60,15 @@ class ProcessStatus:
     last_failures: Mapping[str, Noted] = field(default_factory=dict)
     limited: Mapping[str, Limited] = field(default_factory=dict)
     model_lists: Mapping[str, ListState] = field(default_factory=dict)
+    limits: tuple[LimitView, ...] = ()
+    limits_alone: bool = False
+    ledger: LedgerState | None = None
 
 
 def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
     """Combine the statuses of several processes: ready as soon as one is, the longest wait of each deployment, the sum
-    of its limits, up as long as no process is alone, and of each vendor's list of models the state that is worst."""
+    of its limits, up as long as no process is alone, and of each vendor's list of models the state that is worst.
+    Limits that they share are as the process says that knows of most, alone as soon as one counts alone."""
     every = list(statuses)
     longest: dict[str, float] = {}
     limits: dict[str, Limited] = {}
@@ -72,11 +89,26 @@ def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
         latest(status.last_failures for status in every),
         limits,
         lists,
+        merged_views(status.limits for status in every),
+        any(status.limits_alone for status in every),
+        together([status.ledger for status in every if status.ledger is not None]),
     )
 
 
-def status_facts(snapshot: Snapshot, status: ProcessStatus) -> dict[str, object]:
-    """Return what the status page shows of a snapshot and a status, by name."""
+def together(states: Iterable[LedgerState]) -> LedgerState | None:
+    """Return the state of several processes' ledger: what they lost together, the longest delay, the first trouble."""
+    every = list(states)
+    if not every:
+        return None
+    return LedgerState(
+        dropped=sum(state.dropped for state in every),
+        behind=max(state.behind for state in every),
+        trouble=next((state.trouble for state in every if state.trouble), None),
+    )
+
+
+def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | None = None) -> dict[str, object]:
+    """Return what the status page shows of a snapshot, a status and a ledger, by name."""
     return {
         "version": VERSION,
         "table": snapshot.digest,
@@ -93,7 +125,16 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus) -> dict[str, object]
         ],
         "limited": [f"{name}, {limited}" for name, limited in sorted(status.limited.items())],
         "model_lists": [f"{name}, {listed}" for name, listed in sorted(status.model_lists.items())],
+        "limits": limit_lines(status.limits),
+        "limits_alone": status.limits_alone,
+        "ledger": "none" if ledger is None else ledger.line(),
     }
+
+
+def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None) -> dict[str, object]:
+    """Return the answer of `GET /limits`."""
+    alone: dict[str, object] = {"alone": status.limits_alone, "zone": str(snapshot.zone), "team": team}
+    return limits_report(with_unused(status.limits, snapshot, team), alone)
 
 
 class OneProcess:
@@ -104,16 +145,17 @@ class OneProcess:
         gateway: Gateway,
         dispatcher: Dispatcher,
         live: CurrentSnapshot,
-        metrics: Metrics,
         lines: LineWriter,
         discovered: DiscoveredModels,
+        limits: LimitsAndLedger,
     ) -> None:
         self._gateway = gateway
         self._dispatcher = dispatcher
         self._live = live
         self._lines = lines
         self._discovered = discovered
-        self.exposition = CachedExposition(lambda: asyncio.to_thread(metrics.render))
+        self._limits = limits
+        self.exposition = CachedExposition(lambda: asyncio.to_thread(dispatcher.metrics.render))
 
     @property
     def ready(self) -> bool:
@@ -133,8 +175,27 @@ class OneProcess:
             dict(self._dispatcher.last_failures.noted),
             dict(deployments.limited(now)),
             dict(self._discovered.states()),
+            limits_alone=self._limits.book.alone,
+            ledger=self._limits.ledger_state,
         )
+
+    async def full_status(self, team: str | None = None) -> ProcessStatus:
+        """Return the status with what is used of limits, of all or those of a team."""
+        book, times = self._limits.book, self._limits.team.times()
+        # In a thread: a table may have ten thousand teams.
+        used = await asyncio.to_thread(lambda: most_used(book.views(*times), team))
+        return replace(self.status(), limits=used)
 
     async def facts(self) -> dict[str, object]:
         """See StatusSource."""
-        return status_facts(self._live.snapshot, self.status())
+        status = await self.full_status()
+        ledger = None if status.ledger is None else await self._limits.reports.now(status.ledger)
+        return status_facts(self._live.snapshot, status, ledger)
+
+    async def limits(self, team: str | None) -> dict[str, object]:
+        """See StatusSource."""
+        return limit_facts(self._live.snapshot, await self.full_status(team), team)
+
+    async def usage(self, query_string: str) -> UsageAnswer:
+        """See StatusSource."""
+        return await self._limits.reports.answer(query_string)

@@ -1,7 +1,7 @@
 """OpenAI's API: legacy completions, chat completions, models, embeddings; and rerank beside them.
 
 Sources: OpenAI OpenAPI 2.3.0; `openai` 1.109.1, 2.54.0 and 3.52.0. The paths exist without `/v1` too, because clients
-put it into the base URL or forget it.
+put it into the base URL or forget it. `/usage` is this gateway's own.
 """
 
 from providers.unified_request import Operation, Task
@@ -11,7 +11,7 @@ from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.error_body import error_object, openai_body
 from proxy.surfaces.response.write_sse import DONE, AnswerStyle, SseWriter, UsageSseWriter, ascii_json, event
-from proxy.surfaces.surface import Endpoint
+from proxy.surfaces.surface import Endpoint, ReadAction
 
 LEGACY_MAX_TOKENS = 16
 """The completions endpoint's documented default."""
@@ -33,7 +33,10 @@ VECTORS = (
 
 OPENAI = CompletionSurface(
     name="openai",
-    endpoints=(*generation_endpoints("/v1", ""), *VECTORS, *task_endpoints("/v1", ""), *models_endpoints("/v1", "")),
+    endpoints=(
+        *(*generation_endpoints("/v1", ""), *VECTORS, *task_endpoints("/v1", ""), *models_endpoints("/v1", "")),
+        *(Endpoint("GET", f"{base}/usage", ReadAction.USAGE) for base in ("/v1", "")),
+    ),
     prefixes=("/v1",),
     key_headers=("authorization", "x-api-key", "api-key"),
     default_vendor=None,

@@ -14,9 +14,10 @@ from proxy.errors import ErrorFacts
 
 
 class ReadAction(Enum):
-    """Actions that only read the table. MODELS is the models list and, below its path, one model."""
+    """Actions that only read: MODELS is the models list and, below its path, one model; USAGE what the team used."""
 
     MODELS = "models"
+    USAGE = "usage"
 
 
 class StoredAction(Enum):

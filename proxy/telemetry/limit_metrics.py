@@ -20,17 +20,18 @@ def limit_families(
     share, since whoever counts for all does not answer."""
 
     def families() -> Iterator[MetricFamily]:
-        used: list[tuple[Key, float]] = []
-        spent: list[tuple[Key, float]] = []
+        # Budgets that differ in their amounts alone have one name: the one that is used most is shown.
+        used: dict[Key, float] = {}
+        spent: dict[Key, float] = {}
         for view in nlargest(MOST, views(), key=lambda each: each.ratio):
             team, limit = limit_labels(view.scope, view.unit, view.period)
             if view.kind is LimitKind.BUDGET:
                 name = f"{limit}, at {view.at:.0%} {view.then}"
-                spent.append((("dragoman_budget_used_ratio", (("team", team), ("budget", name))), view.ratio))
+                spent.setdefault(("dragoman_budget_used_ratio", (("team", team), ("budget", name))), view.ratio)
             else:
-                used.append((("dragoman_limit_used_ratio", (("team", team), ("limit", limit))), view.ratio))
-        yield MetricFamily("dragoman_limit_used_ratio", "gauge", "What is used of a limit.", tuple(used))
-        yield MetricFamily("dragoman_budget_used_ratio", "gauge", "What is spent of a budget.", tuple(spent))
+                used.setdefault(("dragoman_limit_used_ratio", (("team", team), ("limit", limit))), view.ratio)
+        yield MetricFamily("dragoman_limit_used_ratio", "gauge", "What is used of a limit.", tuple(used.items()))
+        yield MetricFamily("dragoman_budget_used_ratio", "gauge", "What is spent of a budget.", tuple(spent.items()))
         yield _gauge("limits_alone", "1 while limits are divided as was last known.", float(alone()))
 
     return families

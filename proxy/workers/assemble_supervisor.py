@@ -9,8 +9,10 @@ from typing import Final
 
 from config.sections.server_section import ServerSection
 from proxy.accounting.ledger_service import loading, settings_of
+from proxy.accounting.usage_desk import UsageDesk
 from proxy.background_tasks import background
-from proxy.ledger.ledger_settings import LedgerState
+from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
+from proxy.ledger.usage_report import UsageAnswer
 from proxy.process.assemble_app import (
     Addresses,
     admin_listener,
@@ -25,7 +27,7 @@ from proxy.process.assemble_app import (
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
-from proxy.process.status import combined, status_facts
+from proxy.process.status import combined, limit_facts, status_facts, together
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.limit_metrics import ledger_families
 from proxy.telemetry.merged_metrics import merged
@@ -45,10 +47,15 @@ SLACK: Final = 10.0
 class SeveralProcesses:
     """The status of a gateway that runs as a supervisor and its workers."""
 
-    def __init__(self, live: CurrentSnapshot, metrics: Metrics, workers: WorkerPool) -> None:
+    def __init__(
+        self, live: CurrentSnapshot, metrics: Metrics, workers: WorkerPool, ledger: LedgerSettings | None
+    ) -> None:
         self._live = live
         self._metrics = metrics
         self._workers = workers
+        self._ledger = ledger
+        self._loads = LedgerState()
+        self._reports = UsageDesk(ledger)
         self.exposition = CachedExposition(self._render)
 
     @property
@@ -59,9 +66,32 @@ class SeveralProcesses:
     async def facts(self) -> dict[str, object]:
         """See StatusSource; `workers` has a line for each."""
         statuses = await self._workers.statuses()
-        facts = status_facts(self._live.snapshot, combined(status for _, status in statuses))
+        status = combined(status for _, status in statuses)
+        written = [] if status.ledger is None else [status.ledger]
+        ledger = await self._reports.now(together([*written, self._loads]) or self._loads)
+        facts = status_facts(self._live.snapshot, status, ledger)
         lines = [f"{worker.name}, table {worker.digest[:12]}, {each.in_flight} in flight" for worker, each in statuses]
         return {**facts, "ready": self.ready, "workers": lines}
+
+    async def limits(self, team: str | None) -> dict[str, object]:
+        """See StatusSource."""
+        statuses = await self._workers.statuses(team)
+        return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team)
+
+    async def usage(self, query_string: str) -> UsageAnswer:
+        """See StatusSource."""
+        return await self._reports.answer(query_string)
+
+    @asynccontextmanager
+    async def loading(self) -> AsyncIterator[None]:
+        """Load the workers' journals for the block, and what is left of them at its end."""
+        if self._ledger is not None:
+            self._metrics.watch_families(ledger_families(self._loads))
+        async with loading(self._ledger, self._loads):
+            try:
+                yield
+            finally:
+                await self._reports.aclose()
 
     async def _render(self) -> bytes:
         theirs = await self._workers.families()
@@ -117,13 +147,10 @@ async def supervise(
             await workers.use_table(new)
 
         reloader = Reloader(source, table, metrics, use_table)
-        status = SeveralProcesses(live, metrics, workers)
+        status = SeveralProcesses(live, metrics, workers, settings_of(table.loaded))
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
         # Left last of all: the workers have then closed their journals.
-        if (ledger := settings_of(table.loaded)) is not None:
-            state = LedgerState()
-            await stack.enter_async_context(loading(ledger, state))
-            metrics.watch_families(ledger_families(state))
+        await stack.enter_async_context(status.loading())
         shutdown = Shutdown()
         shutdown.listen()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.request)

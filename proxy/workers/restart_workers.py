@@ -57,10 +57,10 @@ class WorkerProcess:
             self.counts.update(FAMILIES.validate_json(await self.channel.request("families", STATUS_LIMIT)))
         return self.counts.families()
 
-    async def status(self) -> ProcessStatus | None:
-        """Return its status; None where it does not respond."""
+    async def status(self, team: str | None = None) -> ProcessStatus | None:
+        """Return its status, with all limits or those of a team; None where it does not respond."""
         try:
-            return STATUS.validate_json(await self.channel.request("status", STATUS_LIMIT))
+            return STATUS.validate_json(await self.channel.request("status", STATUS_LIMIT, (team or "").encode()))
         except PeerGone:
             return None
 
@@ -121,10 +121,10 @@ class WorkerPool:
         labelled = (of_worker(worker.number, own) for worker, own in zip(workers, found, strict=True))
         return [self._counted_by_ended, *labelled]
 
-    async def statuses(self) -> list[tuple[WorkerProcess, ProcessStatus]]:
-        """Return the status of each worker that responds."""
+    async def statuses(self, team: str | None = None) -> list[tuple[WorkerProcess, ProcessStatus]]:
+        """Return the status of each worker that responds, with all limits or those of a team."""
         workers = self._serving()
-        found = await asyncio.gather(*(worker.status() for worker in workers))
+        found = await asyncio.gather(*(worker.status(team) for worker in workers))
         return [(worker, status) for worker, status in zip(workers, found, strict=True) if status is not None]
 
     def drain(self) -> None:

@@ -173,7 +173,7 @@ def handlers(app: PublicGateway, source: Source, shutdown: Shutdown, leases: Sup
         return await asyncio.to_thread(lambda: FAMILIES.dump_json(app.metrics.families()))
 
     async def status(body: bytes) -> bytes:
-        return STATUS.dump_json(app.status.status())
+        return STATUS.dump_json(await app.status.full_status(body.decode() or None))
 
     async def granted(body: bytes) -> bytes:
         leases.answered(body)

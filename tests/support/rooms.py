@@ -119,7 +119,7 @@ PROXY: Final[Rooms] = {
             "gateway",
             "process",
         ),
-        *("limits", "ledger", "workers"),
+        *("limits", "ledger", "teams", "workers"),
     ),
 }
 

@@ -1,8 +1,10 @@
-"""Bifrost's virtual keys, as teams: who may ask for which models, and what a name without provider leads to.
+"""Bifrost's virtual keys, as teams: who may ask for which models, what a name without provider leads to, and how much
+may be used.
 
 A key that is written out becomes its SHA-256 digest, which is all that a table needs of it.
 
-Sources: Bifrost's pages "Governance" and "Virtual Keys"; the migration guide of v1.5.0, November 2026.
+Sources: Bifrost's pages "Governance", "Virtual Keys" and "Budget and Limits"; the migration guide of v1.5.0, November
+2026.
 """
 
 import hashlib
@@ -29,10 +31,22 @@ MOST_GRANTS: Final = 20_000
 """Models of all teams together: each may have each."""
 
 REASONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("rate_limit_id", "budget_id", "calendar_aligned"), "teams have no limits and budgets yet"),
+    **dict.fromkeys(("rate_limit_id", "budget_id"), "limits and budgets of a team are not for one provider alone"),
+    "calendar_aligned": "limits by the hour and longer, and budgets, begin anew by the calendar",
+    **dict.fromkeys(
+        ("current_usage", "last_reset", "token_current_usage", "request_current_usage"), "what was used begins anew"
+    ),
     **dict.fromkeys(("team_id", "customer_id"), "teams are not grouped"),
     "mcp_configs": "there are no MCP servers",
 }
+
+PERIODS: Final[Mapping[str, str]] = {
+    **{"1s": "second", "1m": "minute", "60s": "minute", "1h": "hour", "60m": "hour"},
+    **{"1d": "day", "24h": "day", "1w": "week", "7d": "week", "1M": "month"},
+}
+"""Durations of Bifrost's that are periods of a table."""
+
+_BUDGETED: Final = frozenset({"hour", "day", "week", "month"})
 
 
 @dataclass(slots=True)
@@ -66,11 +80,51 @@ class Teams:
     all_when_empty: bool
     variable_of: Callable[[str], str | None]
     _grants: int = 0
+    _named: dict[tuple[str, str], ForeignSection] = field(default_factory=dict)
 
     def read(self, governance: ForeignSection) -> None:
-        """Write a team for each virtual key."""
+        """Write a team for each virtual key, with the limits and the budget that it names."""
+        for kind in ("budgets", "rate_limits"):
+            for each in governance.sections(kind):
+                self._named[kind, each.text("id") or ""] = each
         for key in governance.sections("virtual_keys"):
             self._team(key)
+        for each in self._named.values():
+            if each.taken == {"id"}:
+                each.apart(self.draft.section("teams").comments).tell("no virtual key names it: not taken")
+
+    def _limits(self, key: ForeignSection, block: Block) -> None:
+        """Write what a virtual key may use."""
+        found = self._named.get(("rate_limits", key.text("rate_limit_id") or ""))
+        if found is not None:
+            own = found.apart(key.comments)
+            entries: dict[str, DraftValue] = {}
+            for unit, name in (("requests", "request"), ("tokens", "token")):
+                amount, period = own.number(f"{name}_max_limit"), PERIODS.get(own.text(f"{name}_reset_duration") or "")
+                if amount is not None and (period is None or amount < 1):
+                    own.lose(
+                        f"{name}_max_limit", "limits are 1 or more for one second, minute, hour, day, week or month"
+                    )
+                elif amount is not None:
+                    entries[f"{unit}_per_{period}"] = int(amount)
+            own.lose_rest(REASONS)
+            block.put("limits", Block(entries) if entries else None)
+        elif "rate_limit_id" in key:
+            key.lose("rate_limit_id", "names no rate limit: not taken")
+        self._budget(key, block)
+
+    def _budget(self, key: ForeignSection, block: Block) -> None:
+        found = self._named.get(("budgets", key.text("budget_id") or ""))
+        if found is not None:
+            own = found.apart(key.comments)
+            amount, period = own.number("max_limit"), PERIODS.get(own.text("reset_duration") or "")
+            if amount is None or period not in _BUDGETED or amount < 0.01:
+                own.lose("max_limit", "budgets are 0.01 USD or more for one hour, day, week or month")
+            else:
+                block.put("budget", Block({"usd": amount, "per": period}))
+            own.lose_rest(REASONS)
+        elif "budget_id" in key:
+            key.lose("budget_id", "names no budget: not taken")
 
     def _team(self, key: ForeignSection) -> None:
         teams = self.draft.section("teams")
@@ -97,6 +151,7 @@ class Teams:
         block.put("models", names)
         if grant.routes.entries:
             block.put("routes", grant.routes)
+        self._limits(key, block)
         key.lose_rest(REASONS)
         teams.put(unused(wanted, teams.entries), block)
 

@@ -8,14 +8,12 @@ from typing import Final
 
 from proxy.cli.terminal import USAGE, CommandError, Ink, paint
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
-from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.open_ledger import open_reader
-from proxy.ledger.rollups import SLOT_MS
 from proxy.ledger.usage_query import UsageQuery, UsageQueryError, usage_query
 from proxy.ledger.usage_report import (
     UsageReport,
     loaded_note,
-    rows_waiting,
+    rows_unloaded,
     usage_csv,
     usage_json,
     usage_report,
@@ -46,7 +44,7 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
     try:
         reader = open_reader(settings)
         try:
-            report = usage_report(reader, query, _waiting(reader, settings))
+            report = usage_report(reader, query, rows_unloaded(reader, settings))
         finally:
             reader.close()
     except LedgerError as error:
@@ -68,18 +66,6 @@ def _query(table: LoadedTable, options: UsageOptions, zone: str) -> UsageQuery:
         return usage_query(by, options.since, options.team, zone, round(time.time() * 1000))
     except UsageQueryError as error:
         raise CommandError(f"--{error}", USAGE) from None
-
-
-def _waiting(reader: LedgerReader, settings: LedgerSettings) -> int:
-    """Return how many rows of the journals here are not loaded yet."""
-    try:
-        return rows_waiting(settings.journals, reader.spent_since(_NEVER).loaded)
-    except OSError:  # somebody else's folder
-        return 0
-
-
-_NEVER: Final = (1 << 52) // SLOT_MS
-"""A slot so late that none is read."""
 
 
 def show_table(report: UsageReport) -> None:

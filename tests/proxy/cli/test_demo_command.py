@@ -33,7 +33,24 @@ async def streamed(script: Script) -> str:
 
 def test_one_request_is_shown_and_answered_with_its_prompt(capsys: Output) -> None:
     assert demo_once(0) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == REQUEST["prompt"]
+    assert REQUEST["prompt"] in capsys.readouterr().out.splitlines()
+
+
+def test_a_team_comes_to_its_limit_and_the_ledger_names_it(capsys: Output) -> None:
+    assert demo_once(0) == 0
+    shown = capsys.readouterr().out.partition("Team search may make 3 requests a minute, and made 4:\n")[2]
+    statuses, message, _, _, heads, row, total = shown.splitlines()
+    assert statuses == "200 200 200 429"
+    assert message.startswith("Rate limit reached for team search on requests per minute: Limit 3, Used 3, Requested 1")
+    assert heads.split()[:5] == ["TEAM", "KEY", "MODEL", "REQUESTS", "ERRORS"]
+    assert row.split()[:5] == ["search", "demo", "mock/echo", "4", "1"]
+    assert total.split()[0] == "TOTAL"
+
+
+def test_a_team_that_is_not_kept_to_its_limit_fails_the_demo(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.cli.usage.limit_demo.asked", lambda url, key: (200, ""))
+    assert demo_once(0) == 1
+    assert "did not keep a team to its limit: a limit of 3 requests a minute let 4 pass" in capsys.readouterr().err
 
 
 @contextmanager

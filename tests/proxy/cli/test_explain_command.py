@@ -195,3 +195,39 @@ def test_a_request_that_refers_to_stored_responses_is_wrong_usage(tmp_path: Path
     with pytest.raises(CommandError, match="refers to resp_1, which only a running gateway has stored") as caught:
         explain(Source(None, {}), ExplainOptions(str(request), None, "responses", None), FORMS["text"])
     assert caught.value.status == USAGE
+
+
+LIMITED = """\
+version: 1
+vendors: {mock: {}}
+models: {mock/echo: {price: {input: 1, output: 2}}, mock/words: {price: {input: 0, output: 0}}}
+routes: {cheap: {targets: [mock/words]}}
+teams:
+  search:
+    keys: ["sha256:1111111111111111111111111111111111111111111111111111111111111111"]
+    models: ["*"]
+    limits: {requests_per_minute: 600}
+    budget: {usd: 5, per: day, at: 80%, then: {route: cheap}}
+"""
+
+
+def explain_limits(source: Writer, tmp_path: Path, form: str, team: str) -> int:
+    request = tmp_path / "request.json"
+    request.write_bytes(orjson.dumps({"model": "mock/echo", "max_tokens": 64, "prompt": "x" * 40}))
+    return explain(source(LIMITED), ExplainOptions(str(request), team, None, None), FORMS[form])
+
+
+def test_the_text_shows_what_the_request_is_held_to(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    assert explain_limits(source, tmp_path, "text", "search") == 0
+    text = capsys.readouterr().out
+    assert "held to these, with 1 request and about 74 tokens; beyond a limit the client gets 429:\n" in text
+    assert "  team search: 600 requests per minute\n" in text
+    assert "  team search: 5 USD per day; once 80% are spent: answered by cheap\n" in text
+    assert "only the running gateway knows" in text
+
+
+def test_the_object_has_the_limits_too(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    assert explain_limits(source, tmp_path, "json", "search") == 0
+    limits = json.loads(capsys.readouterr().out)["limits"]
+    assert limits["tokens"] == 74
+    assert limits["held_to"]["team search"][0] == "600 requests per minute"

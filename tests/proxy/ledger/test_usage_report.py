@@ -54,6 +54,9 @@ class Fixed:
     def newest(self) -> int | None:
         return NOON
 
+    def interrupt(self) -> None:
+        self.away = True
+
     def close(self) -> None:
         self.lines = []
 

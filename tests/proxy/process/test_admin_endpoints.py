@@ -1,6 +1,7 @@
 """The operator's listener over real sockets: what it shows, and to whom."""
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -8,12 +9,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.failure import Failure, FailureKind
+from providers.json_types import JsonValue
 from proxy.deployment_health import circuit_breaker as health
 from proxy.process.assemble_app import Addresses, WholeGateway, running
 from proxy.process.load_table import Source
@@ -108,6 +111,8 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
     body = (await operator.ask("GET", "/status")).json()
     assert isinstance(body["table"], str)
     assert len(body.pop("table") or "") == 64  # type: ignore[arg-type]  # just seen to be text
+    ledger = body.pop("ledger")
+    assert str(ledger).startswith(str(operator.path.with_name("ledger.db")))
     assert body == {
         "version": VERSION,
         "ready": True,
@@ -121,6 +126,8 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "last_failures": [],
         "limited": [],
         "model_lists": [],
+        "limits": [],
+        "limits_alone": False,
     }
 
 
@@ -265,3 +272,107 @@ async def test_no_completion_is_served_here(operator: Operator) -> None:
     port = urlsplit(operator.app.admin_url).port
     assert port is not None
     assert (await exchange(port, request("POST", "/v1/completions", ask("mock/echo")))).status == 404
+
+
+# Limits and usage ---------------------------------------------------------------------------------------------------
+
+TWO_TEAMS = f"""version: 1
+vendors: {{mock: {{}}}}
+models: {{mock/echo: {{price: {{input: 1, output: 2}}}}}}
+teams:
+  search:
+    keys: [{{hash: "{digest_of("k")}", name: ci, limits: {{requests_per_minute: 2}}}}]
+    models: ["*"]
+    limits: {{requests_per_minute: 4, tokens_per_day: 1M}}
+    budget: {{usd: 500, per: month}}
+  data: {{keys: ["{digest_of("d")}"], models: ["*"], limits: {{concurrent: 9}}}}
+"""
+ECHO = ask("mock/echo", max_tokens=5)
+
+
+def said(answer: Answer) -> dict[str, Any]:  # Any: our own JSON
+    found: dict[str, Any] = json.loads(answer.body)
+    return found
+
+
+async def as_team(operator: Operator, method: str, path: str, key: str, body: JsonValue = None) -> Answer:
+    port = urlsplit(operator.app.url).port
+    assert port is not None
+    return await exchange(port, request(method, path, body, {"Authorization": f"Bearer {key}"}))
+
+
+@pytest.fixture
+async def limited(tmp_path: Path) -> AsyncIterator[Operator]:
+    """An operator of two teams with limits; one of them has made two requests."""
+    async with up(TWO_TEAMS, tmp_path) as made:
+        for _ in range(2):
+            assert (await as_team(made, "POST", "/v1/completions", "k", ECHO)).status == 200
+        yield made
+
+
+def by_limit(answer: Answer) -> dict[str, float]:
+    assert answer.status == 200
+    found = said(answer)["limits"]
+    return {f"{each['scope']} {each['kind']} {each['unit']}": each["used"] for each in found}
+
+
+async def test_the_limits_show_what_is_used_and_what_nobody_has_used(limited: Operator) -> None:
+    found = by_limit(await limited.ask("GET", "/limits"))
+    assert found["team search rate requests"] == 2
+    assert found["key search/ci rate requests"] == 2
+    assert found["team search quota tokens"]
+    assert found["team data concurrent requests"] == 0
+    assert 0 < found["team search budget usd"] < 0.001
+    assert set(by_limit(await limited.ask("GET", "/limits?team=data"))) == {"team data concurrent requests"}
+    assert by_limit(await limited.ask("GET", "/limits?team=nobody")) == {}
+    lines = said(await limited.ask("GET", "/status"))["limits"]
+    assert "team search: 2 of 4 requests per minute (50%)" in lines
+
+
+async def usage_of(operator: Operator, count: int, path: str, key: str = "k") -> Answer:
+    """The answer of the public listener, once so many requests of the key's team are loaded."""
+    while True:
+        answer = await as_team(operator, "GET", path, key)
+        total = said(answer).get("total")
+        if isinstance(total, dict) and total["requests"] >= count:
+            return answer
+        await asyncio.sleep(0.05)
+
+
+async def test_a_team_sees_its_own_usage_and_no_limit_counts_that(limited: Operator) -> None:
+    answer = await usage_of(limited, 2, "/usage?by=team,model")
+    usage = said(answer)["usage"]
+    assert {each["team"] for each in usage} == {"search"}
+    assert answer.headers["x-request-id"]
+    assert (await as_team(limited, "GET", "/v1/usage?team=search", "k")).status == 200
+    other = await as_team(limited, "GET", "/v1/usage?team=search", "d")
+    assert (other.status, said(other)["error"]["type"]) == (403, "permission_error")
+    assert by_limit(await limited.ask("GET", "/limits"))["team search rate requests"] in {1, 2}
+    theirs = said(await as_team(limited, "GET", "/usage", "d"))["usage"]
+    assert all(each["team"] == "data" for each in theirs)
+
+
+async def test_the_operator_sees_the_usage_of_all(limited: Operator) -> None:
+    await usage_of(limited, 2, "/usage")
+    answer = await limited.ask("GET", "/usage?by=team")
+    usage = said(answer)["usage"]
+    assert "search" in {each["team"] for each in usage}
+    refused = await limited.ask("GET", "/usage?by=colour")
+    assert refused.status == 400
+    assert "colour" in str(said(refused)["error"])
+
+
+@pytest.mark.parametrize("key", ["wrong", ""])
+async def test_usage_needs_a_key(limited: Operator, key: str) -> None:
+    answer = await as_team(limited, "GET", "/usage", key)
+    assert (answer.status, said(answer)["error"]["code"]) == (401, "invalid_api_key")
+
+
+async def test_a_table_without_teams_has_no_usage_of_one_and_no_ledger(tmp_path: Path) -> None:
+    async with up("version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\n", tmp_path) as made:
+        own = await as_team(made, "GET", "/v1/usage", "any")
+        assert (own.status, said(own)["error"]["code"]) == (404, "not_found")
+        every = await made.ask("GET", "/usage")
+        assert every.status == 404
+        assert "has no ledger" in str(said(every)["error"])
+        assert said(await made.ask("GET", "/status"))["ledger"] == "none"

@@ -137,6 +137,24 @@ async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) 
     assert rig.live.snapshot.default_vendors["openai"] == "mock"
 
 
+async def test_a_ledger_that_comes_with_the_first_team_needs_a_restart(
+    rig: Rig, told: pytest.LogCaptureFixture
+) -> None:
+    rig.write(f"{OTHER}teams: {{t: {{keys: ['sha256:{'1' * 64}'], models: ['*']}}}}\n")
+    assert not (await rig.reloader.reload()).problems
+    assert "need a restart were not applied: server.ledger" in told.text
+
+
+async def test_a_time_zone_counts_for_limits_at_once_and_for_days_of_the_ledger_later(
+    rig: Rig, told: pytest.LogCaptureFixture
+) -> None:
+    rig.write(OTHER + "server: {timezone: Europe/Berlin}\n")
+    await rig.reloader.reload()
+    assert str(rig.live.snapshot.zone) == "Europe/Berlin"
+    assert "limits and budgets follow it now, days of the ledger after a restart" in told.text
+    assert "not applied" not in told.text
+
+
 def test_every_setting_of_the_server_is_one_or_the_other() -> None:
     assert set(ServerSection.model_fields) == {*CHANGES, "cors", "hosts", "surfaces", "timezone", "tls"}
 

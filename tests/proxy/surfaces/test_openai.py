@@ -97,6 +97,8 @@ def test_paths_exist_with_and_without_the_version() -> None:
         ("POST", "/chat/completions", Operation.CHAT),
         ("GET", "/v1/models", ReadAction.MODELS),
         ("GET", "/models", ReadAction.MODELS),
+        ("GET", "/v1/usage", ReadAction.USAGE),
+        ("GET", "/usage", ReadAction.USAGE),
         ("POST", "/v1/embeddings", Task.EMBEDDINGS),
         ("POST", "/embeddings", Task.EMBEDDINGS),
         ("POST", "/v1/rerank", Task.RERANK),

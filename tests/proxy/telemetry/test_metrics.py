@@ -4,6 +4,7 @@ import re
 import resource
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,19 @@ from providers.target import Price
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
+from proxy.ledger.ledger_settings import LedgerState
+from proxy.limits.limit import Period, Unit
+from proxy.limits.limit_views import LimitView
+from proxy.limits.reservation import LimitKind
 from proxy.request_record import Attempt, Outcome, RequestRecord
+from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.merged_metrics import of_worker
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.request_counts import DURATION_BUCKETS
 from proxy.version import VERSION
 
 COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
-COUNTERS |= {"fallbacks", "retry_budget_denied"}
+COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
     "deployment_state",
@@ -105,6 +111,11 @@ def test_what_operators_are_told_there_is_to_see_is_there_and_all_of_it(monkeypa
     metrics.watch_kept_turns(KeptEntries(1_000_000, 3600.0))
     metrics.watch_kept_responses(KeptEntries(1_000_000, 3600.0))
     metrics.worker_metrics()
+    metrics.rate_limited("search", "requests per minute")
+    used = LimitView("team search", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 600, 6)
+    views = [used, replace(used, kind=LimitKind.BUDGET)]
+    metrics.watch_families(limit_families(lambda: views, lambda: False))
+    metrics.watch_families(ledger_families(LedgerState(loading=True)))
     monkeypatch.setattr("proxy.telemetry.metrics.MAX_LABEL_SETS", 0)
     observe(metrics, finished(status=599))
     shown = {

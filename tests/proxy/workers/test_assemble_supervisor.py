@@ -1,6 +1,7 @@
 """Several processes act as one gateway towards clients, operators and Prometheus."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.x509 import load_der_x509_certificate
@@ -16,7 +18,8 @@ from cryptography.x509 import load_der_x509_certificate
 from proxy.process.load_table import Source
 from proxy.workers.assemble_supervisor import drain_limit, reserved
 from tests.proxy.kit.gateway_rig import ask
-from tests.proxy.kit.raw_client import RawClient, connected, exchange, request
+from tests.proxy.kit.raw_client import Answer, RawClient, connected, exchange, request
+from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import MOCK, REST, START, port_of, table_before
 from tests.support.authority import LOCAL, Authority
 from tests.support.gateway import SERVER, RunningGateway, running_gateway
@@ -59,6 +62,35 @@ async def test_every_worker_serves_and_one_scrape_counts_them_all(tmp_path: Path
             assert re.fullmatch(rf"worker {number} \(process \d+\), table [0-9a-f]{{12}}, 0 in flight", str(line))
         assert len(await gateway.logged(40)) == 40
         assert "with 2 workers" in gateway.messages()
+
+
+def digest_line(key: str) -> str:
+    return f'teams: {{search: {{keys: ["{digest_of(key)}"], models: ["*"], limits: {{requests_per_day: 100}}}}}}\n'
+
+
+def said(answer: Answer) -> dict[str, Any]:  # Any: our own JSON
+    found: dict[str, Any] = json.loads(answer.body)
+    return found
+
+
+async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None:
+    async with up(TABLE + digest_line("k"), tmp_path) as gateway:
+        key = {"Authorization": "Bearer k"}
+        for _ in range(8):
+            answer = await exchange(port_of(gateway.url), request("POST", "/v1/completions", ask("mock/echo"), key))
+            assert answer.status == 200
+        admin = port_of(gateway.admin_url)
+        while True:
+            (limit,) = said(await exchange(admin, request("GET", "/limits?team=search")))["limits"]
+            usage = said(await exchange(admin, request("GET", "/usage?by=team")))
+            if limit["used"] == 8 and usage.get("total", {}).get("requests") == 8:
+                break
+            await asyncio.sleep(0.05)
+        own = said(await exchange(port_of(gateway.url), request("GET", "/v1/usage?by=team", None, key)))
+        assert own["usage"] == usage["usage"]
+        status = said(await exchange(admin, request("GET", "/status")))
+        assert status["limits"] == ["team search: 8 of 100 requests per day (8%)"]
+        assert str(status["ledger"]).startswith(f"{tmp_path / 'ledger.db'}, ")
 
 
 async def test_a_table_is_judged_once_and_taken_by_all(tmp_path: Path) -> None:

@@ -105,6 +105,54 @@ def test_what_grants_nothing_is_told(tmp_path: Path) -> None:
     assert list(made.table.snapshot.teams) == ["search", "search-2"]
 
 
+def limited_table(tmp_path: Path, governance: dict[str, object]) -> Imported:
+    path = tmp_path / "config.json"
+    providers = {"openai": {"keys": [{"name": "one", "value": "env.ONE", "models": ["gpt-4o"], "weight": 1}]}}
+    path.write_text(json.dumps({"providers": providers, "governance": governance}), encoding="utf-8")
+    return imported("bifrost", path)
+
+
+def test_a_keys_rate_limit_and_budget_are_those_of_its_team(tmp_path: Path) -> None:
+    rate = {"token_max_limit": 50000, "token_reset_duration": "1h", "request_max_limit": 60}
+    made = limited_table(
+        tmp_path,
+        {
+            "budgets": [{"id": "b", "max_limit": 12.5, "reset_duration": "1M", "current_usage": 3}],
+            "rate_limits": [{"id": "r", **rate, "request_reset_duration": "1m"}],
+            "virtual_keys": [virtual_key(grant("openai", ["gpt-4o"]), budget_id="b", rate_limit_id="r")],
+        },
+    )
+    team = made.table.loaded.config.teams["search"]
+    assert [(each.key, each.amount) for each in team.limits.amounts()] == [
+        ("requests_per_minute", 60),
+        ("tokens_per_hour", 50000),
+    ]
+    assert [(each.usd, each.per) for each in team.budget] == [(12.5, "month")]
+    assert "begins anew" in made.lost["governance.budgets.0.current_usage"]
+
+
+def test_limits_and_budgets_of_other_periods_and_of_nobody_are_told(tmp_path: Path) -> None:
+    made = limited_table(
+        tmp_path,
+        {
+            "budgets": [{"id": "b", "max_limit": 5, "reset_duration": "1Y"}, {"id": "free", "max_limit": 5}],
+            "rate_limits": [{"id": "r", "request_max_limit": 9, "request_reset_duration": "5m"}],
+            "virtual_keys": [
+                virtual_key(grant("openai", ["gpt-4o"]), budget_id="b", rate_limit_id="r"),
+                virtual_key(grant("openai", ["gpt-4o"]), value="sk-bf-2", budget_id="gone", rate_limit_id="gone"),
+            ],
+        },
+    )
+    assert {
+        "governance.budgets.0.max_limit",
+        "governance.budgets.1",
+        "governance.rate_limits.0.request_max_limit",
+        "governance.virtual_keys.1.budget_id",
+        "governance.virtual_keys.1.rate_limit_id",
+    } <= set(made.lost)
+    assert not made.table.loaded.config.teams["search"].limits.any
+
+
 def test_one_embedding_model_of_two_providers_is_one_space(tmp_path: Path) -> None:
     name = "text-embedding-3-small"
     providers = {each: {"keys": [{"value": "env.K", "models": [name]}]} for each in ("openai", "vllm")}

@@ -1,0 +1,96 @@
+"""The part of `dragoman demo` with a team: it comes to its limit, and the ledger names it.
+
+The embedded table has no teams, so that any key opens it: this is a gateway of its own, on a table in a temporary
+folder, which is gone when it has been shown.
+"""
+
+import asyncio
+import hashlib
+import http.client
+import io
+import json
+import secrets
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from urllib.parse import urlsplit
+
+from proxy.cli.terminal import CommandError, Ink, paint
+from proxy.cli.usage.usage_command import UsageOptions, usage
+from proxy.ledger.usage_report import UsageReport, usage_table
+from proxy.process.assemble_app import Addresses, running
+from proxy.process.load_table import Source
+
+MOST: Final = 3
+"""Requests that the team may make in a minute."""
+
+TABLE: Final = """\
+version: 1
+server: {{watch: false}}
+vendors: {{mock: {{}}}}
+models: {{mock/echo: {{price: {{input: 0.15, output: 0.60}}}}}}
+teams:
+  search:
+    keys: [{{hash: "sha256:{digest}", name: demo}}]
+    models: ["*"]
+    limits: {{requests_per_minute: {most}}}
+"""
+
+BODY: Final = {"model": "mock/echo", "prompt": "How much may this team ask?", "max_tokens": 16}
+
+SILENCE: Final = 30.0
+"""Seconds without an answer after which it has failed."""
+
+
+class LimitNotShown(Exception):
+    """The team did not come to its limit, or the ledger does not say so; the text says what came instead."""
+
+
+async def show_team_limit() -> None:
+    """Print a team's requests until one is refused, and what the ledger holds of them. Raises LimitNotShown."""
+    key = f"dk-{secrets.token_hex(16)}"
+    with TemporaryDirectory(prefix="dragoman-demo-") as folder:
+        path = Path(folder) / "table.yaml"
+        path.write_text(TABLE.format(digest=hashlib.sha256(key.encode()).hexdigest(), most=MOST), encoding="utf-8")
+        source = Source(path, {}, log="text")
+        try:
+            listen = Addresses("127.0.0.1", 0, "127.0.0.1", 0)
+            async with running(source, source.load(), listen, io.BytesIO()) as app:
+                answers = await asyncio.to_thread(lambda: [asked(app.url, key) for _ in range(MOST + 1)])
+            statuses = [status for status, _ in answers]
+            print(paint(f"\nTeam search may make {MOST} requests a minute, and made {len(answers)}:", Ink.BOLD))
+            print(*statuses)
+            if statuses != [200] * MOST + [429]:
+                raise LimitNotShown(
+                    f"a limit of {MOST} requests a minute let {statuses.count(200)} pass {answers[-1][1]}".rstrip()
+                )
+            print(answers[-1][1])
+            print(paint("\ndragoman usage --by team,key,model", Ink.BOLD))
+            # All rows are in the ledger once its gateway has ended.
+            usage(source, UsageOptions("team,key,model", "1d"), show_report)
+        except (OSError, CommandError) as error:
+            raise LimitNotShown(str(error) or type(error).__name__) from None
+
+
+def asked(url: str, key: str) -> tuple[int, str]:
+    """Send one request; return the status, and the message of an error. Status 0: there was no answer."""
+    address = urlsplit(url)
+    with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=SILENCE)) as connection:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        try:
+            connection.request("POST", "/v1/completions", json.dumps(BODY), headers)
+            answer = connection.getresponse()
+            body = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return 0, f"({error or type(error).__name__})"
+        return answer.status, "" if answer.status == 200 else str(body["error"]["message"])
+
+
+def show_report(report: UsageReport) -> None:
+    """Print a report. Raises LimitNotShown unless it has every request."""
+    total = report.total
+    if (total.requests, total.errors) != (MOST + 1, 1):
+        raise LimitNotShown(f"the ledger has {total.requests} requests, of which {total.errors} were refused")
+    for line in usage_table(report):
+        print(line)

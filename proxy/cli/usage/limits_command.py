@@ -1,0 +1,149 @@
+"""`dragoman limits`: show what is left of limits and budgets now, which the running gateway knows."""
+
+import http.client
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from config.sections.server_section import AdminSection
+from config.time_zones import zone_named
+from providers.vendor_credential import Credential
+from proxy.cli.terminal import CommandError, Ink, paint
+from proxy.ledger.usage_report import shown
+from proxy.process.load_table import Source
+
+SECONDS: Final = 10.0
+"""For the gateway to answer."""
+
+WILDCARDS: Final[Mapping[str, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared
+"""Addresses to listen on, and where this machine reaches them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsOptions:
+    """What the command line asks for: the limits of one team (None: of all), and the port of the admin listener where
+    the gateway was started with another than the table's."""
+
+    team: str | None = None
+    admin_port: int | None = None
+
+
+Limit = Mapping[str, Any]  # Any: JSON of the gateway's
+
+
+def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, Any], tzinfo], None]) -> int:
+    """Show what the gateway says. Raises CommandError where none does."""
+    server = source.load().loaded.config.server
+    show(asked(server.admin, options), zone_named(server.timezone))
+    return 0
+
+
+def asked(admin: AdminSection, options: LimitsOptions) -> Mapping[str, Any]:
+    """Return the answer of the running gateway. Raises CommandError."""
+    host = WILDCARDS.get(admin.host, admin.host)
+    port = admin.port if options.admin_port is None else options.admin_port
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    query = "" if options.team is None else "?" + urlencode({"team": options.team})
+    headers = {} if admin.token is None else Credential("bearer", key=admin.token).headers()
+    connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+    try:
+        connection.request("GET", f"/limits{query}", headers=headers)
+        answer = connection.getresponse()
+        status, body = answer.status, answer.read()
+    except ConnectionRefusedError:
+        raise CommandError(
+            f"no gateway listens for operators on {place}: start it with this table, or name its port (--admin-port)"
+        ) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise CommandError(f"the gateway on {place} does not answer: {error or type(error).__name__}") from None
+    finally:
+        connection.close()
+    return _understood(status, body, place)
+
+
+def _understood(status: int, body: bytes, place: str) -> Mapping[str, Any]:
+    if status == 401:
+        raise CommandError(f"the gateway on {place} refuses the table's admin token: it was started with another one")
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if status != 200 or not isinstance(found, dict) or not isinstance(found.get("limits"), list):
+        raise CommandError(f"what answers on {place} is no gateway of this version: HTTP {status} for /limits")
+    return found
+
+
+# Forms --------------------------------------------------------------------------------------------------------------
+
+_HEADS: Final = ("SCOPE", "LIMIT", "USED", "LEFT", "", "ENDS", "THEN")
+_NUMBERS: Final = frozenset({"USED", "LEFT", ""})
+
+
+def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
+    """Print a table for people, what is used most first."""
+    if found.get("alone"):
+        print(paint("This gateway counts alone now: whoever counts for all does not answer.", Ink.YELLOW))
+    if not found["limits"]:
+        print("no limits" + (f" of team {shown(str(found['team']))}" if found.get("team") else ""))
+        return
+    heads, *rows = limits_table(found["limits"], zone)
+    print(paint(heads, Ink.BOLD))
+    for limit, row in zip(found["limits"], rows, strict=True):
+        print(paint(row, Ink.RED) if limit["reached"] else row)
+
+
+def show_limits_json(found: Mapping[str, Any], zone: tzinfo) -> None:
+    """Print what the gateway said as JSON."""
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+def limits_table(limits: Sequence[Limit], zone: tzinfo) -> list[str]:
+    """Return aligned lines, the heads first; times are those of the table's zone."""
+    rows = [_HEADS, *(_cells(limit, zone) for limit in limits)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    return [
+        "  ".join(
+            cell.rjust(width) if head in _NUMBERS else cell.ljust(width)
+            for cell, width, head in zip(row, widths, _HEADS, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _cells(limit: Limit, zone: tzinfo) -> tuple[str, ...]:
+    period = " at once" if limit["period"] is None else f" per {limit['period']}"
+    ends = (
+        "" if limit["ends"] is None else datetime.fromisoformat(limit["ends"]).astimezone(zone).strftime("%a %d %H:%M")
+    )
+    then = f"{limit['then']} at {limit['at']:.0%}" if limit["kind"] == "budget" else "reject"
+    return (
+        shown(limit["scope"]),
+        f"{_number(limit['limit'])} {_UNITS.get(limit['unit'], limit['unit'])}{period}",
+        _number(limit["used"]),
+        _number(limit["remaining"]),
+        f"{limit['ratio']:.0%}",
+        ends,
+        f"{then}, reached" if limit["reached"] else then,
+    )
+
+
+_UNITS: Final = {"usd": "USD"}
+
+
+def _number(value: float) -> str:
+    """Return a number with separators; of USD, to the cent, or to the first digits of less."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.6f}"
+    return re.sub(r"\.00$", "", text)
+
+
+LIMIT_FORMS: Final[Mapping[bool, Callable[[Mapping[str, Any], tzinfo], None]]] = {
+    False: show_limits,
+    True: show_limits_json,
+}
+"""By whether JSON is asked for."""

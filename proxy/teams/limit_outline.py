@@ -1,0 +1,83 @@
+"""What a request would be held to, for dry runs: limits and budgets by their scopes, and what it would reserve.
+
+Pure: nothing is counted. What was used of them only a running gateway knows.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from proxy.limits.limit import NANO, UNLIMITED, Limits, Quota, Rate, TeamBudget, Unit
+from proxy.limits.token_estimate import OUTPUT, TokenEstimates
+from proxy.routing.resolve_model import Plan
+from proxy.routing.snapshot import Snapshot, Team
+from proxy.teams.team_limiter import RequestSize
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTo:
+    """The limits and budgets of one scope, in words."""
+
+    scope: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """What a request would be held to, and how many tokens it would reserve before any was seen of its team. `targets`
+    are the limits of deployments by their labels: one that is at its limit is passed over. `patience` is how many
+    seconds it would wait instead of being refused."""
+
+    tokens: int
+    held: tuple[HeldTo, ...]
+    targets: Mapping[str, tuple[HeldTo, ...]]
+    patience: float = 0.0
+
+
+def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestSize) -> RequestLimits | None:
+    """Return what a request for a plan would be held to; None where there is nothing."""
+    held = tuple(_of_team(snapshot, team, planned.label))
+    targets = {
+        target.label: tuple(
+            HeldTo(scope, limit_words(limits)) for scope, limits in snapshot.target_limits[target.label]
+        )
+        for target in planned.targets
+        if target.label in snapshot.target_limits
+    }
+    if not held and not targets:
+        return None
+    most = OUTPUT if size.max_tokens is None else size.max_tokens
+    tokens = TokenEstimates().tokens(team.name, planned.label, size.prompt_bytes, most)
+    return RequestLimits(tokens, held, targets, team.limits.patience)
+
+
+def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
+    """Yield the limits of a team, of its keys, and of the team for one name. Which key will ask nobody knows."""
+    own = f"team {team.name}"
+    budgets = tuple(map(budget_words, team.limits.budgets))
+    if words := (*limit_words(snapshot.scopes.get(own, UNLIMITED)), *budgets):
+        yield HeldTo(own, words)
+    keys = sorted({f"key {team.name}/{key.label}" for key in snapshot.keys.values() if key.team.name == team.name})
+    for scope in (f"{own} model {model}", *keys):
+        if limits := snapshot.scopes.get(scope):
+            yield HeldTo(scope, limit_words(limits))
+
+
+def limit_words(limits: Limits) -> tuple[str, ...]:
+    """Return each limit of a scope in words."""
+    every: tuple[Rate | Quota, ...] = (*limits.rates, *limits.quotas)
+    amounts = [
+        f"{each.amount} {each.unit.value} per {each.period.value}"
+        + (f", {each.burst} in one go" if isinstance(each, Rate) and each.burst != each.amount else "")
+        for each in every
+    ]
+    return (*amounts, *([] if limits.concurrent is None else [f"{limits.concurrent} requests at once"]))
+
+
+def budget_words(budget: TeamBudget) -> str:
+    """Return a budget in words, with what happens once so much of it is spent."""
+    amount = f"{budget.amount / NANO:g} USD" if budget.unit is Unit.USD else f"{budget.amount} {budget.unit.value}"
+    then = f"answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
+    return f"{amount} per {budget.period.value}; once {budget.at:.0%} are spent: {then}"
+
+
+_THEN = {"warn": "a line in the log", "reject": "refused"}

@@ -1,0 +1,45 @@
+"""The process log tells of each step of a budget once, and of a clock that was set back."""
+
+import logging
+from datetime import UTC
+
+import pytest
+
+from proxy.accounting.limit_events import LimitEvents, reached_words
+from proxy.limits.limit import NANO, Period, TeamBudget, Unit
+from proxy.limits.limit_book import LimitBook
+
+NOON = 1_793_534_400.0
+WARN = TeamBudget(Unit.USD, 500 * NANO, Period.MONTH, 0.8, "warn")
+ROUTE = TeamBudget(Unit.TOKENS, 1000, Period.DAY, 0.5, "route", "cheap")
+
+
+def test_a_line_says_what_a_team_has_come_to_and_what_follows() -> None:
+    assert reached_words("team search", WARN) == "team search has spent 80% of its budget of 500 USD per month"
+    assert reached_words("team a", ROUTE) == (
+        "team a has spent 50% of its budget of 1000 tokens per day; its requests are answered by cheap"
+    )
+
+
+def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    book = LimitBook(lambda: 0.0, lambda: NOON)
+    book.use({}, {"team search": (WARN,)}, UTC, 0.0)
+    events = LimitEvents(book, lambda: NOON, logging.getLogger("test"))
+    for _ in range(3):
+        book.admit(["team search"], 10, 450 * NANO, 0.0, NOON)
+        events.look()
+    assert [each.message for each in caplog.records] == ["team search has spent 80% of its budget of 500 USD per month"]
+    assert caplog.records[0].levelname == "WARNING"
+
+
+def test_a_clock_that_was_set_back_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    times = iter([NOON, NOON - 7200, NOON - 7100, NOON, NOON - 7200])
+    book = LimitBook(lambda: 0.0, lambda: NOON)
+    book.use({}, {"team search": (WARN,)}, UTC, 0.0)
+    events = LimitEvents(book, lambda: next(times), logging.getLogger("test"))
+    events.look()
+    assert not caplog.records
+    for _ in range(4):
+        events.look()
+    assert len(caplog.records) == 2
+    assert "the clock was set back" in caplog.text

@@ -1,0 +1,71 @@
+"""What a dry run says of limits: every scope that holds a request, in words, and what it would reserve."""
+
+from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.routing.deployment_load import Idle
+from proxy.routing.resolve_model import plan
+from proxy.teams.limit_outline import HeldTo, budget_words, limit_words, request_limits
+from proxy.teams.team_limiter import RequestSize
+from tests.proxy.kit.tables import digest_of, snapshot
+
+TABLE = f"""
+vendors: {{mock: {{limits: {{requests_per_minute: 6000}}}}}}
+models: {{mock/echo: {{}}}}
+routes: {{fast: {{targets: [mock/echo]}}}}
+teams:
+  search:
+    keys: [{{hash: "{digest_of("k")}", name: ci, limits: {{requests_per_minute: 60}}}}, "{digest_of("other")}"]
+    models: ["*"]
+    limits: {{requests_per_minute: 600, models: {{fast: {{tokens_per_day: 5M}}}}}}
+    budget: {{tokens: 1M, per: month}}
+    on_limit: {{queue: 5s}}
+  data: {{keys: ["{digest_of("d")}"], models: ["*"], limits: {{concurrent: 9}}}}
+"""
+
+
+def test_a_request_is_held_to_its_team_its_name_and_each_key_that_may_ask() -> None:
+    table = snapshot(TABLE)
+    team = table.teams["search"]
+    found = request_limits(table, team, plan(table, team, "fast", "openai", Idle()), RequestSize(400, 64))
+    assert found is not None
+    assert (found.tokens, found.patience) == (164, 5.0)
+    assert found.held == (
+        HeldTo("team search", ("600 requests per minute", "1000000 tokens per month; once 100% are spent: refused")),
+        HeldTo("team search model fast", ("5000000 tokens per day",)),
+        HeldTo("key search/ci", ("60 requests per minute",)),
+    )
+    assert found.targets == {
+        "mock/echo/default": (HeldTo("vendor mock", ("6000 requests per minute, 1000 in one go",)),)
+    }
+    other = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), RequestSize(0, None))
+    assert other is not None
+    assert other.tokens == 4096
+    assert [each.scope for each in other.held] == ["team search", "key search/ci"]
+
+
+def test_without_limits_there_is_nothing_to_say() -> None:
+    table = snapshot(f"""
+vendors: {{mock: {{}}}}
+models: {{mock/echo: {{}}}}
+teams: {{data: {{keys: ["{digest_of("d")}"], models: ["*"]}}}}
+""")
+    team = table.teams["data"]
+    planned = plan(table, team, "mock/echo", "openai", Idle())
+    assert request_limits(table, team, planned, RequestSize(1, 1)) is None
+
+
+def test_words_tell_the_unit_the_period_and_what_may_come_at_once() -> None:
+    rates = (Rate(Unit.REQUESTS, 60, Period.MINUTE, 60), Rate(Unit.TOKENS, 100, Period.SECOND, 10))
+    assert limit_words(Limits(rates, (Quota(Unit.TOKENS, 7, Period.HOUR),), 3)) == (
+        "60 requests per minute",
+        "100 tokens per second, 10 in one go",
+        "7 tokens per hour",
+        "3 requests at once",
+    )
+
+
+def test_a_budget_says_what_happens_and_when() -> None:
+    spent = (Unit.USD, 500 * NANO, Period.MONTH)
+    assert budget_words(TeamBudget(*spent, 0.8, "route", "cheap")) == (
+        "500 USD per month; once 80% are spent: answered by cheap"
+    )
+    assert budget_words(TeamBudget(*spent, 0.5, "warn")).endswith("once 50% are spent: a line in the log")
