@@ -114,7 +114,7 @@ def row_line(record: RequestRecord, sequence: int, now: int, user: str | None = 
         now,
         record.request_id,
         record.team,
-        record.key,
+        record.key or record.key_label,
         user,
         tags,
         record.surface,
@@ -130,7 +130,7 @@ def row_line(record: RequestRecord, sequence: int, now: int, user: str | None = 
         record.status,
         record.outcome,
         int((record.finished - record.started) * 1000),
-        len(attempts),
+        0 if record.called is None else len(attempts),
     )
     try:
         return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)

@@ -81,6 +81,8 @@ class Rig:
     line: StartQueue
     door: EarlyRefusal
     guard: BrowserGuard
+    dispatcher: Dispatcher
+    limits: TeamLimiter
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
     turned_away: list[tuple[str, OverloadReason, int]] = field(default_factory=list)
@@ -112,7 +114,10 @@ class Rig:
         return await exchange(self.port, request("GET", path, None, AUTH if headers is None else headers))
 
     def table(self, text: str) -> None:
-        self.live.swap(snapshot(text.replace("PORT", str(self.vendor.port))))
+        table = snapshot(text.replace("PORT", str(self.vendor.port)))
+        self.live.swap(table)
+        self.limits.use(table)
+        self.dispatcher.limits.use(table)
 
     def series(self, prefix: str) -> dict[str, float]:
         """The samples whose name begins so: name with its sorted labels to value."""
@@ -152,7 +157,7 @@ async def rig(
         gateway = Gateway(live, dispatcher, teams, lambda record: made.tell(record), admission, line)
         guard = BrowserGuard("127.0.0.1", (), ())
         door = EarlyRefusal(gateway, admission, line, MAX_BODY, guard, lambda *refused: made.tell_of_the_door(*refused))
-        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, records=told)
+        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, dispatcher, teams, records=told)
         public = EarlyRefusingServer(
             gateway.handle, MAX_BODY, door, guard, gateway.refuse, MalformedRequests(made.malformed.update)
         )
