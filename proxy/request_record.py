@@ -16,8 +16,8 @@ from providers.target import Price, cost
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
 ]
-"""`limited` is a request beyond a limit or a budget of its team, `shed` one that the gateway refused because of its own
-load."""
+"""`limited` is a request beyond a limit or a budget of its team, or of all deployments that could answer; `shed` is one
+that the gateway refused because of its own load."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 

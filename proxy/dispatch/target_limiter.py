@@ -8,7 +8,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
-from proxy.request_record import Attempt, RequestRecord
+from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot
 
 
@@ -30,7 +30,8 @@ class TargetLimiter:
 
     async def hold(self, target: Target, record: RequestRecord) -> None:
         """Take what one call needs from the limits of a target, until the request or another call ends it. Raises
-        UpstreamError where it is at one. What an earlier call of the request held is given back first."""
+        UpstreamError where it is at one, which is no attempt. What an earlier call of the request held is given back
+        first."""
         held = record.held
         if held is None:
             return
@@ -47,8 +48,4 @@ class TargetLimiter:
         held.soonest = min(held.soonest, outcome)
         message = f"'{target.name}' is at a limit that the gateway's operator has set."
         failure = Failure(FailureKind.RATE_LIMITED, message, retry_after=held.soonest, unsent=True, ours=True)
-        now = self.now()
-        record.attempts.append(
-            Attempt(target.label, now, now, failure.kind.value, None, failure.message, name=target.name)
-        )
         raise UpstreamError(failure)

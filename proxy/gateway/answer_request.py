@@ -256,6 +256,8 @@ def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed)
         record.outcome = "timeout"
     elif committed:
         record.outcome = "truncated"
+    elif failure.withheld:
+        record.outcome = "limited"
     else:
         own = VERDICTS[failure.kind].status == 400 or failure.code == UNKNOWN_MODEL
         record.outcome = "client_error" if own else "upstream_error"

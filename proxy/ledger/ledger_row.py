@@ -130,7 +130,7 @@ def row_line(record: RequestRecord, sequence: int, now: int, user: str | None = 
         record.status,
         record.outcome,
         int((record.finished - record.started) * 1000),
-        0 if record.called is None else len(attempts),
+        len(attempts),
     )
     try:
         return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)

@@ -37,7 +37,9 @@ class GcraRule:
 
     def correction(self, reserved: int, used: int) -> int:
         """Return the units to take after all, or less than 0 to give back, for what was taken and what was used."""
-        return min(used - min(reserved, self.most), self.most)
+        most = self.most
+        more = used - (reserved if reserved < most else most)
+        return more if more < most else most
 
 
 @lru_cache(maxsize=4096)
@@ -53,7 +55,7 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     burst = max(1.0, rate.burst * share)
     ahead = burst * interval
     most = DEBT * rate.burst  # not of the part: units are settled alone that were taken together, and the other way
-    return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval + SLACK, most)
+    return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval, most)
 
 
 class LocalRate:
@@ -82,7 +84,8 @@ class LocalRate:
 
     def settle(self, reserved: int, used: int) -> None:
         """Correct what was taken to what was used. What comes back too late to matter is void at the next test."""
-        self.arrival += self.rule.correction(reserved, used) * self.rule.interval
+        if used != reserved:
+            self.arrival += self.rule.correction(reserved, used) * self.rule.interval
 
     def refused(self, units: float) -> None:
         """Note a request that was refused."""
@@ -105,6 +108,12 @@ class LocalRate:
     def remaining(self, now: float, wall: float) -> int:
         """Return the whole units that are left."""
         return max(0, math.floor(self.left(now)))
+
+    def shown(self, now: float, wall: float) -> tuple[int, int]:
+        """Return what headers show: the whole units that are left, and the limit."""
+        rule, base = self.rule, self.arrival
+        left = rule.burst if base <= now else (now + rule.tolerance - base) / rule.interval
+        return int(left) if left > 0 else 0, rule.rate.amount
 
     def full_in(self, now: float, wall: float) -> float:
         """Return the seconds until nothing is used any more."""

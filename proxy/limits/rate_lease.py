@@ -131,6 +131,10 @@ class RateLease:
         """Return about how many whole units are left."""
         return max(0, math.floor(self.left(now)))
 
+    def shown(self, now: float, wall: float) -> tuple[int, int]:
+        """Return what headers show: about the whole units that are left, and the limit."""
+        return self.remaining(now, wall), self.rule.rate.amount
+
     def full_in(self, now: float, wall: float) -> float:
         """Return about how many seconds it takes until nothing is used any more."""
         if self.local is not None:

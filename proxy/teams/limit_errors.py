@@ -5,7 +5,7 @@ Names, units and order are those of OpenAI's API: whole numbers, and Go's durati
 as long as `retry-after-ms` says, all at once, so that each refusal here says something different.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from math import ceil
 from typing import Final, TypeAlias
@@ -55,15 +55,17 @@ def budget_unread() -> GatewayError:
 
 def limit_headers(facts: Facts) -> dict[str, str]:
     """Return the headers of an answer about the tightest limits of requests and of tokens."""
-    return dict(_lines(facts))
-
-
-def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
-    for unit, fact in zip((Unit.REQUESTS.value, Unit.TOKENS.value), facts, strict=True):
-        if fact is not None:
-            yield f"x-ratelimit-limit-{unit}", str(fact.limit)
-            yield f"x-ratelimit-remaining-{unit}", str(fact.remaining)
-            yield f"x-ratelimit-reset-{unit}", go_duration(fact.reset)
+    requests, tokens = facts
+    headers = {}
+    if requests is not None:
+        headers["x-ratelimit-limit-requests"] = str(requests.limit)
+        headers["x-ratelimit-remaining-requests"] = str(requests.remaining)
+        headers["x-ratelimit-reset-requests"] = go_duration(requests.reset)
+    if tokens is not None:
+        headers["x-ratelimit-limit-tokens"] = str(tokens.limit)
+        headers["x-ratelimit-remaining-tokens"] = str(tokens.remaining)
+        headers["x-ratelimit-reset-tokens"] = go_duration(tokens.reset)
+    return headers
 
 
 def _message(exceeded: Exceeded, zone: tzinfo) -> str:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from providers.target import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
-from proxy.limits.limit import NANO
+from proxy.limits.limit import NANO, Limits, Unit
 from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import limit_labels
 from proxy.limits.reservation import Exceeded, LimitKind, Reservation
@@ -78,12 +78,12 @@ class Held:
             self._target = None
 
     def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. What no vendor was asked gives everything back."""
+        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back."""
         if self._ended:
             return
         self._ended = True
         usage = record.billed or record.usage
-        if record.called is None:
+        if not record.attempts:
             self._reservation.release()
             self.leave_target()
             return
@@ -96,13 +96,14 @@ class Held:
         self._reservation.settle(tokens, billed)
         if self._target is not None:
             self._target.settle(tokens, billed)
-        if usage is not None and not usage.estimated:
+        if usage is not None and self._prompt_bytes and not usage.estimated:
             used = (usage.prompt_tokens, usage.completion_tokens)
             self._limits.estimates.learn((record.team, self._model), self._prompt_bytes, self._max_tokens, used)
 
     def headers(self) -> Mapping[str, str]:
         """See HeldLimits."""
-        return limit_headers(self._reservation.facts(*self._limits.times()))
+        limits = self._limits
+        return limit_headers(self._reservation.facts(limits._now(), limits._wall()))
 
 
 class TeamLimiter:
@@ -122,9 +123,9 @@ class TeamLimiter:
         self._wall = wall
         self._draw = draw
         self._zone: tzinfo = UTC
-        self._limited: frozenset[str] = frozenset()
+        self._limited: Mapping[str, bool] = {}
         self._targets = False
-        self._scopes: BoundedDict[tuple[Key, str], tuple[str, ...]] = BoundedDict(KEPT)
+        self._scopes: BoundedDict[tuple[Key, str], tuple[tuple[str, ...], bool]] = BoundedDict(KEPT)
         self._free: dict[Team, Team] = {}
 
     def use(self, snapshot: Snapshot) -> None:
@@ -132,7 +133,8 @@ class TeamLimiter:
         budgets = {f"team {name}": team.limits.budgets for name, team in snapshot.teams.items() if team.limits.budgets}
         self.book.use(snapshot.scopes, budgets, snapshot.zone, self._now())
         self._zone = snapshot.zone
-        self._limited = frozenset((*snapshot.scopes, *budgets))
+        amounts = {scope: _on_amounts(limits) for scope, limits in snapshot.scopes.items()}
+        self._limited = {**amounts, **dict.fromkeys(budgets, True)}
         self._targets = bool(snapshot.target_limits)
         self._scopes = BoundedDict(KEPT)
         self._free = {}
@@ -160,25 +162,16 @@ class TeamLimiter:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
         Raises GatewayError where it is refused."""
         model = planned.label
-        scopes = self._scopes_of(key, model)
+        scopes, amounts = self._scopes_of(key, model)
         if not scopes and not self._targets:
             return None
         budgets = key.team.limits.budgets
         if budgets and self.unread():
             record.outcome = "limited"
             raise budget_unread()
-        measured = size()
-        prompt_bytes, most = measured.prompt_bytes or 0, measured.max_tokens
-        if most is None:
-            most = planned.targets[0].max_output_tokens or OUTPUT
-        most = min(most * measured.answers, MOST_TOKENS)
-        prompt, answer = self.estimates.parts(record.team, model, prompt_bytes, most)
-        tokens = max(1, prompt + answer)
-        cost: int | None = 0
-        if budgets:
-            cost = None if measured.prompt_bytes is None else _cost(planned, prompt, answer)
-        held = Held(self, FREE, model, prompt_bytes, most, tokens)
-        outcome = self.book.admit(scopes, tokens, cost, *self.times())
+        held = Held(self, FREE, model, 0, 0, 1)
+        cost = self._measure(held, key, planned, size()) if amounts or self._targets else 0
+        outcome = self.book.admit(scopes, held.tokens, cost, self._now(), self._wall())
         if isinstance(outcome, Reservation):
             held._reservation = outcome
             record.held = held
@@ -186,6 +179,19 @@ class TeamLimiter:
         if isinstance(outcome, Exceeded) and outcome.hopeless(key.team.limits.patience):
             raise self._refusal(outcome, scopes, model, record)
         return partial(self._admitted_later, key, scopes, cost, record, held)
+
+    def _measure(self, held: Held, key: Key, planned: Plan, size: RequestSize) -> int | None:
+        """Estimate what a request takes, and return what that costs; None where it cannot be told."""
+        most = size.max_tokens
+        if most is None:
+            most = planned.targets[0].max_output_tokens or OUTPUT
+        held._prompt_bytes = size.prompt_bytes or 0
+        held._max_tokens = most = min(most * size.answers, MOST_TOKENS)
+        prompt, answer = self.estimates.parts(key.team.name, held._model, held._prompt_bytes, most)
+        held.tokens = max(1, prompt + answer)
+        if not key.team.limits.budgets:
+            return 0
+        return None if size.prompt_bytes is None else _cost(planned, prompt, answer)
 
     async def _admitted_later(
         self, key: Key, scopes: tuple[str, ...], cost: int | None, record: RequestRecord, held: Held, longest: float
@@ -200,9 +206,7 @@ class TeamLimiter:
         held._reservation = outcome
         record.held = held
 
-    def _refusal(
-        self, exceeded: Exceeded, scopes: tuple[str, ...], model: str, record: RequestRecord
-    ) -> GatewayError:
+    def _refusal(self, exceeded: Exceeded, scopes: tuple[str, ...], model: str, record: RequestRecord) -> GatewayError:
         """Return the error of a request beyond a limit, and count it."""
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
         if exceeded.kind is LimitKind.UNPRICED:
@@ -211,16 +215,22 @@ class TeamLimiter:
         self.refused(team, limit)
         return limit_exceeded(exceeded, self.book.facts(scopes, *self.times()), self._zone, self._draw)
 
-    def _scopes_of(self, key: Key, model: str) -> tuple[str, ...]:
-        """Return the scopes with limits of a key's request for a name."""
+    def _scopes_of(self, key: Key, model: str) -> tuple[tuple[str, ...], bool]:
+        """Return the scopes with limits of a key's request for a name, and whether some are on tokens or cost."""
         if key is NO_KEY or not self._limited:
-            return ()
+            return (), False
         found = self._scopes.get((key, model))
         if found is None:
             team = key.team.name
             every = (f"team {team}", f"key {team}/{key.label}", f"team {team} model {model}")
-            found = self._scopes[key, model] = tuple(scope for scope in every if scope in self._limited)
+            scopes = tuple(scope for scope in every if scope in self._limited)
+            found = self._scopes[key, model] = scopes, any(self._limited[scope] for scope in scopes)
         return found
+
+
+def _on_amounts(limits: Limits) -> bool:
+    """Return whether limits count more than requests."""
+    return any(each.unit is not Unit.REQUESTS for each in (*limits.rates, *limits.quotas))
 
 
 def _cost(planned: Plan, prompt: int, answer: int) -> int | None:

@@ -21,7 +21,7 @@ from proxy.telemetry.request_counts import DURATION_BUCKETS
 from proxy.version import VERSION
 
 COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
-COUNTERS |= {"fallbacks", "retry_budget_denied"}
+COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
     "deployment_state",
