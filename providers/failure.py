@@ -149,6 +149,11 @@ class Failure:
         """Whether the vendor may have generated an answer, and bill it."""
         return not self.unsent and self.kind in MAYBE_EXECUTED
 
+    @property
+    def withheld(self) -> bool:
+        """Whether a limit that the operator has set kept the call from being made: vendors refuse what they got."""
+        return self.unsent and self.kind is FailureKind.RATE_LIMITED
+
 
 class UpstreamError(Exception):
     """A failed attempt; carries the `Failure`."""

@@ -334,7 +334,7 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     if failure.kind is FailureKind.NOT_FOUND and failure.code == UNKNOWN_MODEL:
         unknown = ErrorFacts(404, "invalid_request_error", UNKNOWN_MODEL, failure.message, "model", dict(NO_RETRY))
         return GatewayError(unknown)
-    spent = attempts > 1 and failure.kind is not FailureKind.BUSY
+    spent = attempts > 1 and failure.kind is not FailureKind.BUSY and not failure.withheld
     headers = {} if verdict.passes and not spent else dict(NO_RETRY)
     if failure.retry_after is not None and verdict.passes:
         headers["retry-after"] = _seconds(failure.retry_after)

@@ -16,8 +16,8 @@ from providers.target import Price, cost
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
 ]
-"""`limited` is a request beyond a limit or a budget of its team, `shed` one that the gateway refused because of its own
-load."""
+"""`limited` is a request beyond a limit or a budget of its team, or of all deployments that could answer; `shed` is one
+that the gateway refused because of its own load."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -83,14 +83,20 @@ class TargetHold(Protocol):
 
 
 class HeldLimits(Protocol):
-    """What a request holds of the limits of its team and of the deployment that answers it."""
+    """What a request holds of the limits of its team and of the deployment that answers it. `soonest` is the least of
+    the seconds until a deployment that was at a limit may be asked, infinite where none was."""
+
+    soonest: float
 
     @property
     def tokens(self) -> int:
         """The tokens that are reserved."""
 
     def hold_target(self, reservation: TargetHold) -> None:
-        """Hold a deployment's units too, instead of those of the one that was asked before."""
+        """Hold a deployment's units too."""
+
+    def leave_target(self) -> None:
+        """Give back what is held of the deployment that was asked before: another is to be asked."""
 
     def end(self, record: "RequestRecord") -> None:
         """Take what was used instead of what was reserved, once."""
@@ -108,8 +114,9 @@ class RequestRecord:
     (None before the first call), `price` its price (None = unknown). `usage` is that of the answer, `billed` the sum
     over several calls where that differs. `max_tokens` is set where the gateway lowered the limit to what the context
     window leaves. `user` is who the client says the request is for, `routed` the name that answers because of the
-    team's budget, `held` what the request holds of limits. `waited` is time spent waiting for the upstream,
-    `client_waited` for the client to send its body or to read, or for a limit, `first_content` when content began.
+    team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
+    also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
+    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began.
     """
 
     request_id: str
@@ -141,6 +148,8 @@ class RequestRecord:
     user: str | None = None
     routed: str | None = None
     held: HeldLimits | None = None
+    key_label: str = ""
+    limit_waited: float = 0.0
 
     @property
     def owner(self) -> str:

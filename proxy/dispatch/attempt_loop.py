@@ -234,6 +234,8 @@ class OtherAttempts(Generic[P, T]):
     def _same_before_others(self, failure: Failure, free: bool) -> float | None:
         """Choose the same target again before others, as often as `retries.same_deployment` says and the budget allows,
         where it admits a request at once or has said when. The last attempt goes to another target."""
+        if failure.withheld:
+            return None
         context, target = self.context, self._next.target
         last = self._candidates.more and self._paid + 1 >= self._most
         if last or self._same >= target.retries.same_deployment:
@@ -248,7 +250,10 @@ class OtherAttempts(Generic[P, T]):
         return wait
 
     def _same_at_last(self, failure: Failure) -> float | None:
-        """Choose the same target again where there is no other: once, and of several only one that said when."""
+        """Choose the same target again where there is no other: once, and of several only one that said when. Who waits
+        for a limit of the operator's stands in no line, so the client is told when to come back."""
+        if failure.withheld:
+            return None
         context, target = self.context, self._next.target
         alone = len(self.planned.plan.targets) == 1
         if self._repeated or self._same or not (alone or failure.kind is FailureKind.RATE_LIMITED):

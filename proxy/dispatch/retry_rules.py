@@ -35,6 +35,8 @@ class RetryRules:
 def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bool:
     """Return whether the request may be sent again after this failure. Generating twice does no harm but costs:
     `strict` allows no second payment, `off` no second attempt."""
+    if failure.withheld:
+        return True  # none has been made
     if safety == "strict":
         return not failure.maybe_executed
     return safety == "safe"

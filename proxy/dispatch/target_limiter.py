@@ -8,7 +8,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
-from proxy.request_record import Attempt, RequestRecord
+from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot
 
 
@@ -30,9 +30,14 @@ class TargetLimiter:
 
     async def hold(self, target: Target, record: RequestRecord) -> None:
         """Take what one call needs from the limits of a target, until the request or another call ends it. Raises
-        UpstreamError where it is at one."""
-        scopes, held = self.scopes.get(target.label), record.held
-        if scopes is None or held is None:
+        UpstreamError where it is at one, which is no attempt. What an earlier call of the request held is given back
+        first."""
+        held = record.held
+        if held is None:
+            return
+        held.leave_target()
+        scopes = self.scopes.get(target.label)
+        if scopes is None:
             return
         outcome = self.book.try_target(scopes, held.tokens, self.now(), self.wall())
         if outcome == 0.0:
@@ -40,10 +45,7 @@ class TargetLimiter:
         if isinstance(outcome, Reservation):
             held.hold_target(outcome)
             return
-        message = "The deployment is at a limit that the gateway's operator has set."
-        failure = Failure(FailureKind.RATE_LIMITED, message, retry_after=outcome, unsent=True, ours=True)
-        now = self.now()
-        record.attempts.append(
-            Attempt(target.label, now, now, failure.kind.value, None, failure.message, name=target.name)
-        )
+        held.soonest = min(held.soonest, outcome)
+        message = f"'{target.name}' is at a limit that the gateway's operator has set."
+        failure = Failure(FailureKind.RATE_LIMITED, message, retry_after=held.soonest, unsent=True, ours=True)
         raise UpstreamError(failure)

@@ -16,7 +16,7 @@ from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import Exchange, make_job
+from proxy.gateway.answer_request import Exchange, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnMemory
@@ -55,14 +55,14 @@ class TextGeneration:
         request, heavy = await self.read(call, operation)
         store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         self._admit(call, request, record)
-        planned = call.plan(self._limits, request.model, self._dispatcher.load)
-        waiting = self._limits.admit(call.key, planned, record, partial(request_size, request))
-        if waiting is not None:
-            await waiting
+        planned = call.plan_within_budget(self._limits, request.model, self._dispatcher.load)
+        permit_extras(team, request)
+        later = self._limits.admit(call.key, planned, record, partial(request_size, request))
+        if later is not None:
+            await wait_for_limits(call, planned, request.timeout, later)
         keeper = None
         if self._turns.concerns(planned, request):
             request, keeper = await self._turns.recall(planned, request, call.stored_for)
-        permit_extras(team, request)
         planned = honouring_first(planned, request, team)
         job = make_job(call, planned, request, heavy=heavy)
         exchange = Exchange(self._dispatcher, call, job, keeper, store)

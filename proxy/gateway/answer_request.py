@@ -26,6 +26,7 @@ from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.surface import AnswerFacts, Renderer
+from proxy.teams.team_limiter import Later
 from proxy.telemetry.metrics import Metrics
 
 Q = TypeVar("Q", bound=ClientRequest)
@@ -163,8 +164,20 @@ def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) ->
 def make_job(call: ClientCall, plan: Plan, request: Q, *, heavy: bool) -> PlannedRequest[Q]:
     """Return a call's planned request with its deadline. Raises as `time_for` does."""
     total, hurried = time_for(plan, request.timeout, call.http.headers)
+    total -= call.record.limit_waited
     deadlines = Deadlines(total, call.shared.alarms, call.shared.deadlines)
     return PlannedRequest(plan, call.team, request, call.record, deadlines, total, hurried, heavy)
+
+
+async def wait_for_limits(call: ClientCall, plan: Plan, asked: float | None, later: Later) -> None:
+    """Wait until a request is admitted, for the time at most that it may take in all. Raises GatewayError, also where
+    the gateway ends meanwhile."""
+    total, _ = time_for(plan, asked, call.http.headers)
+    try:
+        with Deadlines(total, call.shared.alarms, call.shared.deadlines):
+            await later(total)
+    except DeadlinePassed as error:
+        raise upstream_failed(record_failure(call.record, error)) from None
 
 
 def time_for(plan: Plan, asked: float | None, headers: Mapping[str, str]) -> tuple[float, bool]:
@@ -243,6 +256,8 @@ def record_failure(record: RequestRecord, error: UpstreamError | DeadlinePassed)
         record.outcome = "timeout"
     elif committed:
         record.outcome = "truncated"
+    elif failure.withheld:
+        record.outcome = "limited"
     else:
         own = VERDICTS[failure.kind].status == 400 or failure.code == UNKNOWN_MODEL
         record.outcome = "client_error" if own else "upstream_error"

@@ -15,7 +15,7 @@ from proxy.deadlines import DeadlinePassed, Deadlines
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import upstream_failed
-from proxy.gateway.answer_request import answer_headers, make_job, record_failure
+from proxy.gateway.answer_request import answer_headers, make_job, record_failure, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.task_apis import A, Q, TaskApi
 from proxy.request_record import RequestRecord, fresh_id
@@ -46,12 +46,12 @@ class TaskAnswers:
         parse = partial(api.parse, body, call.snapshot.task_models.get((call.surface.name, task)))
         request = await self._threads.run(record.owner, parse) if heavy else parse()
         record.asked = request.model
-        planned = call.plan(self._limits, request.model, self._dispatcher.load)
+        planned = call.plan(request.model, self._dispatcher.load)
         api.check(planned)
         permit_extras(team, request)
-        waiting = self._limits.admit(call.key, planned, record, partial(RequestSize, len(body), 0))
-        if waiting is not None:
-            await waiting
+        later = self._limits.admit(call.key, planned, record, partial(RequestSize, len(body), 0))
+        if later is not None:
+            await wait_for_limits(call, planned, request.timeout, later)
         job = make_job(call, planned, request, heavy=heavy)
         prepared, answer = await self._dispatched(api, job)
         record.usage = answer.usage

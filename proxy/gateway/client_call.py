@@ -43,12 +43,18 @@ class ClientCalls:
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer, and note its status in the record."""
+        if record.held is not None:
+            record.held.end(record)
+        return self.unsettled(status, body, record, extra)
+
+    def unsettled(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
+        """Return an answer that takes time to be written: what the request holds of limits ends with its record, since
+        the ledger's rows are told apart by when they end."""
         record.status = status
         headers = {"x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
         if record.held is not None:
-            record.held.end(record)
             headers.update(record.held.headers())
         response = BufferedResponse(status, body, header_lines(headers))
         if self.draining:
@@ -86,9 +92,16 @@ class ClientCall:
         """Whose stored things it may use: its team's, or where there are no teams those of its client's address."""
         return f"team {self.team.tenant}" if self.team.tenant else f"client {self.record.client}"
 
-    def plan(self, limits: TeamLimiter, name: str, load: Load) -> Plan:
-        """Return the plan of a request for `name` of the call's team, or for what answers instead once its budget says
-        so, and note it in the record. Raises GatewayError for a name that the team may not use."""
+    def plan(self, name: str, load: Load) -> Plan:
+        """Return the plan of a request for `name` of the call's team, and note it in the record. Raises GatewayError
+        for a name that the team may not use."""
+        planned = plan(self.snapshot, self.team, name, self.match.surface.name, load)
+        self.record.model = planned.label
+        return planned
+
+    def plan_within_budget(self, limits: TeamLimiter, name: str, load: Load) -> Plan:
+        """Do as `plan`, or plan for what answers instead once the budget of the call's team says so. Only for text: no
+        other task can be done by the model of a chat."""
         record, surface = self.record, self.match.surface.name
         planned = plan(self.snapshot, self.team, name, surface, load)
         instead = limits.route(self.key)
@@ -136,9 +149,10 @@ class ClientCall:
 
     async def respond(self, body: bytes, extra: Mapping[str, str]) -> BufferedResponse:
         """Return a good answer; of one that is larger than the connection's buffer, wait until the client has it."""
-        response = self.shared.response(200, body, self.record, extra)
-        if len(body) > BUFFERED_BYTES:
-            await self._deliver(response)
+        if len(body) <= BUFFERED_BYTES:
+            return self.shared.response(200, body, self.record, extra)
+        response = self.shared.unsettled(200, body, self.record, extra)
+        await self._deliver(response)
         return response
 
     async def _deliver(self, response: BufferedResponse) -> None:

@@ -51,9 +51,8 @@ def request_size(request: UnifiedRequest) -> RequestSize:
         size = BYTES_EACH * sum([len(sequence) for sequence in prompt.sequences])
     else:
         size = BYTES_PER_TOKEN * estimate_prompt(request)
-    most: int | None = params.get("max_tokens")
     answers = max(params.get("n", 1), params.get("best_of", 1)) * request.prompts
-    return RequestSize(size, None if most is None else most * answers)
+    return RequestSize(size, params.get("max_tokens"), answers)
 
 
 def _of_message(message: JsonObject) -> int:

@@ -222,7 +222,7 @@ class Gateway:
             return self._calls.response(200, b"", record, {})
         known = recognize(self._current.snapshot, http.headers, match.surface.key_headers, self._unix_now())
         if known is not None:
-            record.team, record.key = known.team.name, known.name
+            record.team, record.key, record.key_label = known.team.name, known.name, known.label
         if facts.status == 405 and http.headers.get("upgrade", "").lower() == "websocket":
             raise websocket_refused(facts.headers["allow"]) from None
         return None
@@ -236,9 +236,10 @@ class Gateway:
             record.outcome = "denied"
             raise (too_many_wrong_keys(wait) if wait else wrong) from None
         except ExpiredKey as expired:
-            record.team, record.key = expired.key.team.name, expired.key.name
+            key = expired.key
+            record.team, record.key, record.key_label = key.team.name, key.name, key.label
             raise
-        record.team, record.key = key.team.name, key.name
+        record.team, record.key, record.key_label = key.team.name, key.name, key.label
         return key
 
     async def _list_models(self, call: ClientCall) -> BufferedResponse:

@@ -31,6 +31,7 @@ from proxy.gateway.answer_request import (
     make_job,
     record_cancelled,
     record_failure,
+    wait_for_limits,
 )
 from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.listener.parse_multipart import boundary_of
@@ -101,17 +102,17 @@ class PassThrough:
     async def _answer(self, call: ClientCall, request: PassedRequest) -> web.StreamResponse:
         record, team = call.record, call.team
         record.asked, record.stream = request.model, request.stream
-        planned = call.plan(self._limits, request.model, self._dispatcher.load)
+        planned = call.plan(request.model, self._dispatcher.load)
         permit_extras(team, request)
         # What a vendor counts of a sound or an image is in no answer's usage: such a request counts as one.
-        if (waiting := self._limits.admit(call.key, planned, record, _unmeasured)) is not None:
-            await waiting
+        if (later := self._limits.admit(call.key, planned, record, _unmeasured)) is not None:
+            await wait_for_limits(call, planned, request.timeout, later)
         job = make_job(call, planned, request, heavy=False)
         return await _Exchange(self._dispatcher, call, job).run()
 
 
 def _unmeasured() -> RequestSize:
-    return RequestSize(0, 0)
+    return RequestSize(None, 0)
 
 
 def _refuse_own(fields: Iterable[str]) -> None:

@@ -114,7 +114,7 @@ def row_line(record: RequestRecord, sequence: int, now: int, user: str | None = 
         now,
         record.request_id,
         record.team,
-        record.key,
+        record.key or record.key_label,
         user,
         tags,
         record.surface,

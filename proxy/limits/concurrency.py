@@ -68,6 +68,9 @@ class Places:
         """Return the places that are free."""
         return max(0, self.capacity - self.taken)
 
+    def shown(self, now: float, wall: float) -> None:
+        """Return what headers show: nothing, as OpenAI's."""
+
     def full_in(self, now: float, wall: float) -> float:
         """Return a guess of the seconds until all places are free."""
         return GUESS if self.used else 0.0

@@ -24,13 +24,22 @@ request, and must not silence a team for hours."""
 
 @dataclass(frozen=True, slots=True)
 class GcraRule:
-    """A rate with its numbers in seconds: between two units, what a burst may be ahead, and the furthest debt."""
+    """A rate with its numbers in seconds: between two units, what a burst may be ahead, and the furthest debt. `most`
+    is the units that one request takes at most: so no request is what goes beyond the furthest debt, and giving back
+    what one did not use never gives back more than it took."""
 
     rate: Rate
     burst: float
     interval: float
     tolerance: float
     furthest: float
+    most: int
+
+    def correction(self, reserved: int, used: int) -> int:
+        """Return the units to take after all, or less than 0 to give back, for what was taken and what was used."""
+        most = self.most
+        more = used - (reserved if reserved < most else most)
+        return more if more < most else most
 
 
 @lru_cache(maxsize=4096)
@@ -45,7 +54,8 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     interval = SECONDS[rate.period] / (rate.amount * share)
     burst = max(1.0, rate.burst * share)
     ahead = burst * interval
-    return GcraRule(rate, burst, interval, ahead + SLACK, ahead * (1 + DEBT))
+    most = DEBT * rate.burst  # not of the part: units are settled alone that were taken together, and the other way
+    return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval, most)
 
 
 class LocalRate:
@@ -69,12 +79,13 @@ class LocalRate:
 
     def take(self, units: float, now: float, wall: float) -> None:
         """Take units, after a test at the same time."""
-        base = self.arrival
-        self.arrival = (base if base > now else now) + units * self.rule.interval
+        base, rule = self.arrival, self.rule
+        self.arrival = (base if base > now else now) + (units if units < rule.most else rule.most) * rule.interval
 
-    def settle(self, reserved: float, used: float) -> None:
+    def settle(self, reserved: int, used: int) -> None:
         """Correct what was taken to what was used. What comes back too late to matter is void at the next test."""
-        self.arrival += (used - reserved) * self.rule.interval
+        if used != reserved:
+            self.arrival += self.rule.correction(reserved, used) * self.rule.interval
 
     def refused(self, units: float) -> None:
         """Note a request that was refused."""
@@ -97,6 +108,12 @@ class LocalRate:
     def remaining(self, now: float, wall: float) -> int:
         """Return the whole units that are left."""
         return max(0, math.floor(self.left(now)))
+
+    def shown(self, now: float, wall: float) -> tuple[int, int]:
+        """Return what headers show: the whole units that are left, and the limit."""
+        rule, base = self.rule, self.arrival
+        left = rule.burst if base <= now else (now + rule.tolerance - base) / rule.interval
+        return int(left) if left > 0 else 0, rule.rate.amount
 
     def full_in(self, now: float, wall: float) -> float:
         """Return the seconds until nothing is used any more."""

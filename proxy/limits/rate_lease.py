@@ -81,7 +81,7 @@ class RateLease:
         if self.local is not None:
             self.local.take(units, now, wall)
             return
-        self.balance -= units
+        self.balance -= units if units < self.rule.most else self.rule.most
         if self.balance < self._low and now >= self._quiet_until:
             self._keeper.wake(self)
         elif self.balance < 0:
@@ -92,7 +92,7 @@ class RateLease:
         if self.local is not None:
             self.local.settle(reserved, used)
         elif used != reserved:
-            self._returning += reserved - used
+            self._returning -= self.rule.correction(reserved, used)
             self._keeper.due(self)
 
     def refused(self, units: int) -> None:
@@ -130,6 +130,10 @@ class RateLease:
     def remaining(self, now: float, wall: float) -> int:
         """Return about how many whole units are left."""
         return max(0, math.floor(self.left(now)))
+
+    def shown(self, now: float, wall: float) -> tuple[int, int]:
+        """Return what headers show: about the whole units that are left, and the limit."""
+        return self.remaining(now, wall), self.rule.rate.amount
 
     def full_in(self, now: float, wall: float) -> float:
         """Return about how many seconds it takes until nothing is used any more."""

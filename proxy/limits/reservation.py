@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate
@@ -18,7 +18,8 @@ INDEX: Final = {Unit.REQUESTS: 0, Unit.TOKENS: 1, Unit.USD: 2}
 class Meter(Protocol):
     """One limit that is counted. `lacks` tests so many units, `take` takes them at the same time, `settle` corrects.
 
-    A cost that nobody knows is None.
+    A cost that nobody knows is None. `shown` is what headers show, None for what they do not speak of: places and
+    budgets.
     """
 
     def lacks(self, units: int, now: float, wall: float) -> bool: ...
@@ -34,6 +35,8 @@ class Meter(Protocol):
     def wait(self, units: int, now: float, wall: float) -> float: ...
 
     def remaining(self, now: float, wall: float) -> int: ...
+
+    def shown(self, now: float, wall: float) -> tuple[int, int] | None: ...
 
     def full_in(self, now: float, wall: float) -> float: ...
 
@@ -70,8 +73,7 @@ class Exceeded:
         return self.wait > patience or self.kind is LimitKind.UNPRICED
 
 
-@dataclass(frozen=True, slots=True)
-class LimitFacts:
+class LimitFacts(NamedTuple):
     """What the headers of an answer say of one limit; `reset` is the seconds until all of it is there again."""
 
     limit: int
@@ -119,25 +121,24 @@ BoundMeter = tuple[int, Meter]
 
 def tightest(meters: Iterable[BoundMeter], now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
     """Return the tightest limits of requests and of tokens: those with the fewest left."""
-    found: list[LimitFacts | None] = [None, None]
+    requests: tuple[tuple[int, int], Meter] | None = None
+    tokens: tuple[tuple[int, int], Meter] | None = None
     for index, meter in meters:
-        if index < 2 and (limit := header_limit(meter)) is not None:
-            left = meter.remaining(now, wall)
-            before = found[index]
-            if before is None or (left, limit) < (before.remaining, before.limit):
-                found[index] = LimitFacts(limit, left, meter.full_in(now, wall))
-    return found[0], found[1]
+        if (shown := meter.shown(now, wall)) is None:
+            continue
+        if index == 0:
+            if requests is None or shown < requests[0]:
+                requests = shown, meter
+        elif tokens is None or shown < tokens[0]:
+            tokens = shown, meter
+    return _facts(requests, now, wall), _facts(tokens, now, wall)
 
 
-def header_limit(meter: Meter) -> int | None:
-    """Return the limit that headers name, None for those that they do not speak of: places, and budgets."""
-    match meter:
-        case LocalRate() | RateLease():
-            return meter.rule.rate.amount
-        case SpendingCounter(rules=rules) if isinstance(rules.refuses, Quota):
-            return rules.refuses.amount
-        case _:
-            return None
+def _facts(found: tuple[tuple[int, int], Meter] | None, now: float, wall: float) -> LimitFacts | None:
+    if found is None:
+        return None
+    (left, limit), meter = found
+    return LimitFacts(limit, left, meter.full_in(now, wall))
 
 
 def exceeded(scope: str, meter: Meter, units: int | None, now: float, wall: float) -> Exceeded:

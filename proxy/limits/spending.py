@@ -177,6 +177,16 @@ class SpendingCounter:
         self._keep_time(now, wall)
         return max(0, math.floor(min(self.rules.most, UNBOUNDED) - self.spent))
 
+    def shown(self, now: float, wall: float) -> tuple[int, int] | None:
+        """Return what headers show of a quota: what is left, and the limit; None of a budget."""
+        limit = self.rules.refuses
+        if not isinstance(limit, Quota):
+            return None
+        if wall >= self._end or now > self._others_until:
+            self._keep_time(now, wall)
+        left = limit.amount - self.spent
+        return left if left > 0 else 0, limit.amount
+
     def full_in(self, now: float, wall: float) -> float:
         """Return the seconds until the period's end."""
         self._keep_time(now, wall)

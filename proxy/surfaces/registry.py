@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from proxy.errors import ErrorFacts, method_not_allowed, not_found
+from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, method_not_allowed, not_found
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.fireworks import FIREWORKS
 from proxy.surfaces.mistral_fim import FIM
@@ -113,8 +113,10 @@ _PASSES = frozenset({"rate_limit_exceeded", "overloaded", "no_healthy_deployment
 
 def error_headers(surface: Surface, facts: ErrorFacts) -> Mapping[str, str]:
     """Return the headers of an error. Agents ride out a vendor that has too much for a minute or more (Claude Code
-    2.1.197), and `x-should-retry: false` would end their work: they are not told so."""
-    if surface.name in _RIDE_OUT and facts.code in _PASSES:
+    2.1.197), and `x-should-retry: false` would end their work: they are not told so, unless it takes so long that they
+    would seem to hang. Anthropic's SDK (2.12.0) sleeps for as long as `retry-after` says, be it weeks."""
+    soon = int(facts.headers.get("retry-after", 0)) <= MAX_RETRY_AFTER
+    if surface.name in _RIDE_OUT and facts.code in _PASSES and soon:
         return {name: value for name, value in facts.headers.items() if name != "x-should-retry"}
     return facts.headers
 

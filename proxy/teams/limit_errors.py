@@ -5,44 +5,46 @@ Names, units and order are those of OpenAI's API: whole numbers, and Go's durati
 as long as `retry-after-ms` says, all at once, so that each refusal here says something different.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from math import ceil
-from typing import Final
+from typing import Final, TypeAlias
 
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.limits.limit import NANO, Unit
 from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind
 
 SPREAD: Final = 0.25
-"""The most of a wait that a refusal adds to it."""
+"""The most of a wait, up to PATIENT, that a refusal adds to it: the end of a month is not put off by a week."""
+
+QUOTA: Final = "insufficient_quota"
 
 PATIENT: Final = 60.0
 """Seconds up to which a client is told to try again. Anthropic's SDKs (2.12) would wait for any time, to the end of the
 month."""
 
-_CODES: Final[Mapping[LimitKind, str]] = {
-    LimitKind.RATE: "rate_limit_exceeded",
-    LimitKind.QUOTA: "rate_limit_exceeded",
-    LimitKind.CONCURRENT: "rate_limit_exceeded",
-    LimitKind.BUDGET: "insufficient_quota",
-}
+Facts: TypeAlias = tuple[LimitFacts | None, LimitFacts | None]
+"""The tightest limits of requests and of tokens."""
 
 
-def limit_exceeded(exceeded: Exceeded, model: str, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
-    """Return the error for a request beyond a limit. `draw` returns a number from 0 to 1."""
-    if exceeded.kind is LimitKind.UNPRICED:
-        message = f"The budget of {exceeded.scope} is in USD, and what '{model}' costs is not known here."
-        return GatewayError(ErrorFacts(400, "invalid_request_error", "unsupported_parameter", message, "model"))
-    code = _CODES[exceeded.kind]
-    kind = "insufficient_quota" if exceeded.kind is LimitKind.BUDGET else exceeded.unit.value
-    wait = exceeded.wait * (1 + SPREAD * draw())
-    headers = {"retry-after": str(max(1, ceil(wait))), **_refusal_headers(exceeded)}
-    if exceeded.kind is LimitKind.BUDGET or wait > PATIENT:
+def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
+    """Return the error for a request beyond a limit. `facts` are those of all its limits; `draw` returns a number from
+    0 to 1."""
+    spent = exceeded.kind is LimitKind.BUDGET
+    wait = exceeded.wait + min(exceeded.wait, PATIENT) * SPREAD * draw()
+    headers = {"retry-after": str(max(1, ceil(wait))), **limit_headers(facts)}
+    if spent or wait > PATIENT:
         headers["x-should-retry"] = "false"
     else:
         headers["retry-after-ms"] = str(max(1, ceil(1000 * wait)))
+    kind, code = (QUOTA, QUOTA) if spent else (exceeded.unit.value, "rate_limit_exceeded")
     return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, zone), headers=headers))
+
+
+def no_price(scope: str, model: str) -> GatewayError:
+    """Return the error for a model without a price, where a budget in USD is to hold for all that is used."""
+    message = f"The budget of {scope} is in USD, and what '{model}' costs is not known here."
+    return GatewayError(ErrorFacts(400, "invalid_request_error", "unsupported_parameter", message, "model"))
 
 
 def budget_unread() -> GatewayError:
@@ -51,24 +53,19 @@ def budget_unread() -> GatewayError:
     return GatewayError(ErrorFacts(503, "server_error", "overloaded", message, headers={"retry-after": "2"}))
 
 
-def limit_headers(facts: tuple[LimitFacts | None, LimitFacts | None]) -> dict[str, str]:
+def limit_headers(facts: Facts) -> dict[str, str]:
     """Return the headers of an answer about the tightest limits of requests and of tokens."""
-    return dict(_lines(facts))
-
-
-def _lines(facts: tuple[LimitFacts | None, LimitFacts | None]) -> Iterator[tuple[str, str]]:
-    for unit, fact in zip((Unit.REQUESTS.value, Unit.TOKENS.value), facts, strict=True):
-        if fact is not None:
-            yield f"x-ratelimit-limit-{unit}", str(fact.limit)
-            yield f"x-ratelimit-remaining-{unit}", str(fact.remaining)
-            yield f"x-ratelimit-reset-{unit}", go_duration(fact.reset)
-
-
-def _refusal_headers(exceeded: Exceeded) -> dict[str, str]:
-    if exceeded.unit is Unit.USD or exceeded.kind not in (LimitKind.RATE, LimitKind.QUOTA):
-        return {}
-    fact = LimitFacts(exceeded.limit, max(0, exceeded.limit - exceeded.used), exceeded.wait)
-    return limit_headers((fact, None) if exceeded.unit is Unit.REQUESTS else (None, fact))
+    requests, tokens = facts
+    headers = {}
+    if requests is not None:
+        headers["x-ratelimit-limit-requests"] = str(requests.limit)
+        headers["x-ratelimit-remaining-requests"] = str(requests.remaining)
+        headers["x-ratelimit-reset-requests"] = go_duration(requests.reset)
+    if tokens is not None:
+        headers["x-ratelimit-limit-tokens"] = str(tokens.limit)
+        headers["x-ratelimit-remaining-tokens"] = str(tokens.remaining)
+        headers["x-ratelimit-reset-tokens"] = go_duration(tokens.reset)
+    return headers
 
 
 def _message(exceeded: Exceeded, zone: tzinfo) -> str:

@@ -4,22 +4,25 @@ planned to their end.
 A request of a team without limits costs one look into a dict.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from datetime import UTC, tzinfo
+from functools import partial
+from typing import Final, TypeAlias
 
 from providers.target import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
-from proxy.limits.limit import NANO
+from proxy.limits.limit import NANO, Limits, Unit
 from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import limit_labels
-from proxy.limits.reservation import Exceeded, Reservation
+from proxy.limits.reservation import Exceeded, LimitKind, Reservation
 from proxy.limits.token_estimate import OUTPUT, TokenEstimates
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import NO_KEY, WILDCARD, Key, Snapshot, Team
-from proxy.teams.limit_errors import budget_unread, limit_exceeded, limit_headers
+from proxy.teams.limit_errors import budget_unread, limit_exceeded, limit_headers, no_price
 
 _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 """Billionths of a USD in a millionth: prices are per million tokens."""
@@ -28,12 +31,24 @@ KEPT: Final = 16_384
 """Pairs of key and name whose scopes are kept."""
 
 
+MOST_TOKENS: Final = 1 << 40
+"""The most tokens that a request counts as, as in the rows of the ledger: clients and vendors may write any number."""
+
+MOST_COST: Final = 1 << 44
+"""The same in billionths of a USD."""
+
+Later: TypeAlias = Callable[[float], Awaitable[None]]
+"""Waits until a request is admitted, at most so many seconds. Raises GatewayError where it is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class RequestSize:
-    """What a request may take: bytes of its prompt, and the most tokens of its answers (None: it does not say)."""
+    """What a request may take: bytes of its prompt, or None where what it costs cannot be told from tokens; the most
+    tokens of each of its answers (None: it does not say), and how many answers it wants."""
 
-    prompt_bytes: int
+    prompt_bytes: int | None
     max_tokens: int | None
+    answers: int = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -47,38 +62,48 @@ class Held:
     _max_tokens: int
     tokens: int
     """The tokens that are reserved."""
+    soonest: float = math.inf
+    """See HeldLimits."""
     _target: TargetHold | None = None
     _ended: bool = False
 
     def hold_target(self, reservation: TargetHold) -> None:
-        """Hold a deployment's units too. Those of one that failed keep the request and give back its tokens."""
-        if self._target is not None:
-            self._target.settle(0, 0)
+        """See HeldLimits."""
         self._target = reservation
 
+    def leave_target(self) -> None:
+        """See HeldLimits. The request stays counted there: it was sent."""
+        if self._target is not None:
+            self._target.settle(0, 0)
+            self._target = None
+
     def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. What no vendor was asked gives everything back."""
+        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back."""
         if self._ended:
             return
         self._ended = True
         usage = record.billed or record.usage
-        if usage is None and not record.attempts:
+        if not record.attempts:
             self._reservation.release()
+            self.leave_target()
             return
-        tokens = 0 if usage is None else usage.prompt_tokens + usage.completion_tokens
-        cost = record.cost
-        billed = None if cost is None else round(cost * NANO)
+        tokens, billed = 0, None
+        if usage is not None:
+            tokens = min(usage.prompt_tokens + usage.completion_tokens, MOST_TOKENS)
+            if (cost := record.cost) is not None:
+                billed = min(round(cost * NANO), MOST_COST)
         self._limits.settling()
         self._reservation.settle(tokens, billed)
         if self._target is not None:
             self._target.settle(tokens, billed)
-        if usage is not None and not usage.estimated:
+        if usage is not None and self._prompt_bytes and not usage.estimated:
             used = (usage.prompt_tokens, usage.completion_tokens)
             self._limits.estimates.learn((record.team, self._model), self._prompt_bytes, self._max_tokens, used)
 
     def headers(self) -> Mapping[str, str]:
         """See HeldLimits."""
-        return limit_headers(self._reservation.facts(*self._limits.times()))
+        limits = self._limits
+        return limit_headers(self._reservation.facts(limits._now(), limits._wall()))
 
 
 class TeamLimiter:
@@ -97,18 +122,19 @@ class TeamLimiter:
         self._now = now
         self._wall = wall
         self._draw = draw
-        self._snapshot: Snapshot | None = None
-        self._limited: frozenset[str] = frozenset()
+        self._zone: tzinfo = UTC
+        self._limited: Mapping[str, bool] = {}
         self._targets = False
-        self._scopes: BoundedDict[tuple[Key, str], tuple[str, ...]] = BoundedDict(KEPT)
+        self._scopes: BoundedDict[tuple[Key, str], tuple[tuple[str, ...], bool]] = BoundedDict(KEPT)
         self._free: dict[Team, Team] = {}
 
     def use(self, snapshot: Snapshot) -> None:
         """Put a table's limits in force for requests that begin from now on."""
         budgets = {f"team {name}": team.limits.budgets for name, team in snapshot.teams.items() if team.limits.budgets}
         self.book.use(snapshot.scopes, budgets, snapshot.zone, self._now())
-        self._snapshot = snapshot
-        self._limited = frozenset((*snapshot.scopes, *budgets))
+        self._zone = snapshot.zone
+        amounts = {scope: _on_amounts(limits) for scope, limits in snapshot.scopes.items()}
+        self._limited = {**amounts, **dict.fromkeys(budgets, True)}
         self._targets = bool(snapshot.target_limits)
         self._scopes = BoundedDict(KEPT)
         self._free = {}
@@ -121,86 +147,104 @@ class TeamLimiter:
         """Return the name that answers a team's requests because of what it has spent, and the team that may ask for
         it, since that is the operator's word; None for the name asked for."""
         team = key.team
-        if not team.limits.budgets:
+        budgets = team.limits.budgets
+        if not budgets:
             return None
         name = self.book.route_of(f"team {team.name}", *self.times())
-        if name is None:
+        # A request that began before a reload has the names of the table before.
+        if name is None or all(budget.route != name for budget in budgets):
             return None
         if (free := self._free.get(team)) is None:
             free = self._free[team] = replace(team, allow=(WILDCARD,))
         return name, free
 
-    def admit(
-        self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]
-    ) -> Awaitable[None] | None:
+    def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
         Raises GatewayError where it is refused."""
         model = planned.label
-        scopes = self._scopes_of(key, model)
+        scopes, amounts = self._scopes_of(key, model)
         if not scopes and not self._targets:
             return None
-        if key.team.limits.budgets and self.unread():
+        budgets = key.team.limits.budgets
+        if budgets and self.unread():
             record.outcome = "limited"
             raise budget_unread()
-        measured = size()
-        most = OUTPUT if measured.max_tokens is None else measured.max_tokens
-        prompt, answer = self.estimates.parts(record.team, model, measured.prompt_bytes, most)
-        tokens, cost = max(1, prompt + answer), _cost(planned.targets[0].price, prompt, answer)
-        held = Held(self, FREE, model, measured.prompt_bytes, most, tokens)
-        outcome = self.book.admit(scopes, tokens, cost, *self.times())
+        held = Held(self, FREE, model, 0, 0, 1)
+        cost = self._measure(held, key, planned, size()) if amounts or self._targets else 0
+        outcome = self.book.admit(scopes, held.tokens, cost, self._now(), self._wall())
         if isinstance(outcome, Reservation):
             held._reservation = outcome
             record.held = held
             return None
-        if isinstance(outcome, Exceeded) and not key.team.limits.patience:
-            raise self._refusal(outcome, key, model, record)
-        return self._admitted_later(key, model, (tokens, cost), scopes, record, held)
+        if isinstance(outcome, Exceeded) and outcome.hopeless(key.team.limits.patience):
+            raise self._refusal(outcome, scopes, model, record)
+        return partial(self._admitted_later, key, scopes, cost, record, held)
+
+    def _measure(self, held: Held, key: Key, planned: Plan, size: RequestSize) -> int | None:
+        """Estimate what a request takes, and return what that costs; None where it cannot be told."""
+        most = size.max_tokens
+        if most is None:
+            most = planned.targets[0].max_output_tokens or OUTPUT
+        held._prompt_bytes = size.prompt_bytes or 0
+        held._max_tokens = most = min(most * size.answers, MOST_TOKENS)
+        prompt, answer = self.estimates.parts(key.team.name, held._model, held._prompt_bytes, most)
+        held.tokens = max(1, prompt + answer)
+        if not key.team.limits.budgets:
+            return 0
+        return None if size.prompt_bytes is None else _cost(planned, prompt, answer)
 
     async def _admitted_later(
-        self,
-        key: Key,
-        model: str,
-        units: tuple[int, int | None],
-        scopes: tuple[str, ...],
-        record: RequestRecord,
-        held: Held,
+        self, key: Key, scopes: tuple[str, ...], cost: int | None, record: RequestRecord, held: Held, longest: float
     ) -> None:
-        began = self._now()
+        began, patience = self._now(), min(key.team.limits.patience, longest)
         try:
-            outcome = await self.book.admit_within(scopes, *units, key.team.limits.patience)
+            outcome = await self.book.admit_within(scopes, held.tokens, cost, patience)
         finally:
-            record.client_waited += self._now() - began
+            record.limit_waited += self._now() - began
         if isinstance(outcome, Exceeded):
-            raise self._refusal(outcome, key, model, record)
+            raise self._refusal(outcome, scopes, held._model, record)
         held._reservation = outcome
         record.held = held
 
-    def _refusal(self, exceeded: Exceeded, key: Key, model: str, record: RequestRecord) -> GatewayError:
-        record.outcome = "limited"
+    def _refusal(self, exceeded: Exceeded, scopes: tuple[str, ...], model: str, record: RequestRecord) -> GatewayError:
+        """Return the error of a request beyond a limit, and count it."""
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
+        if exceeded.kind is LimitKind.UNPRICED:
+            return no_price(exceeded.scope, model)
+        record.outcome = "limited"
         self.refused(team, limit)
-        zone = self._snapshot.zone if self._snapshot is not None else None
-        if zone is None:
-            raise RuntimeError("a refusal before a table was in force")
-        return limit_exceeded(exceeded, model, zone, self._draw)
+        return limit_exceeded(exceeded, self.book.facts(scopes, *self.times()), self._zone, self._draw)
 
-    def _scopes_of(self, key: Key, model: str) -> tuple[str, ...]:
-        """Return the scopes with limits of a key's request for a name."""
+    def _scopes_of(self, key: Key, model: str) -> tuple[tuple[str, ...], bool]:
+        """Return the scopes with limits of a key's request for a name, and whether some are on tokens or cost."""
         if key is NO_KEY or not self._limited:
-            return ()
+            return (), False
         found = self._scopes.get((key, model))
         if found is None:
             team = key.team.name
             every = (f"team {team}", f"key {team}/{key.label}", f"team {team} model {model}")
-            found = self._scopes[key, model] = tuple(scope for scope in every if scope in self._limited)
+            scopes = tuple(scope for scope in every if scope in self._limited)
+            found = self._scopes[key, model] = scopes, any(self._limited[scope] for scope in scopes)
         return found
 
 
-def _cost(price: Price | None, prompt: int, answer: int) -> int | None:
-    """Return what so many tokens cost, in billionths of a USD; None where that is not known."""
-    if price is None or price.output is None:
+def _on_amounts(limits: Limits) -> bool:
+    """Return whether limits count more than requests."""
+    return any(each.unit is not Unit.REQUESTS for each in (*limits.rates, *limits.quotas))
+
+
+def _cost(planned: Plan, prompt: int, answer: int) -> int | None:
+    """Return what so many tokens cost at the first target, in billionths of a USD; None where one of the targets that
+    may answer has no price."""
+    costs = [_cost_at(target.price, prompt, answer) for target in planned.every_target]
+    return None if None in costs else costs[0]
+
+
+def _cost_at(price: Price | None, prompt: int, answer: int) -> int | None:
+    # As `providers.target.cost`: of what has no price, none must be used.
+    if price is None or (price.output is None and answer):
         return None
-    return round((prompt * price.input + answer * price.output) * _NANO_PER_MILLIONTH)
+    return round((prompt * price.input + answer * (price.output or 0)) * _NANO_PER_MILLIONTH)
 
 
 def _never() -> bool:

@@ -64,6 +64,8 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
 def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
     if record.client_waited >= SHOWN_WAIT:
         fields["client_ms"] = _milliseconds(record.client_waited)
+    if record.limit_waited >= SHOWN_WAIT:
+        fields["limit_ms"] = _milliseconds(record.limit_waited)
     if record.first_content is not None:
         fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
     if (usage := record.usage) is not None:

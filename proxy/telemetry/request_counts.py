@@ -111,7 +111,7 @@ class RequestCounts:
         row = rows.duration
         row[bisect_left(DURATION_BUCKETS, duration)] += 1
         row[-1] += duration
-        own = duration - record.waited - record.client_waited
+        own = duration - record.waited - record.client_waited - record.limit_waited
         if own < 0:
             own = 0.0
         row = rows.overhead

@@ -17,6 +17,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import Gateway
 from proxy.http_client.http_transport import HttpTransport
+from proxy.limits.limit_book import LimitBook
 from proxy.listener.cors_and_host_names import BrowserGuard
 from proxy.off_loop.answer_check_pool import AnswerChecks
 from proxy.off_loop.request_threads import OffLoop
@@ -81,6 +82,8 @@ class Rig:
     line: StartQueue
     door: EarlyRefusal
     guard: BrowserGuard
+    dispatcher: Dispatcher
+    limits: TeamLimiter
     port: int = 0
     records: list[RequestRecord] = field(default_factory=list)
     turned_away: list[tuple[str, OverloadReason, int]] = field(default_factory=list)
@@ -112,7 +115,10 @@ class Rig:
         return await exchange(self.port, request("GET", path, None, AUTH if headers is None else headers))
 
     def table(self, text: str) -> None:
-        self.live.swap(snapshot(text.replace("PORT", str(self.vendor.port))))
+        table = snapshot(text.replace("PORT", str(self.vendor.port)))
+        self.live.swap(table)
+        self.limits.use(table)
+        self.dispatcher.limits.use(table)
 
     def series(self, prefix: str) -> dict[str, float]:
         """The samples whose name begins so: name with its sorted labels to value."""
@@ -146,13 +152,14 @@ async def rig(
         admission = Admission(limits, ShedRules(), lags, line, memory, lambda: 0.0)
         checks = AnswerChecks()
         dispatcher = Dispatcher(http, metrics, OffLoop(checks))
+        dispatcher.limits.book, dispatcher.limits.wall = LimitBook(loop.time, wall), wall
         teams = TeamLimiter(dispatcher.limits.book, loop.time, wall, lambda: 0.0)
         teams.use(live.snapshot)
         dispatcher.limits.use(live.snapshot)
         gateway = Gateway(live, dispatcher, teams, lambda record: made.tell(record), admission, line)
         guard = BrowserGuard("127.0.0.1", (), ())
         door = EarlyRefusal(gateway, admission, line, MAX_BODY, guard, lambda *refused: made.tell_of_the_door(*refused))
-        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, records=told)
+        made = Rig(gateway, live, metrics, vendor, lags, memory, line, door, guard, dispatcher, teams, records=told)
         public = EarlyRefusingServer(
             gateway.handle, MAX_BODY, door, guard, gateway.refuse, MalformedRequests(made.malformed.update)
         )

@@ -171,3 +171,24 @@ def test_nobody_else_has_units() -> None:
     meter.refused(5)
     assert not meter.fetchable(0.0)
     assert meter.remaining(0.0, 0.0) == 60
+
+
+def test_asking_for_more_than_any_debt_and_using_less_gives_nothing_back_that_was_not_taken() -> None:
+    meter = LocalRate(rule_of(rate(1000)))
+    assert admits(meter, 10**9, 0.0)
+    assert not admits(meter, 1, 1.0)
+    meter.settle(10**9, 30_000)
+    assert meter.wait(1000, 1.0, 0.0) >= 60 * DEBT - 2
+    assert not admits(meter, 1, 60.0 * (DEBT - 2))
+
+
+@given(reserved=st.integers(1, 10**12), used=st.integers(0, 10**12), share=st.floats(0.01, 1.0))
+def test_a_settled_request_has_taken_what_it_used_at_least_up_to_the_largest_debt(
+    reserved: int, used: int, share: float
+) -> None:
+    rule = part_of(rate(1000), share)
+    meter = LocalRate(rule)
+    meter.take(reserved, 0.0, 0.0)
+    meter.lacks(1, 0.0, 0.0)
+    meter.settle(reserved, used)
+    assert meter.arrival >= min(used, rule.most) * rule.interval * (1 - 1e-9)

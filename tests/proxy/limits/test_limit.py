@@ -1,7 +1,5 @@
 """The words of limits: what is a limit, and what is none."""
 
-"""The words of limits."""
-
 import pytest
 
 from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, Unit

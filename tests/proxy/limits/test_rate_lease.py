@@ -230,3 +230,16 @@ def test_another_limit_holds_at_once(lease: RateLease, keeper: Keeper) -> None:
     left = lease.remaining(0.0, WALL)
     lease.follow(MINUTE, 0.0)
     assert lease.remaining(0.0, WALL) == pytest.approx(max(0, left - 300), abs=1)
+
+
+def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: RateLease) -> None:
+    lease.balance = 600
+    most = lease.rule.most
+    lease.take(10**9, 0.0, WALL)
+    assert lease.balance == 600 - most
+    lease.settle(10**9, 10**12)
+    ask = lease.ask(0.1)
+    assert ask is not None
+    assert ask.back == 600 - 2 * most
+    lease.settle(10**9, 100)
+    assert lease.ask(0.2) is not None

@@ -13,7 +13,6 @@ from proxy.limits.reservation import (
     Meter,
     Reservation,
     exceeded,
-    header_limit,
 )
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
@@ -71,7 +70,7 @@ def test_headers_speak_of_rates_and_quotas_only() -> None:
     quota = counter(Quota(Unit.REQUESTS, 7, Period.DAY))
     budget = counter(TeamBudget(Unit.TOKENS, 5, Period.DAY))
     meters: list[Meter] = [rate(), quota, budget, Places(3)]
-    assert [header_limit(each) for each in meters] == [600, 7, None, None]
+    assert [each.shown(0.0, WALL) for each in meters] == [(100, 600), (7, 7), None, None]
     held = Reservation([(1, meters[0]), (0, quota), (1, budget), (0, meters[3])], 1, 0)
     assert held.facts(0.0, WALL) == (LimitFacts(7, 7, quota.clock.end - WALL), LimitFacts(600, 100, 0.0))
 

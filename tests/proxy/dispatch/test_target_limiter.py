@@ -1,0 +1,131 @@
+"""Limits of deployments: taken before a call, moved with the request, never waited for."""
+
+import pytest
+
+from providers.failure import FailureKind, UpstreamError
+from proxy.dispatch.target_limiter import TargetLimiter
+from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
+from proxy.limits.limit_book import FREE, LimitBook
+from proxy.request_record import Attempt, RequestRecord
+from proxy.routing.snapshot import Snapshot
+from proxy.teams.team_limiter import Held, TeamLimiter
+from tests.proxy.kit.tables import snapshot
+
+WALL = 1_795_003_200.0
+
+TABLE = """
+vendors:
+  v: {profile: openai, api_key: k, limits: {concurrent: 1, tokens_per_day: 1000}}
+models:
+  v/free: {}
+  v/m: {limits: {requests_per_hour: 2}, deployments: {eu: {limits: {requests_per_minute: 6}}, us: {}}}
+"""
+
+
+class Door:
+    """Requests that are held to the limits of targets."""
+
+    def __init__(self, text: str = TABLE) -> None:
+        self.table: Snapshot = snapshot(text)
+        self.book = LimitBook(lambda: 0.0, lambda: WALL)
+        self.teams = TeamLimiter(self.book, lambda: 0.0, lambda: WALL, lambda: 0.0)
+        self.teams.use(self.table)
+        self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL)
+        self.limiter.use(self.table)
+
+    def record(self, tokens: int = 10) -> RequestRecord:
+        record = RequestRecord("r", 0.0, "openai", "/")
+        record.held = Held(self.teams, FREE, "v/m", 0, 0, tokens)
+        return record
+
+    async def hold(self, record: RequestRecord, label: str) -> None:
+        (target,) = [each for each in self.table.targets() if each.label == label]
+        await self.limiter.hold(target, record)
+        record.attempts.append(Attempt(label, 0.0))
+
+    def used(self) -> dict[str, int]:
+        return {
+            f"{each.scope}: {each.unit} {each.period or each.kind}": each.used for each in self.book.views(0.0, WALL)
+        }
+
+
+async def test_a_call_takes_from_its_vendor_its_model_and_its_deployment() -> None:
+    door = Door()
+    record = door.record()
+    await door.hold(record, "v/m/eu")
+    assert door.used() == {
+        "vendor v: requests concurrent": 1,
+        "vendor v: tokens day": 10,
+        "model v/m: requests hour": 1,
+        "deployment v/m/eu: requests minute": 1,
+    }
+
+
+async def test_the_next_call_of_the_request_leaves_the_one_before() -> None:
+    door = Door()
+    record = door.record()
+    await door.hold(record, "v/m/eu")
+    await door.hold(record, "v/m/us")
+    used = door.used()
+    assert (used["vendor v: requests concurrent"], used["vendor v: tokens day"]) == (1, 10)
+    assert (used["model v/m: requests hour"], used["deployment v/m/eu: requests minute"]) == (2, 1)
+    assert record.held is not None
+    record.held.end(record)
+    assert (door.used()["vendor v: requests concurrent"], door.used()["vendor v: tokens day"]) == (0, 0)
+
+
+async def test_a_deployment_without_limits_holds_nothing_of_the_one_before() -> None:
+    more = TABLE.replace("\nmodels:\n", "\n  w: {profile: openai, api_key: k}\nmodels:\n  w/m: {}\n")
+    door = Door(more)
+    record = door.record()
+    await door.hold(record, "v/m/us")
+    await door.hold(record, "w/m/default")
+    assert (door.used()["vendor v: requests concurrent"], door.used()["vendor v: tokens day"]) == (0, 0)
+
+
+async def test_a_deployment_at_its_limit_is_a_failure_that_was_no_attempt() -> None:
+    door = Door()
+    await door.hold(door.record(), "v/m/us")
+    record = door.record()
+    with pytest.raises(UpstreamError) as raised:
+        await door.hold(record, "v/m/eu")
+    failure = raised.value.failure
+    assert (failure.kind, failure.unsent, failure.withheld) == (FailureKind.RATE_LIMITED, True, True)
+    assert failure.message == "'v/m/eu' is at a limit that the gateway's operator has set."
+    assert failure.retry_after is not None
+    assert failure.retry_after > 0
+    assert record.attempts == []
+
+
+async def test_of_several_deployments_the_soonest_says_when() -> None:
+    door = Door(
+        "vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {deployments: "
+        "{eu: {limits: {requests_per_minute: 6, burst: 1}}, us: {limits: {requests_per_day: 1}}}}}"
+    )
+    for label in ("v/m/eu", "v/m/us"):
+        await door.hold(door.record(), label)
+    record, waits = door.record(), []
+    for label in ("v/m/eu", "v/m/us"):
+        with pytest.raises(UpstreamError) as raised:
+            await door.hold(record, label)
+        waits.append(raised.value.failure.retry_after)
+    assert waits == [pytest.approx(10.0), pytest.approx(10.0)]
+
+
+async def test_a_request_that_is_held_to_nothing_is_not_held_here() -> None:
+    door = Door()
+    record = RequestRecord("r", 0.0, "openai", "/")
+    for _ in range(3):
+        await door.hold(record, "v/m/eu")
+    assert door.used() == {}
+
+
+def test_a_table_without_limits_has_no_scopes() -> None:
+    door = Door("vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {}}")
+    assert door.limiter.scopes == {}
+
+
+def test_the_words_of_a_table_are_those_of_the_limits() -> None:
+    door = Door()
+    assert door.table.scopes["vendor v"] == Limits((), (Quota(Unit.TOKENS, 1000, Period.DAY),), 1)
+    assert door.table.scopes["deployment v/m/eu"] == Limits((Rate(Unit.REQUESTS, 6, Period.MINUTE, 1),))

@@ -1,0 +1,134 @@
+"""What clients are told beyond a limit."""
+
+from datetime import UTC
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from proxy.errors import ErrorFacts
+from proxy.limits.limit import NANO, Period, Unit
+from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind
+from proxy.teams.limit_errors import budget_unread, go_duration, limit_exceeded, limit_headers, no_price
+
+MIDNIGHT = 1_795_046_400
+"""2026-11-19 00:00 UTC."""
+
+NOTHING = (None, None)
+
+
+def rate(wait: float = 9.816) -> Exceeded:
+    return Exceeded("team t", LimitKind.RATE, Unit.TOKENS, Period.MINUTE, 10_000, 8554, 3082, wait, None)
+
+
+def beyond(exceeded: Exceeded, draw: float = 0.0) -> ErrorFacts:
+    return limit_exceeded(exceeded, NOTHING, UTC, lambda: draw).facts
+
+
+def test_a_rate_is_told_as_openai_tells_it() -> None:
+    facts = beyond(rate())
+    assert (facts.status, facts.type, facts.code, facts.param) == (429, "tokens", "rate_limit_exceeded", None)
+    assert facts.message == (
+        "Rate limit reached for team t on tokens per minute: Limit 10000, Used 8554, Requested 3082. "
+        "Please try again in 9.816s."
+    )
+    assert facts.headers == {"retry-after": "10", "retry-after-ms": "9816"}
+
+
+def test_refusals_at_the_same_time_do_not_all_come_back_at_the_same_time() -> None:
+    assert [beyond(rate(8.0), draw).headers["retry-after-ms"] for draw in (0.0, 0.5, 1.0)] == ["8000", "9000", "10000"]
+
+
+@pytest.mark.parametrize("wait", [61.0, 90.0, 2e6])
+def test_what_takes_longer_is_not_to_be_tried_again_and_not_put_off_for_long(wait: float) -> None:
+    facts = beyond(rate(wait), 1.0)
+    assert facts.headers["x-should-retry"] == "false"
+    assert "retry-after-ms" not in facts.headers
+    assert wait <= int(facts.headers["retry-after"]) <= wait + 16
+
+
+def test_the_least_wait_is_one_that_sdks_take() -> None:
+    assert beyond(rate(0.0)).headers == {"retry-after": "1", "retry-after-ms": "1"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "limit", "used", "shown"),
+    [(Unit.USD, 40 * NANO, 39_996_000_000, "40.00 USD of 40.00 USD"), (Unit.TOKENS, 9, 8, "8 tokens of 9 tokens")],
+)
+def test_a_budget_is_told_with_the_end_of_its_period_in_the_zone_of_the_table(
+    unit: Unit, limit: int, used: int, shown: str
+) -> None:
+    spent = Exceeded("team t", LimitKind.BUDGET, unit, Period.DAY, limit, used, 1, 7200.0, MIDNIGHT)
+    facts = limit_exceeded(spent, NOTHING, ZoneInfo("Europe/Berlin"), lambda: 0.0).facts
+    assert (facts.status, facts.type, facts.code) == (429, "insufficient_quota", "insufficient_quota")
+    assert facts.message == (
+        f"The budget of team t per day is spent, with what is reserved for running requests: {shown}. "
+        "It begins anew at 2026-11-19 01:00 CET."
+    )
+    assert facts.headers == {"retry-after": "7200", "x-should-retry": "false"}
+
+
+def test_a_budget_about_to_end_its_period_is_not_to_be_tried_again_either() -> None:
+    spent = Exceeded("team t", LimitKind.BUDGET, Unit.TOKENS, Period.DAY, 9, 9, 1, 1.0, MIDNIGHT)
+    assert beyond(spent).headers == {"retry-after": "1", "x-should-retry": "false"}
+
+
+def test_a_quota_and_places_are_rate_limits_to_clients() -> None:
+    quota = Exceeded("key t/ci", LimitKind.QUOTA, Unit.REQUESTS, Period.DAY, 5, 5, 1, 30.0, MIDNIGHT)
+    places = Exceeded("vendor v", LimitKind.CONCURRENT, Unit.REQUESTS, None, 4, 4, 1, 1.0, None)
+    told = [beyond(quota), beyond(places)]
+    assert [(each.type, each.code) for each in told] == [("requests", "rate_limit_exceeded")] * 2
+    assert told[0].message == (
+        "Limit reached for key t/ci on requests per day: Limit 5, Used 5, Requested 1. "
+        "It begins anew at 2026-11-19 00:00 UTC."
+    )
+    assert told[1].message == "Too many requests of vendor v at once: Limit 4, Used 4. Please try again later."
+
+
+def test_a_refusal_shows_all_limits_as_a_good_answer_does() -> None:
+    facts = (LimitFacts(60, 0, 60.0), LimitFacts(1000, 999, 0.06))
+    headers = limit_exceeded(rate(), facts, UTC, lambda: 0.0).facts.headers
+    assert {name: headers[name] for name in headers if name.startswith("x-ratelimit")} == limit_headers(facts)
+
+
+def test_headers_are_whole_numbers_and_durations() -> None:
+    assert limit_headers((LimitFacts(5000, 4999, 0.0115), LimitFacts(160_000, 159_976, 0.009))) == {
+        "x-ratelimit-limit-requests": "5000",
+        "x-ratelimit-remaining-requests": "4999",
+        "x-ratelimit-reset-requests": "12ms",
+        "x-ratelimit-limit-tokens": "160000",
+        "x-ratelimit-remaining-tokens": "159976",
+        "x-ratelimit-reset-tokens": "9ms",
+    }
+    assert limit_headers(NOTHING) == {}
+
+
+def test_a_model_without_a_price_is_named() -> None:
+    facts = no_price("team t", "v/m").facts
+    assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "model")
+    assert facts.message == "The budget of team t is in USD, and what 'v/m' costs is not known here."
+
+
+def test_spending_that_cannot_be_read_is_no_fault_of_the_client() -> None:
+    facts = budget_unread().facts
+    assert (facts.status, facts.code, facts.headers) == (503, "overloaded", {"retry-after": "2"})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0ms"),
+        (-3.0, "0ms"),
+        (1e-10, "0ms"),
+        (0.0114, "12ms"),
+        (0.9999, "1s"),
+        (1.0, "1s"),
+        (1.5, "1.5s"),
+        (59.9991, "1m0s"),
+        (360.0, "6m0s"),
+        (3600.0, "1h0m0s"),
+        (3723.25, "1h2m3.25s"),
+        (2_592_000.0, "720h0m0s"),
+    ],
+)
+def test_durations_are_those_of_go_and_rounded_up(seconds: float, text: str) -> None:
+    assert go_duration(seconds) == text

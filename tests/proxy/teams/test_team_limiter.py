@@ -1,0 +1,345 @@
+"""Admission by the limits of teams and keys: what is asked for, held, settled and said."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.completion import Usage
+from proxy.errors import GatewayError
+from proxy.limits.limit_book import LimitBook
+from proxy.request_record import Attempt, RequestRecord
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.snapshot import NO_KEY
+from proxy.teams.team_limiter import MOST_COST, MOST_TOKENS, Later, RequestSize, TeamLimiter
+from tests.proxy.kit.tables import digest_of, snapshot
+
+WALL = 1_795_003_200.0
+"""2026-11-18 12:00 UTC."""
+
+TABLE = """
+vendors:
+  v: {{profile: openai, api_key: k}}
+models:
+  v/m: {{price: {{input: 1, output: 2}}, max_output_tokens: 500}}
+  v/vectors: {{price: {{input: 1}}}}
+  v/unpriced: {{}}
+  v/*: {{}}
+routes:
+  mixed: {{targets: [v/m, v/unpriced]}}
+  small: {{targets: [v/m]}}
+teams:
+  t:
+    keys: [{{hash: "{hash}", name: ci{key}}}]
+    models: ["*"]
+    {team}
+"""
+
+
+class Desk:
+    """A limiter of one team, and the time that it is told."""
+
+    def __init__(self, team: str = "", key: str = "") -> None:
+        self.now, self.wall = 0.0, WALL
+        book = LimitBook(lambda: self.now, lambda: self.wall)
+        self.limiter = TeamLimiter(book, lambda: self.now, lambda: self.wall, lambda: 0.0)
+        self.refused: list[tuple[str, str]] = []
+        self.limiter.refused = lambda team, limit: self.refused.append((team, limit))
+        self.use(team, key)
+
+    def use(self, team: str = "", key: str = "") -> None:
+        text = TABLE.format(hash=digest_of("k"), key=key, team=team.replace("\n", "\n    "))
+        self.table = snapshot(text)
+        (self.key,) = self.table.keys.values()
+        self.limiter.use(self.table)
+
+    def plan(self, name: str = "v/m") -> Plan:
+        return plan(self.table, self.key.team, name, "openai", IDLE)
+
+    def ask(self, size: RequestSize | None = None, name: str = "v/m") -> RequestRecord:
+        record = RequestRecord("r", 0.0, "openai", "/", team="t")
+        assert self.later(record, size, name) is None
+        return record
+
+    def later(self, record: RequestRecord, size: RequestSize | None = None, name: str = "v/m") -> Later | None:
+        return self.limiter.admit(self.key, self.plan(name), record, lambda: size or RequestSize(40, 100))
+
+    def refusal(self, size: RequestSize | None = None, name: str = "v/m") -> GatewayError:
+        with pytest.raises(GatewayError) as raised:
+            self.ask(size, name)
+        return raised.value
+
+    def used(self) -> dict[str, int]:
+        found = self.limiter.book.views(self.now, self.wall)
+        return {f"{each.scope}: {each.unit} {each.period or each.kind}": each.used for each in found}
+
+
+def ended(record: RequestRecord, usage: Usage | None, price: bool = True, attempts: int = 1) -> None:
+    record.attempts = [Attempt("v/m/default", 0.0)] * attempts
+    record.usage = usage
+    record.price = (
+        snapshot(TABLE.format(hash=digest_of("k"), key="", team="")).models["v/m"].targets[0].price if price else None
+    )
+    assert record.held is not None
+    record.held.end(record)
+
+
+def tokens_of(record: RequestRecord) -> int:
+    assert record.held is not None
+    return record.held.tokens
+
+
+def never() -> RequestSize:
+    raise AssertionError
+
+
+def test_a_team_without_limits_is_not_even_measured() -> None:
+    desk = Desk()
+    record = RequestRecord("r", 0.0, "openai", "/")
+    assert desk.limiter.admit(desk.key, desk.plan(), record, never) is None
+    assert desk.limiter.admit(NO_KEY, desk.plan(), record, never) is None
+    assert record.held is None
+
+
+def test_a_team_that_is_limited_to_requests_is_not_measured_either() -> None:
+    desk = Desk("limits: {requests_per_minute: 2, concurrent: 9}")
+    record = RequestRecord("r", 0.0, "openai", "/")
+    assert desk.limiter.admit(desk.key, desk.plan(), record, never) is None
+    assert record.held is not None
+
+
+@pytest.mark.parametrize(
+    ("size", "tokens"),
+    [
+        (RequestSize(400, 100), 200),
+        (RequestSize(400, 100, 5), 600),
+        (RequestSize(400, None), 600),
+        (RequestSize(400, None, 3), 1600),
+        (RequestSize(0, 0), 1),
+        (RequestSize(None, 0), 1),
+        (RequestSize(0, 10**30, 128), MOST_TOKENS),
+    ],
+)
+def test_the_prompt_and_all_answers_are_reserved(size: RequestSize, tokens: int) -> None:
+    assert tokens_of(Desk("limits: {tokens_per_day: 1000000M}").ask(size)) == tokens
+
+
+def test_without_any_limit_on_an_answer_4096_tokens_are_reserved() -> None:
+    assert tokens_of(Desk("limits: {tokens_per_day: 1M}").ask(RequestSize(0, None), "v/unpriced")) == 4096
+
+
+def test_what_was_reserved_becomes_what_was_used() -> None:
+    desk = Desk("limits: {tokens_per_day: 1M}\nbudget: [{usd: 5, per: day}]")
+    record = desk.ask(RequestSize(40, 100))
+    assert desk.used() == {"team t: tokens day": 110, "team t: usd day": 210_000}
+    ended(record, Usage(7, 3))
+    assert desk.used() == {"team t: tokens day": 10, "team t: usd day": 13_000}
+
+
+def test_it_is_settled_once() -> None:
+    desk = Desk("limits: {tokens_per_day: 1M, concurrent: 3}")
+    first, _ = desk.ask(), desk.ask()
+    for _ in range(3):
+        ended(first, Usage(7, 3))
+    assert desk.used() == {"team t: requests concurrent": 1, "team t: tokens day": 120}
+
+
+def test_a_request_that_asked_nobody_gives_all_back_and_a_failed_one_its_tokens() -> None:
+    desk = Desk("limits: {requests_per_day: 9, tokens_per_day: 1M}")
+    ended(desk.ask(), None, attempts=0)
+    assert desk.used() == {"team t: requests day": 0, "team t: tokens day": 0}
+    ended(desk.ask(), None)
+    assert desk.used() == {"team t: requests day": 1, "team t: tokens day": 0}
+
+
+def test_an_answer_of_several_calls_counts_all_of_them() -> None:
+    desk = Desk("limits: {tokens_per_day: 1M}")
+    record = desk.ask()
+    record.billed = Usage(70, 30)
+    ended(record, Usage(7, 3))
+    assert desk.used() == {"team t: tokens day": 100}
+
+
+def test_usage_without_end_counts_as_the_ledger_counts_it() -> None:
+    desk = Desk("limits: {tokens_per_day: 1000000M}\nbudget: [{usd: 1000000, per: day}]")
+    ended(desk.ask(), Usage(10**18, 10**18))
+    assert desk.used() == {"team t: tokens day": MOST_TOKENS, "team t: usd day": MOST_COST}
+
+
+def test_the_key_the_team_and_the_name_are_asked_together() -> None:
+    desk = Desk(
+        "limits: {requests_per_day: 9, models: {v/m: {requests_per_day: 5}}}", ", limits: {requests_per_day: 1}"
+    )
+    desk.ask()
+    assert desk.used() == {
+        "team t: requests day": 1,
+        "key t/ci: requests day": 1,
+        "team t model v/m: requests day": 1,
+    }
+    assert "key t/ci" in desk.refusal().facts.message
+    assert desk.refused == [("t", "key ci: requests per day")]
+    assert desk.used()["team t: requests day"] == 1
+
+
+def test_a_refusal_shows_all_limits_and_is_told_apart_in_the_record() -> None:
+    desk = Desk("limits: {requests_per_day: 1, tokens_per_minute: 1000}")
+    desk.ask()
+    record = RequestRecord("r", 0.0, "openai", "/")
+    with pytest.raises(GatewayError) as raised:
+        desk.later(record)
+    headers = raised.value.facts.headers
+    assert (headers["x-ratelimit-remaining-requests"], headers["x-ratelimit-remaining-tokens"]) == ("0", "890")
+    assert (record.outcome, record.held) == ("limited", None)
+
+
+async def test_who_may_wait_does_and_the_wait_is_told_from_the_client_s() -> None:
+    desk = Desk("limits: {concurrent: 1}\non_limit: {queue: 5s}")
+    first, second = desk.ask(), RequestRecord("r", 0.0, "openai", "/")
+    later = desk.later(second)
+    assert later is not None
+    waiting = later(5.0)
+    desk.now = 2.0
+    ended(first, None)
+    await waiting
+    assert second.held is not None
+    assert (second.client_waited, second.limit_waited) == (0.0, 0.0)
+
+
+async def test_who_has_less_time_than_the_wait_takes_is_refused_at_once() -> None:
+    desk = Desk("limits: {requests_per_minute: 60, burst: 1}\non_limit: {queue: 5s}")
+    desk.ask()
+    later = desk.later(RequestRecord("r", 0.0, "openai", "/"))
+    assert later is not None
+    with pytest.raises(GatewayError):
+        await later(0.5)
+    assert not desk.limiter.book._lines.lines
+
+
+def test_a_wait_that_is_longer_than_the_line_allows_is_no_wait() -> None:
+    desk = Desk("limits: {requests_per_day: 1}\non_limit: {queue: 5s}")
+    desk.ask()
+    assert desk.refusal().facts.status == 429
+
+
+BUDGET = "budget: [{{usd: 1, per: day, {}}}]"
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("v/unpriced", RequestSize(4, 1)),
+        ("mixed", RequestSize(4, 1)),
+        ("v/m", RequestSize(None, 0)),
+        ("v/vectors", RequestSize(4, 1)),
+    ],
+)
+def test_what_has_no_price_is_refused_where_the_table_says_so(name: str, size: RequestSize) -> None:
+    desk = Desk(BUDGET.format("unpriced: reject"))
+    error = desk.refusal(size, name)
+    assert (error.facts.status, error.facts.param) == (400, "model")
+    assert f"'{name}'" in error.facts.message
+    assert desk.refused == []
+    Desk(BUDGET.format("unpriced: ignore")).ask(size, name)
+
+
+def test_vectors_need_no_price_of_an_answer() -> None:
+    desk = Desk(BUDGET.format("unpriced: reject"))
+    desk.ask(RequestSize(4000, 0), "v/vectors")
+    assert desk.used() == {"team t: usd day": 1_000_000}
+
+
+def test_a_spent_budget_refuses_until_its_period_ends_whatever_the_clock_does() -> None:
+    desk = Desk(BUDGET.format("then: reject"))
+    ended(desk.ask(), Usage(1_000_000, 0))
+    assert desk.refusal().facts.code == "insufficient_quota"
+    desk.wall = WALL - 7 * 86_400
+    assert desk.refusal().facts.code == "insufficient_quota"
+    desk.wall = WALL + 86_400
+    desk.ask()
+
+
+def test_a_budget_routes_for_the_rest_of_its_period_and_grants_what_it_routes_to() -> None:
+    desk = Desk(BUDGET.format("at: 50%, then: {route: small}").replace("models", "models"))
+    assert desk.limiter.route(desk.key) is None
+    ended(desk.ask(), Usage(500_000, 0))
+    routed = desk.limiter.route(desk.key)
+    assert routed is not None
+    name, team = routed
+    assert (name, team.name, team.allow) == ("small", "t", ("*",))
+    assert desk.limiter.route(desk.key) == routed
+    desk.wall += 86_400
+    assert desk.limiter.route(desk.key) is None
+
+
+def test_a_request_from_before_a_reload_is_not_routed_to_a_name_that_it_does_not_know() -> None:
+    desk = Desk(BUDGET.format("at: 50%, then: {route: small}"))
+    before = desk.key
+    ended(desk.ask(), Usage(500_000, 0))
+    desk.use(BUDGET.format("at: 50%, then: {route: mixed}"))
+    assert desk.limiter.route(desk.key) is not None
+    assert desk.limiter.route(before) is None
+
+
+def test_a_team_with_a_budget_is_refused_while_nobody_knows_what_it_spent() -> None:
+    desk = Desk(BUDGET.format("then: reject"))
+    desk.limiter.unread = lambda: True
+    assert desk.refusal().facts.status == 503
+    desk.use("limits: {requests_per_day: 5}")
+    desk.ask()
+
+
+def test_a_raised_limit_holds_at_once_and_what_is_used_stays_used() -> None:
+    desk = Desk("limits: {requests_per_day: 1}")
+    running = desk.ask()
+    desk.refusal()
+    desk.use("limits: {requests_per_day: 2}")
+    desk.ask()
+    desk.refusal()
+    desk.use()
+    desk.ask()
+    ended(running, Usage(1, 1))
+
+
+def test_what_is_settled_is_numbered_before_it_is_counted() -> None:
+    desk = Desk("limits: {requests_per_day: 9}")
+    seen: list[Mapping[str, int]] = []
+    desk.limiter.settling = lambda: seen.append(desk.used())
+    first = desk.ask()
+    ended(desk.ask(), None, attempts=0)
+    assert seen == []
+    ended(first, None)
+    assert len(seen) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=20))
+def test_what_is_used_is_the_sum_of_what_requests_used(usages: list[tuple[int, int]]) -> None:
+    desk = Desk("limits: {tokens_per_day: 1000000M, concurrent: 100}")
+    for record, used in [(desk.ask(), used) for used in usages]:
+        ended(record, Usage(*used))
+    if usages:
+        assert desk.used() == {"team t: requests concurrent": 0, "team t: tokens day": sum(map(sum, usages))}
+
+
+def test_estimates_are_corrected_by_what_was_seen() -> None:
+    desk = Desk("limits: {tokens_per_day: 1000M}")
+    size = RequestSize(400, 1000)
+    first = tokens_of(desk.ask(size))
+    for _ in range(300):
+        ended(desk.ask(size), Usage(50, 10))
+    assert first == 1100
+    assert tokens_of(desk.ask(size)) == pytest.approx(50 + 10, rel=0.2)
+
+
+def test_made_up_usage_teaches_nothing() -> None:
+    desk = Desk("limits: {tokens_per_day: 1000M}")
+    ended(desk.ask(), Usage(50, 10, estimated=True))
+    assert not desk.limiter.estimates._ratios
+
+
+def test_ten_thousand_teams_and_names_that_clients_make_up_stay_bounded() -> None:
+    desk = Desk("limits: {requests_per_day: 100M}")
+    for number in range(20_000):
+        desk.limiter._scopes_of(desk.key, f"v/{number}")
+    assert len(desk.limiter._scopes) == 16_384
