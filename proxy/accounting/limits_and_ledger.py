@@ -23,9 +23,9 @@ from proxy.routing.snapshot import Snapshot
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
 
-SHARES: Final = "shares.json"
-"""The file beside the journals with the last division of the limits. All processes of a gateway write it, whose shares
-are alike."""
+SHARES: Final = "shares.{}.json"
+"""The file beside the journals with a process's last shares of the limits that gateways share: that of each one, since
+the parts of all must not add up to more than a limit when they start again without Redis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def limits_and_ledger(
     supervisor's work."""
     clock, settings = loop_clock(), settings_of(loaded)
     leases = lease_book(shared, siblings, clock)
-    kept = None if settings is None or leases is None else settings.journals / SHARES
+    kept = None if settings is None or shared is None else settings.journals / SHARES.format(siblings.number)
     shares = {} if kept is None else await asyncio.to_thread(_read, kept)
     book = LimitBook(clock, time.time, leases, shares)
     team = TeamLimiter(book, clock, time.time, random.random)
