@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +92,11 @@ def _read(path: Path) -> dict[str, tuple[float, int]]:
         return {}
 
 
+def _write(path: Path, shares: Mapping[str, tuple[float, int]]) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # no row may have been written yet
+    write_shares(path, shares)
+
+
 async def _keep_shares(leases: LeaseBook, path: Path) -> None:
     """Write the division of the limits for ever."""
     said = ""
@@ -99,7 +104,7 @@ async def _keep_shares(leases: LeaseBook, path: Path) -> None:
         await asyncio.sleep(SAVE_EVERY)
         if shares := leases.shares():
             try:
-                await asyncio.to_thread(write_shares, path, shares)
+                await asyncio.to_thread(_write, path, shares)
             except OSError as error:
                 if said != (said := error.strerror or "failed"):
                     logging.getLogger("dragoman").warning("limits: %s cannot be written: %s", path, said)

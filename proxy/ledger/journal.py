@@ -1,8 +1,9 @@
 """The journal of one process: every request's row is on disk within a tick, whatever becomes of the database.
 
 `append` only keeps the line; a thread writes all lines of a tick in one call, so that a slow disk delays no request. It
-sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick: what was written belongs to the kernel. While nothing can be
-written, the newest rows are kept in memory and each one that had to go is counted.
+sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick: what was written
+belongs to the kernel. While nothing can be written, the newest rows are kept in memory and each one that had to go is
+counted.
 """
 
 import logging

@@ -4,17 +4,16 @@ import asyncio
 import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.proxy.kit.raw_client import RawClient, connected, exchange, request
+from tests.proxy.kit.raw_client import RawClient, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of
-from tests.support.gateway import RunningGateway, running_gateway
-from tests.support.postgres import RealPostgres
+from tests.support.gateway import RunningGateway, start_gateway, until_ready
 
 KEY: Final = "dk-of-a-limited-team"
 
@@ -42,7 +41,7 @@ models:
 teams:
   search:
     keys: ["{digest_of(KEY)}"]
-    models: ["*"]
+    models: ["mock/*"]
 {section}
 """
 
@@ -66,6 +65,11 @@ class Client:
     @property
     def statuses(self) -> Counter[int]:
         return Counter(self.answers.values())
+
+    @property
+    def names(self) -> Counter[str]:
+        """Each request that was answered, once."""
+        return Counter(list(self.answers))
 
     def passed(self, begin: float, end: float) -> int:
         """How many were answered well in this time."""
@@ -133,7 +137,7 @@ class Rows:
     statuses: Mapping[str, int]
     spent: tuple[int, int, int]
 
-    def lacks(self, names: Sequence[str]) -> list[str]:
+    def lacks(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if name not in self.requests]
 
     @property
@@ -151,7 +155,7 @@ def sqlite_rows(file: Path) -> Rows:
     return Rows(Counter(name for name, _ in found), dict(found), spent)
 
 
-def postgres_rows(server: RealPostgres, url: str) -> Rows:
+def postgres_rows(url: str) -> Rows:
     """The rows of a ledger in PostgreSQL."""
     import psycopg
 
@@ -164,21 +168,26 @@ def postgres_rows(server: RealPostgres, url: str) -> Rows:
     return Rows(Counter(name for name, _ in found), dict(found), spent)
 
 
+@contextmanager
+def killed_at_end(made: RunningGateway) -> Iterator[RunningGateway]:
+    """A process that the block may end in its own way."""
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.wait()
+
+
 @asynccontextmanager
-async def gateway(
+async def started(
     text: str, folder: Path, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[RunningGateway]:
-    """A gateway of this table, with its files in a folder that may have been another's before."""
-    folder.mkdir(exist_ok=True)
-    async with running_gateway(text, folder, environment) as made:
+    """A gateway that is ready and may be killed, with its files in a folder that may have been another's before."""
+    with killed_at_end(start_gateway(text, folder, environment or {})) as made:
+        await until_ready(made)
         yield made
 
 
-async def occupied(gateway: RunningGateway, stack: Sequence[RawClient]) -> None:
-    """Wait until nothing is under way any more."""
-    for client in stack:
-        with suppress(ConnectionError):
-            await client.leave()
-
-
-__all__ = ["Client", "Rows", "asking", "connected", "gateway", "postgres_rows", "sqlite_rows", "table"]
+async def ended(made: RunningGateway) -> None:
+    """Wait until a process has ended."""
+    await asyncio.to_thread(made.process.wait)
