@@ -61,6 +61,7 @@ class Client:
     took: dict[str, float] = field(default_factory=dict)
     at: dict[str, float] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
+    _open: list[RawClient] = field(default_factory=list)
 
     @property
     def statuses(self) -> Counter[int]:
@@ -84,6 +85,22 @@ class Client:
             self.answers[name] = answer.status
             found[answer.status] += 1
         return found
+
+    def leave(self) -> None:
+        """Close every connection."""
+        for each in self._open:
+            each.writer.transport.abort()
+
+    async def _connect(self, gateway: RunningGateway) -> RawClient:
+        made = RawClient(*await asyncio.open_connection("127.0.0.1", port_of(gateway.url)))
+        self._open.append(made)
+        return made
+
+    async def hold(self, gateway: RunningGateway) -> RawClient:
+        """Begin a stream that does not end, on a connection of its own."""
+        client = await self._connect(gateway)
+        await client.send(asking(f"held-{next(_NUMBERS)}", "mock/hang-1", stream=True))
+        return client
 
     async def load(self, gateway: RunningGateway, seconds: float, rate: float, connections: int = 8) -> None:
         """Send requests at this rate, in turns over connections, whatever becomes of them; those on which nothing came
@@ -111,7 +128,7 @@ class Client:
         began = loop.time()
         try:
             if client is None:
-                client = RawClient(*await asyncio.open_connection("127.0.0.1", port_of(gateway.url)))
+                client = await self._connect(gateway)
             await client.send(asking(name))
             answer = await client.answer()
         except (ConnectionError, asyncio.IncompleteReadError):

@@ -20,9 +20,9 @@ PER_SECOND = 200
 
 @pytest.mark.parametrize("workers", [0, 2])
 async def test_what_is_below_the_limit_passes_what_is_above_does_not_and_each_has_its_row(
-    tmp_path: Path, workers: int
+    tmp_path: Path, client: Client, workers: int
 ) -> None:
-    client, loop = Client(), asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
     async with running_gateway(table("limits: {requests_per_minute: 600}", "", workers), tmp_path) as gateway:
         begin = loop.time()
         assert await client.ask(gateway, 300) == {200: 300}
@@ -55,10 +55,10 @@ async def test_places_are_held_together_and_come_back(tmp_path: Path, workers: i
             await asyncio.sleep(0.05)
 
 
-async def together(folder: Path, gateways: int, seconds: float) -> None:
+async def together(client: Client, folder: Path, gateways: int, seconds: float) -> None:
     """Assert that so many gateways of two workers hold one limit within 2 % at 1.5 times of it, and write each row."""
     limit = f"limits: {{requests_per_second: {PER_SECOND}}}"
-    client, loop = Client(), asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
     with real_redis(folder) as redis, real_postgres() as postgres:
         environment = {"REDIS": redis.url, "LEDGER": postgres.fresh_database()}
         lines = 'shared: {redis: "${REDIS}"}\nledger: {url: "${LEDGER}"}'
@@ -82,18 +82,18 @@ async def together(folder: Path, gateways: int, seconds: float) -> None:
     assert rows.spent[0] == client.statuses[200]
 
 
-async def test_two_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(tmp_path: Path) -> None:
-    await together(tmp_path, 2, 5)
+async def test_two_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(tmp_path: Path, client: Client) -> None:
+    await together(client, tmp_path, 2, 5)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(180)
-async def test_four_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(tmp_path: Path) -> None:
-    await together(tmp_path, 4, 30)
+async def test_four_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(tmp_path: Path, client: Client) -> None:
+    await together(client, tmp_path, 4, 30)
 
 
-async def test_a_second_gateway_on_the_same_ledger_serves_and_says_why_it_waits(tmp_path: Path) -> None:
-    one, two, client = tmp_path / "one", tmp_path / "two", Client()
+async def test_a_second_gateway_on_the_same_ledger_serves_and_says_why_it_waits(tmp_path: Path, client: Client) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
     two.mkdir()
     lines = f"ledger: 'sqlite:{tmp_path}/ledger.db'"
