@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from providers.json_types import JsonObject
 from tests.proxy.kit.raw_client import RawClient, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of
@@ -37,7 +38,7 @@ server:
 vendors: {{mock: {{}}}}
 models:
   mock/echo: {{price: {{input: {PRICE}, output: {PRICE}}}}}
-  mock/*: {{price: {{input: {PRICE}, output: {PRICE}}}}}
+  mock/hang-1: {{price: {{input: {PRICE}, output: {PRICE}}}}}
 teams:
   search:
     keys: ["{digest_of(KEY)}"]
@@ -48,7 +49,7 @@ teams:
 
 def asking(name: str, model: str = "mock/echo", stream: bool = False) -> bytes:
     """A request's bytes, under a name that its row in the ledger has too."""
-    body = {"model": model, "prompt": "hi", "max_tokens": 4, "stream": stream}
+    body: JsonObject = {"model": model, "prompt": "hi", "max_tokens": 4, "stream": stream}
     return request("POST", "/v1/completions", body, {"Authorization": f"Bearer {KEY}", "X-Request-Id": name})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from providers.json_types import JsonObject
 from tests.e2e.accounting.kit import KEY, Client, postgres_rows, sqlite_rows, started, table
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.whole_gateway import port_of
@@ -38,7 +39,7 @@ async def test_what_is_below_the_limit_passes_what_is_above_does_not_and_each_ha
 
 async def places(gateway: RunningGateway, count: int) -> Counter[int]:
     """The statuses of so many slow streams at once, which then are left."""
-    body = {"model": "mock/hang-1", "prompt": "hi", "max_tokens": 4, "stream": True}
+    body: JsonObject = {"model": "mock/hang-1", "prompt": "hi", "max_tokens": 4, "stream": True}
     data = request("POST", "/v1/completions", body, {"Authorization": f"Bearer {KEY}"})
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port_of(gateway.url))) for _ in range(count)]

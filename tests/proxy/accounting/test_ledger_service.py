@@ -16,6 +16,7 @@ from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_settings import LedgerError, LedgerState
 from proxy.ledger.spent_totals import SpentTotals
 from proxy.limits.limit_book import LimitBook
+from proxy.limits.reservation import Reservation
 from proxy.loop_clock import loop_clock
 from proxy.process.load_table import LoadedTable
 from proxy.request_record import UNKNOWN_TEAM
@@ -46,7 +47,7 @@ def service(made: LoadedTable) -> tuple[LedgerService, LimitBook]:
 def budget_spent(book: LimitBook) -> bool:
     """Whether the team's budget refuses a request of no size."""
     outcome = book.admit((TEAM,), 1, 1_000_000, loop_clock()(), time.time())
-    if hasattr(outcome, "release"):
+    if isinstance(outcome, Reservation):
         outcome.release()
         return False
     return True

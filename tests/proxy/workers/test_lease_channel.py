@@ -63,7 +63,7 @@ async def test_several_entries_and_exchanges_are_told_apart() -> None:
     both = asyncio.gather(
         granted(worker, rate(7, "team a"), PlacesAsk("team b", 4, 0, 2)), granted(worker, rate(9, "team c"))
     )
-    assert await both == [[7, 2], [9]]
+    assert list(await both) == [[7, 2], [9]]
 
 
 async def test_no_answer_in_time_is_a_loss_and_a_late_one_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
