@@ -13,10 +13,12 @@ from proxy.shared_state.redis_sync import SharedState
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """The processes of one gateway: how many serve, and who counts for them where there is no Redis."""
+    """The processes of one gateway: how many serve, who counts for them where there is no Redis, and which of them this
+    one is, from 1."""
 
     processes: int = 1
     source: LeaseSource | None = None
+    number: int = 1
 
 
 ALONE: Final = Siblings()

@@ -94,6 +94,11 @@ class LedgerService:
             self._complain(str(error) if self._failed else "")
             self._failed = True
             return
+        except Exception as error:  # a fault of ours: requests are served without what was spent
+            if not self._said:
+                self._log.exception("ledger: a fault while reading")
+            self._complain(type(error).__name__)
+            return
         self._complain("")
         self._failed = False
         mark = news.loaded.get(self._journal.process, 0)

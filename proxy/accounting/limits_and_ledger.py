@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +25,9 @@ from proxy.routing.snapshot import Snapshot
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
 
-SHARES: Final = "shares.json"
-"""The file beside the journals with the last division of the limits. All processes of a gateway write it, whose shares
-are alike."""
+SHARES: Final = "shares.{}.json"
+"""The file beside the journals with a process's last shares of the limits that gateways share: that of each one, since
+the parts of all must not add up to more than a limit when they start again without Redis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ async def limits_and_ledger(
     supervisor's work."""
     clock, settings = loop_clock(), settings_of(loaded)
     leases = lease_book(shared, siblings, clock)
-    kept = None if settings is None or leases is None else settings.journals / SHARES
+    kept = None if settings is None or shared is None else settings.journals / SHARES.format(siblings.number)
     shares = {} if kept is None else await asyncio.to_thread(_read, kept)
     book = LimitBook(clock, time.time, leases, shares)
     team = TeamLimiter(book, clock, time.time, random.random)
@@ -104,6 +104,11 @@ def _read(path: Path) -> dict[str, tuple[float, int]]:
         return {}
 
 
+def _write(path: Path, shares: Mapping[str, tuple[float, int]]) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # no row may have been written yet
+    write_shares(path, shares)
+
+
 async def _keep_shares(leases: LeaseBook, path: Path) -> None:
     """Write the division of the limits for ever."""
     said = ""
@@ -111,7 +116,7 @@ async def _keep_shares(leases: LeaseBook, path: Path) -> None:
         await asyncio.sleep(SAVE_EVERY)
         if shares := leases.shares():
             try:
-                await asyncio.to_thread(write_shares, path, shares)
+                await asyncio.to_thread(_write, path, shares)
             except OSError as error:
                 if said != (said := error.strerror or "failed"):
                     logging.getLogger("dragoman").warning("limits: %s cannot be written: %s", path, said)

@@ -1,8 +1,9 @@
 """The journal of one process: every request's row is on disk within a tick, whatever becomes of the database.
 
-`append` only keeps the line; a thread writes all lines of a tick in one call, so that a slow disk delays no request. A
-process that is killed loses at most the rows of one tick: what was written belongs to the kernel. While nothing can be
-written, the newest rows are kept in memory and each one that had to go is counted.
+`append` only keeps the line; a thread writes all lines of a tick in one call, so that a slow disk delays no request. It
+sleeps while there is nothing to write. A process that is killed loses at most the rows of one tick: what was written
+belongs to the kernel. While nothing can be written, the newest rows are kept in memory and each one that had to go is
+counted.
 """
 
 import logging
@@ -56,6 +57,8 @@ class Journal:
         self._folder = folder
         self._clock = clock
         self._lines: deque[bytes] = deque()
+        self._idle = False
+        self._wake = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledger journal", daemon=True)
         self._descriptor: int | None = None
@@ -75,6 +78,9 @@ class Journal:
         lines.append(row_line(record, sequence, time.time_ns() // 1_000_000, user, tags))
         if len(lines) > MOST_ROWS:
             self._drop_oldest()
+        if self._idle:
+            self._idle = False
+            self._wake.set()
         return sequence
 
     @property
@@ -89,6 +95,7 @@ class Journal:
     def close(self) -> None:
         """Write every row and end the thread. Blocks for as long as the disk does."""
         self._ending.set()
+        self._wake.set()
         if self._thread.ident is not None:
             self._thread.join()
         self.write()
@@ -114,7 +121,21 @@ class Journal:
 
     def _run(self) -> None:
         while not self._ending.wait(TICK):
-            self.write()
+            try:
+                self.write()
+            except Exception:  # a fault of ours: the rows that are left must not wait for the process's end
+                self._log.exception("ledger: the journal could not be written")
+            if not self._lines:
+                self._sleep()
+
+    def _sleep(self) -> None:
+        """Wait until there is something to write."""
+        self._wake.clear()
+        self._idle = True
+        # What was appended before that woke nobody.
+        if not self._lines and not self._ending.is_set():
+            self._wake.wait()
+        self._idle = False
 
     def _drop_oldest(self) -> None:
         try:

@@ -100,6 +100,11 @@ class LedgerLoading:
             return self._failed(str(error))
         except OSError as error:
             return self._failed(f"the journals in {self._settings.journals} cannot be loaded: {error.strerror}")
+        except Exception as error:  # a fault of ours: the thread must not end, nor the gateway because of it
+            why = f"the ledger at {self._settings.place} cannot be loaded: {type(error).__name__}"
+            if self.state.trouble != why:
+                self._log.exception("ledger: a fault while loading")
+            return self._failed(why)
         if self._failures:
             self._failures, self.state.trouble = 0, None
             self._log.warning("ledger: %s can be used again", self._settings.place)

@@ -63,6 +63,12 @@ class LeaseCounter:
             self._sweep(now)
         return [self._answer(process, ask, now) for ask in asks]
 
+    def forget(self, process: str) -> None:
+        """Drop the demand, the places and the spending of a process that has ended. What was granted of a rate stays
+        granted."""
+        for kept in self._keys.values():
+            kept.amounts.pop(process, None)
+
     def _answer(self, process: str, ask: LeaseAsk, now: float) -> LeaseGrant:
         kept = self._keys.get(ask.key)
         if kept is None or now > kept.over:

@@ -66,6 +66,10 @@ class LeaseDesk:
         grants = self._counter.exchange(worker, asks, time.monotonic() * 1_000_000)
         return orjson.dumps([number, [[each.granted, each.level, each.share, each.processes] for each in grants]])
 
+    def forget(self, worker: str) -> None:
+        """Let go of what a worker held that has ended: its places are free at once."""
+        self._counter.forget(worker)
+
 
 def _written(ask: LeaseAsk) -> list[object]:
     match ask:

@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from proxy.process.freeze_watchdog import FROZEN, LOOK_EVERY, FreezeDetector, main_thread
@@ -197,6 +197,7 @@ class WorkerPool:
             guard = group.create_task(self._kill_when_frozen(worker))
             status = await worker.process.wait()
             guard.cancel()
+        self._leases.forget(str(worker.process.pid))
         del self._alive[worker.number]
         self._count_serving()
         self._counted_by_ended = merged(self._counted_by_ended, [lasting(worker.counts.families())])
@@ -217,7 +218,7 @@ class WorkerPool:
 
     async def _begin(self, worker: WorkerProcess) -> None:
         table = self.table
-        settings = SETTINGS.dump_json(self.settings(table))
+        settings = SETTINGS.dump_json(replace(self.settings(table), number=worker.number))
         try:
             failure = (await worker.channel.request("begin", BEGIN_LIMIT, settings)).decode()
         except PeerGone as gone:

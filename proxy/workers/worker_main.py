@@ -54,7 +54,7 @@ REPORT_EVERY: Final = 0.5
 class WorkerSettings:
     """What a worker serves, and where. `path` only names the table in messages: its content is in the `copies`. `since`
     is the start of the gateway in unix seconds, which clients must see alike from all workers. `log` is the form of the
-    log where the table has none, `workers` how many there are."""
+    log where the table has none, `workers` how many there are, `number` which of them this one is, from 1."""
 
     path: Path | None
     insecure_open: bool
@@ -64,6 +64,7 @@ class WorkerSettings:
     copies: Copies
     log: LogForm = "json"
     workers: int | None = None
+    number: int = 1
 
 
 SETTINGS: Final = TypeAdapter(WorkerSettings)
@@ -108,7 +109,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
         return open_listener(public, settings.host, settings.port, {"reuse_port": True, **secured})
 
     leases = SupervisorLeases(partial(send, writer, 0, NAME))
-    siblings = Siblings(settings.workers or 1, leases)
+    siblings = Siblings(settings.workers or 1, leases, settings.number)
     outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat, siblings)
     async with AsyncExitStack() as stack:
         # The supervisor acts first; this is for a worker that freezes when its supervisor is gone.

@@ -1,0 +1,16 @@
+"""A client for each test, which leaves no connection behind."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.e2e.accounting.kit import Client
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    made = Client()
+    yield made
+    made.leave()
+    await asyncio.sleep(0)

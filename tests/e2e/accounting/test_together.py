@@ -1,0 +1,113 @@
+"""Processes of one gateway, and gateways of one Redis and one PostgreSQL, hold one limit and write one ledger."""
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from providers.json_types import JsonObject
+from tests.e2e.accounting.kit import KEY, Client, postgres_rows, sqlite_rows, started, table
+from tests.proxy.kit.raw_client import connected, request
+from tests.proxy.kit.whole_gateway import port_of
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.postgres import real_postgres
+from tests.support.redis import real_redis
+from tests.support.waiting import until
+
+PER_SECOND = 200
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+async def test_what_is_below_the_limit_passes_what_is_above_does_not_and_each_has_its_row(
+    tmp_path: Path, client: Client, workers: int
+) -> None:
+    loop = asyncio.get_running_loop()
+    async with running_gateway(table("limits: {requests_per_minute: 600}", "", workers), tmp_path) as gateway:
+        begin = loop.time()
+        assert await client.ask(gateway, 300) == {200: 300}
+        await client.load(gateway, 1.5, 600)
+        assert client.statuses[200] == pytest.approx(600 + 10 * (loop.time() - begin), rel=0.02)
+        assert client.statuses.keys() == {200, 429}
+        assert await gateway.stop() == 0
+    rows = sqlite_rows(tmp_path / "ledger.db")
+    assert rows.requests == client.names
+    assert rows.statuses == client.answers
+    assert rows.spent[0] == client.statuses[200]
+
+
+async def places(gateway: RunningGateway, count: int) -> Counter[int]:
+    """The statuses of so many slow streams at once, which then are left."""
+    body: JsonObject = {"model": "mock/hang-1", "prompt": "hi", "max_tokens": 4, "stream": True}
+    data = request("POST", "/v1/completions", body, {"Authorization": f"Bearer {KEY}"})
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(port_of(gateway.url))) for _ in range(count)]
+        for client in clients:
+            await client.send(data)
+        return Counter([(await client.head())[0] for client in clients])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+async def test_places_are_held_together_and_come_back(tmp_path: Path, workers: int) -> None:
+    async with running_gateway(table("limits: {concurrent: 6}", "", workers), tmp_path) as gateway:
+        assert await places(gateway, 20) == {200: 6, 429: 14}
+        while (await places(gateway, 6))[200] < 6:  # noqa: ASYNC110 - no one tells of it
+            await asyncio.sleep(0.05)
+
+
+async def together(client: Client, folder: Path, gateways: int, seconds: float) -> None:
+    """Assert that so many gateways of two workers hold one limit within 2 % at 1.5 times of it, and write each row."""
+    limit = f"limits: {{requests_per_second: {PER_SECOND}}}"
+    loop = asyncio.get_running_loop()
+    with real_redis(folder) as redis, real_postgres() as postgres:
+        environment = {"REDIS": redis.url, "LEDGER": postgres.fresh_database()}
+        lines = 'shared: {redis: "${REDIS}"}\nledger: {url: "${LEDGER}"}'
+        async with AsyncExitStack() as stack:
+            made = []
+            for number in range(gateways):
+                own = folder / str(number)
+                own.mkdir()
+                made.append(await stack.enter_async_context(running_gateway(table(limit, lines, 2), own, environment)))
+            begin = loop.time()
+            each = 1.5 * PER_SECOND / gateways
+            await asyncio.gather(*(client.load(gateway, seconds, each, 4) for gateway in made))
+            settled = begin + 2  # the burst of the first second is used up
+            assert client.passed(settled, begin + seconds) == pytest.approx(PER_SECOND * (seconds - 2), rel=0.02)
+            for gateway in made:
+                assert await gateway.stop() == 0
+        rows = postgres_rows(environment["LEDGER"])
+    assert not client.lost
+    assert rows.requests == client.names
+    assert rows.statuses == client.answers
+    assert rows.spent[0] == client.statuses[200]
+
+
+async def test_two_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(tmp_path: Path, client: Client) -> None:
+    await together(client, tmp_path, 2, 5)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(180)
+async def test_four_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(tmp_path: Path, client: Client) -> None:
+    await together(client, tmp_path, 4, 30)
+
+
+async def test_a_second_gateway_on_the_same_ledger_serves_and_says_why_it_waits(tmp_path: Path, client: Client) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    lines = f"ledger: 'sqlite:{tmp_path}/ledger.db'"
+    async with running_gateway(table("", lines), one) as first:
+        await client.ask(first, 5)
+        await until((tmp_path / "ledger.db").exists)
+        other = f"ledger: {{url: 'sqlite:{tmp_path}/ledger.db', journal: other}}"
+        async with running_gateway(table("", other), two) as second:
+            await client.ask(second, 5)
+            await until(lambda: "another gateway writes to the ledger" in second.messages())
+            assert await second.stop() == 0
+        assert await first.stop() == 0
+    assert len(sqlite_rows(tmp_path / "ledger.db").requests) == 5
+    async with started(table("", other), two) as second:
+        assert await second.stop() == 0
+    assert sqlite_rows(tmp_path / "ledger.db").requests == client.names

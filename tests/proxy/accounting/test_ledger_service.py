@@ -1,0 +1,174 @@
+"""The ledger in a process that serves: whose rows are written, and what it learns of what was spent."""
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from proxy.accounting import ledger_service as module
+from proxy.accounting.ledger_service import LedgerService, loading, settings_of
+from proxy.ledger.journal import Journal
+from proxy.ledger.ledger_settings import LedgerError, LedgerState
+from proxy.ledger.spent_totals import SpentTotals
+from proxy.limits.limit_book import LimitBook
+from proxy.limits.reservation import Reservation
+from proxy.loop_clock import loop_clock
+from proxy.process.load_table import LoadedTable
+from proxy.request_record import UNKNOWN_TEAM
+from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
+from tests.proxy.ledger.kit import record
+from tests.support.waiting import until
+
+TEAM = "team search"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "READ_EVERY", 0.02)
+
+
+def service(made: LoadedTable) -> tuple[LedgerService, LimitBook]:
+    """The ledger of a process, and the budgets that it keeps up."""
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    book, teams = LimitBook(loop_clock(), time.time), made.snapshot.teams
+    budgets = {f"team {name}": team.limits.budgets for name, team in teams.items()}
+    book.use(made.snapshot.scopes, budgets, made.snapshot.zone, 0.0)
+    ledger = LedgerService(settings, LedgerState(), book)
+    ledger.use(made.snapshot)
+    return ledger, book
+
+
+def budget_spent(book: LimitBook) -> bool:
+    """Whether the team's budget refuses a request of no size."""
+    outcome = book.admit((TEAM,), 1, 1_000_000, loop_clock()(), time.time())
+    if isinstance(outcome, Reservation):
+        outcome.release()
+        return False
+    return True
+
+
+@asynccontextmanager
+async def reading(ledger: LedgerService) -> AsyncIterator[None]:
+    ledger.start()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(ledger.run())
+        yield
+        running.cancel()
+    ledger.close()
+
+
+def test_a_table_without_a_ledger_has_no_settings(tmp_path: Path) -> None:
+    assert settings_of(table(tmp_path, "{ledger: 'off'}"[1:-1]).loaded) is None
+
+
+async def test_rows_of_known_teams_are_written_with_their_tags_and_others_are_not(tmp_path: Path) -> None:
+    made = table(tmp_path)
+    ledger, _ = service(made)
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    async with loading(settings, ledger.state):
+        ledger.start()
+        ledger.append(spent(100))
+        ledger.append(record(UNKNOWN_TEAM))
+        ledger.close()
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as link:
+        assert link.execute("SELECT team, tags FROM request").fetchall() == [("search", '{"cost_center":"4711"}')]
+
+
+async def test_what_another_process_wrote_counts_towards_the_budget(tmp_path: Path) -> None:
+    made = table(tmp_path)
+    ledger, book = service(made)
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    other = Journal(settings.journals)
+    async with loading(settings, ledger.state), reading(ledger):
+        assert not budget_spent(book)
+        other.append(spent(70_000))
+        other.close()
+        await until(lambda: budget_spent(book))
+    assert sums(settings)[0] == 1
+
+
+async def test_what_is_spent_is_known_after_a_restart_and_counted_once(tmp_path: Path) -> None:
+    made = table(tmp_path)
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    for _ in range(2):
+        ledger, book = service(made)
+        async with loading(settings, ledger.state), reading(ledger):
+            await until(lambda ledger=ledger: ledger._read)  # type: ignore[misc]  # bound at once
+            assert not budget_spent(book)
+            ledger.append(spent(20_000))
+    ledger, book = service(made)
+    async with loading(settings, ledger.state), reading(ledger):
+        await until(lambda: ledger._read)
+        assert not budget_spent(book)
+        assert sums(settings) == (2, 2 * (20_000 * 150 + 10 * 600))
+
+
+async def test_budgets_refuse_what_nobody_has_read_only_where_the_table_says_so(tmp_path: Path) -> None:
+    lenient, _ = service(table(tmp_path))
+    assert not lenient.unread()
+    made = table(tmp_path, "ledger: {unread: reject}")
+    strict, _ = service(made)
+    assert strict.unread()
+    async with loading(settings_of(made.loaded), strict.state), reading(strict):
+        await until(lambda: not strict.unread())
+
+
+async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = table(tmp_path)
+    ledger, _ = service(made)
+    settings = settings_of(made.loaded)
+    with caplog.at_level(logging.INFO, "dragoman"):
+        async with reading(ledger):
+            await until(lambda: len(caplog.messages) >= 1)
+            await asyncio.sleep(0.1)
+            async with loading(settings, LedgerState()):
+                await until(lambda: ledger._read)
+    said = [message for message in caplog.messages if message.startswith("ledger: what was spent")]
+    assert len(said) == 2
+    assert said[0].startswith("ledger: what was spent cannot be read: there is no ledger")
+    assert said[1] == "ledger: what was spent is read"
+
+
+async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = table(tmp_path)
+    ledger, _ = service(made)
+    tries = []
+
+    def broken(self: object, periods: object, now: int) -> None:
+        tries.append(now)
+        if len(tries) < 4:
+            raise ZeroDivisionError
+        raise LedgerError("away")
+
+    monkeypatch.setattr(SpentTotals, "refresh", broken)
+    async with loading(settings_of(made.loaded), ledger.state), reading(ledger):
+        await until(lambda: len(tries) > 6)
+    assert [each.exc_text is not None for each in caplog.records if each.levelno == logging.ERROR] == [True]
+
+
+async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
+    before = ledger_threads()
+    made = table(tmp_path)
+    ledger, _ = service(made)
+    async with loading(settings_of(made.loaded), ledger.state), reading(ledger):
+        assert len(ledger_threads()) == len(before) + 2
+    assert ledger_threads() == before
+
+
+async def test_no_ledger_is_loaded_by_nobody() -> None:
+    before = ledger_threads()
+    async with loading(None, LedgerState()):
+        assert ledger_threads() == before

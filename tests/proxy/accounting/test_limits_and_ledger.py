@@ -1,0 +1,114 @@
+"""Limits, budgets and the ledger of a process, put together and taken apart."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from proxy.accounting import limits_and_ledger as module
+from proxy.accounting.counting_together import ALONE, Siblings
+from proxy.accounting.ledger_service import settings_of
+from proxy.accounting.limits_and_ledger import limits_and_ledger
+from proxy.background_tasks import background
+from proxy.limits.lease_book import LeaseBook
+from proxy.limits.reservation import Reservation
+from proxy.process.load_table import LoadedTable
+from proxy.shared_state.lease import LeaseAsk, LeaseGrant, RateAsk
+from proxy.shared_state.redis_sync import SharedState
+from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
+
+
+class Generous:
+    """Grants what is asked for."""
+
+    async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+        return [LeaseGrant(each.want if isinstance(each, RateAsk) else 0, 1000, 0.25, 4) for each in asks]
+
+
+async def test_a_table_without_a_ledger_starts_no_thread_and_no_service(tmp_path: Path) -> None:
+    made, before = table(tmp_path, "ledger: 'off'"), ledger_threads()
+    async with limits_and_ledger(made.loaded, made.snapshot, None, ALONE) as both:
+        assert both.ledger is None
+        assert list(both.services) == []
+        assert ledger_threads() == before
+
+
+async def test_rows_are_in_the_ledger_when_the_block_has_ended_and_no_thread_is_left(tmp_path: Path) -> None:
+    made, before = table(tmp_path), ledger_threads()
+    async with (
+        limits_and_ledger(made.loaded, made.snapshot, None, ALONE) as both,
+        background(both.services),
+    ):
+        assert both.ledger is not None
+        for _ in range(40):
+            both.ledger.append(spent(1000))
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    assert sums(settings) == (40, 40 * (1000 * 150 + 10 * 600))
+    assert ledger_threads() == before
+
+
+async def test_a_worker_writes_its_journal_and_leaves_the_loading_to_the_supervisor(tmp_path: Path) -> None:
+    made = table(tmp_path)
+    async with limits_and_ledger(made.loaded, made.snapshot, None, Siblings(2, Generous())) as both:
+        assert both.ledger is not None
+        both.ledger.append(spent(1000))
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    assert not (tmp_path / "ledger.db").exists()
+    assert [path.name.split(".")[0] for path in settings.journals.iterdir()] == ["ledger"]
+
+
+def far_away(made: LoadedTable) -> SharedState:
+    """What the table says of Redis, where none is."""
+    section = made.loaded.config.server.shared
+    assert section is not None
+    return SharedState(section, lambda cooldowns, now: None)
+
+
+async def test_each_process_keeps_its_own_share_for_a_start_without_redis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counted(shared: object, siblings: Siblings, clock: Callable[[], float]) -> LeaseBook:
+        return LeaseBook(Generous(), siblings.processes, clock)
+
+    monkeypatch.setattr(module, "lease_book", counted)
+    monkeypatch.setattr(module, "SAVE_EVERY", 0.02)
+    made = table(tmp_path, "shared: {redis: 'redis://127.0.0.1:1'}")
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    shared, second = far_away(made), Siblings(2, Generous(), 2)
+    kept = settings.journals / "shares.2.json"
+    async with (
+        limits_and_ledger(made.loaded, made.snapshot, shared, second) as both,
+        background(both.services),
+    ):
+        while not kept.exists():
+            held = await both.book.admit_waiting(("team search",), 1, 1)
+            assert isinstance(held, Reservation)
+            held.settle(1, 1)
+            await asyncio.sleep(0.01)
+    ((key, share),) = json.loads(kept.read_bytes()).items()
+    assert key.startswith("team search")
+    assert share == [0.25, 4]
+    assert not (settings.journals / "shares.1.json").exists()
+
+
+async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "SAVE_EVERY", 0.01)
+    made = table(tmp_path, "shared: {redis: 'redis://127.0.0.1:1'}")
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    (settings.journals / "shares.1.json").mkdir(parents=True)
+    async with (
+        limits_and_ledger(made.loaded, made.snapshot, far_away(made), ALONE) as both,
+        background(both.services),
+    ):
+        await both.book.admit_waiting(("team search",), 1, None)
+        await asyncio.sleep(0.1)
+    assert sum("shares.1.json cannot be read" in message for message in caplog.messages) == 1
+    assert sum("shares.1.json cannot be written" in message for message in caplog.messages) <= 1

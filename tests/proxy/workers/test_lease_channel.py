@@ -1,0 +1,87 @@
+"""Leases between a worker and its supervisor: what is asked arrives as it was, and no answer is a loss."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
+from proxy.workers import lease_channel
+from proxy.workers.lease_channel import LeaseDesk, SupervisorLeases
+
+
+def joined(desk: LeaseDesk, worker: str) -> SupervisorLeases:
+    """A worker's end whose bodies reach the desk, and whose answers come in the next turn of the loop."""
+
+    def send(body: bytes) -> None:
+        asyncio.get_running_loop().call_soon(lambda: ends.answered(desk.answer(worker, body)))
+
+    ends = SupervisorLeases(send)
+    return ends
+
+
+def rate(want: int, key: str = "team a") -> RateAsk:
+    return RateAsk(key, 10.0, 600, want, 1, 0, 5.0)
+
+
+async def granted(worker: SupervisorLeases, *asks: LeaseAsk) -> list[int]:
+    return [0 if each is None else each.granted for each in await worker.exchange(asks)]
+
+
+async def test_workers_get_of_one_rate_no_more_than_there_is() -> None:
+    desk = LeaseDesk()
+    one, two = joined(desk, "1"), joined(desk, "2")
+    first = await granted(one, rate(500))
+    second = await granted(two, rate(500))
+    assert first == [500]
+    assert 0 < second[0] <= 101
+
+
+async def test_places_are_counted_together_and_free_when_their_worker_has_ended() -> None:
+    desk = LeaseDesk()
+    one, two = joined(desk, "1"), joined(desk, "2")
+    assert await granted(one, PlacesAsk("team a", 3, 0, 3)) == [3]
+    assert await granted(two, PlacesAsk("team a", 3, 0, 1)) == [0]
+    desk.forget("1")
+    assert await granted(two, PlacesAsk("team a", 3, 0, 3)) == [3]
+
+
+async def test_each_hears_what_the_others_have_spent_and_nothing_of_one_that_has_ended() -> None:
+    desk = LeaseDesk()
+    one, two = joined(desk, "1"), joined(desk, "2")
+    await one.exchange([SpentAsk("team a usd", 70)])
+    (heard,) = await two.exchange([SpentAsk("team a usd", 5)])
+    assert heard is not None
+    assert heard.level == 70
+    desk.forget("1")
+    assert await two.exchange([SpentAsk("team a usd", 5)]) == [LeaseGrant(0, 0, 1.0, 1)]
+
+
+async def test_several_entries_and_exchanges_are_told_apart() -> None:
+    desk = LeaseDesk()
+    worker = joined(desk, "1")
+    both = asyncio.gather(
+        granted(worker, rate(7, "team a"), PlacesAsk("team b", 4, 0, 2)), granted(worker, rate(9, "team c"))
+    )
+    assert list(await both) == [[7, 2], [9]]
+
+
+async def test_no_answer_in_time_is_a_loss_and_a_late_one_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_channel, "LIMIT", 0.01)
+    sent: list[bytes] = []
+    worker = SupervisorLeases(sent.append)
+    with pytest.raises(ConnectionError):
+        await worker.exchange([rate(1)])
+    worker.answered(LeaseDesk().answer("1", sent[0]))
+    assert worker._waiting == {}
+
+
+async def test_an_exchange_that_is_given_up_leaves_nothing_behind() -> None:
+    drop: Callable[[bytes], None] = lambda body: None  # noqa: E731 - a sender that loses everything
+    worker = SupervisorLeases(drop)
+    asking = asyncio.create_task(worker.exchange([rate(1)]))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert worker._waiting == {}
