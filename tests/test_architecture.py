@@ -93,9 +93,12 @@ MAY_REVEAL = frozenset(
 # its parent's handlers see why. The listener's catches, as aiohttp's own does, what is raised around that handler.
 MAY_CATCH_ALL = frozenset(
     {
+        "proxy/accounting/ledger_service.py",
         "proxy/gateway/handle_request.py",
         "proxy/eager_task.py",
         "proxy/http_client/http_response.py",
+        "proxy/ledger/journal.py",
+        "proxy/ledger/loading.py",
         "proxy/listener/eager_requests.py",
         "proxy/workers/worker_template.py",
     }

@@ -230,7 +230,8 @@ class TeamLimiter:
 
 def _on_amounts(limits: Limits) -> bool:
     """Return whether limits count more than requests."""
-    return any(each.unit is not Unit.REQUESTS for each in (*limits.rates, *limits.quotas))
+    units = {*(rate.unit for rate in limits.rates), *(quota.unit for quota in limits.quotas)}
+    return not units <= {Unit.REQUESTS}
 
 
 def _cost(planned: Plan, prompt: int, answer: int) -> int | None:
