@@ -240,6 +240,7 @@ async def test_a_request_can_let_go_of_what_its_client_sent() -> None:
         assert isinstance(http, Incoming)
         body = await http.read()
         assert "x-large" in http.headers
+        assert "POST /a" in repr(http)
         assert http.content.at_eof()
         http.let_head_and_body_go()
         assert http.content is EMPTY_PAYLOAD
