@@ -100,6 +100,9 @@ class PlainRequest(Incoming):
         self.version = HttpVersion11
         self.keep_alive = head.keep_alive
 
+    def __repr__(self) -> str:
+        return f"<PlainRequest {self.method} {self.path}>"
+
     @property
     def safe_path(self) -> str:
         target = self._target
@@ -117,6 +120,7 @@ class PlainRequest(Incoming):
 
     def let_head_and_body_go(self) -> None:
         self._headers = self.headers = _NO_HEADERS
+        self._payload = self.content = EMPTY_PAYLOAD
         self._cache.clear()
 
     def _cancel(self, exc: BaseException) -> None:

@@ -116,8 +116,16 @@ class EagerRequests(HalfClosable):
             self._eager.cancel()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # see HalfClosable
+        if self._collected is None:
+            return super().eof_received()
+        # aiohttp's task needs a few turns for an answer that does without the body: a refusal for what the head says.
         self._leave_to_parser()
-        return super().eof_received()
+        self._loop.call_later(COLLECT_WAIT, self._eof_received_late)
+        return True
+
+    def _eof_received_late(self) -> None:
+        if self.transport is not None and not super().eof_received():
+            self.transport.close()
 
     def close(self) -> None:
         self._leave_to_parser()

@@ -77,6 +77,15 @@ async def test_half_a_request_gets_no_answer() -> None:
         assert made.vendor.requests == []
 
 
+@pytest.mark.parametrize("later", [0.0, 0.01])
+async def test_half_a_request_is_refused_for_what_its_head_says(later: float) -> None:
+    async with rig() as made, connected(made.port) as client:
+        await client.send(request("POST", "/nowhere", ask("v/m"), AUTH)[:-1])
+        await asyncio.sleep(later)
+        client.writer.write_eof()
+        assert (await client.closed()).startswith(b"HTTP/1.1 404 ")
+
+
 async def test_an_old_client_that_closes_one_half_is_taken_for_gone() -> None:
     async with rig() as made, connected(made.port) as client:
         made.vendor.default = (Hang(),)

@@ -241,6 +241,7 @@ async def test_a_request_can_let_go_of_what_its_client_sent(fields: dict[str, st
         assert type(http) is reader
         body = await http.read()
         assert "x-large" in http.headers
+        assert "POST /a" in repr(http)
         assert http.content.at_eof()
         http.let_head_and_body_go()
         assert http.content.at_eof()
