@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from config.load_config import Loaded
+from proxy.accounting.budget_warnings import watch_budgets
 from proxy.accounting.counting_together import Siblings, lease_book
 from proxy.accounting.ledger_service import LedgerService, loading, settings_of
 from proxy.background_tasks import Work
@@ -60,7 +61,7 @@ async def limits_and_ledger(
     shares = {} if kept is None else await asyncio.to_thread(_read, kept)
     book = LimitBook(clock, time.time, leases, shares)
     team = TeamLimiter(book, clock, time.time, random.random)
-    services: list[Callable[[], Work]] = []
+    services: list[Callable[[], Work]] = [lambda: watch_budgets(book.notes)]
     if leases is not None:
         services.append(leases.run)
         if kept is not None:
