@@ -40,6 +40,12 @@ class TableNames:
         """Return whether the name is a route, a model, a deployment, or matches a `vendor/*`."""
         return name in self.routes or name in self.models or self.is_deployment(name) or self._is_wild(name)
 
+    def counted_as(self, name: str) -> str:
+        """Return the name of the table under which requests for a known name are counted."""
+        if name in self.routes or name in self.models:
+            return name
+        return name.rpartition("/")[0] if self.is_deployment(name) else f"{name.partition('/')[0]}/*"
+
     def is_deployment(self, name: str) -> bool:
         """Return whether the name is a deployment of an entry of `models`."""
         model, _, deployment = name.rpartition("/")

@@ -53,10 +53,14 @@ def _limited_names(context: CheckContext) -> Iterator[Problem]:
     for team_name, team in context.config.teams.items():
         own = keys_below(context.root, ("teams", team_name, "routes"))
         for name in team.limits.models:
+            path: Path = ("teams", team_name, "limits", "models", name)
             if name not in own and not context.names.knows(name):
                 known = [*own, *context.names.all()]
-                path: Path = ("teams", team_name, "limits", "models", name)
                 yield context.at_key(path, context.no_such("model or route", name, (), known))
+            elif name not in own and (counted := context.names.counted_as(name)) != name:
+                instead = f"add '{name}' to models" if counted.endswith("/*") else "limit that"
+                message = f"has no effect: requests for this name are counted as '{counted}'; {instead}"
+                yield context.at_key(path, message)
 
 
 def _budgets(context: CheckContext, prices: PriceBook) -> Iterator[Problem]:

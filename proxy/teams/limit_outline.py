@@ -46,7 +46,7 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
     if not held and not targets:
         return None
     most = OUTPUT if size.max_tokens is None else size.max_tokens
-    tokens = TokenEstimates().tokens(team.name, planned.label, size.prompt_bytes, most)
+    tokens = TokenEstimates().tokens(team.name, planned.label, size.prompt_bytes or 0, most)
     return RequestLimits(tokens, held, targets, team.limits.patience)
 
 

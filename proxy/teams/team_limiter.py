@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from providers.target import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
-from proxy.limits.limit import NANO, Limits, Unit
+from proxy.limits.limit import NANO, Limits, Quota, Rate, Unit
 from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import limit_labels
 from proxy.limits.reservation import Exceeded, LimitKind, Reservation
@@ -89,9 +89,9 @@ class Held:
             return
         tokens, billed = 0, None
         if usage is not None:
-            tokens = min(usage.prompt_tokens + usage.completion_tokens, MOST_TOKENS)
+            tokens = max(0, min(usage.prompt_tokens + usage.completion_tokens, MOST_TOKENS))
             if (cost := record.cost) is not None:
-                billed = min(round(cost * NANO), MOST_COST)
+                billed = max(0, min(round(cost * NANO), MOST_COST))
         self._limits.settling()
         self._reservation.settle(tokens, billed)
         if self._target is not None:
@@ -230,8 +230,8 @@ class TeamLimiter:
 
 def _on_amounts(limits: Limits) -> bool:
     """Return whether limits count more than requests."""
-    units = {*(rate.unit for rate in limits.rates), *(quota.unit for quota in limits.quotas)}
-    return not units <= {Unit.REQUESTS}
+    every: tuple[Rate | Quota, ...] = (*limits.rates, *limits.quotas)
+    return any(each.unit is not Unit.REQUESTS for each in every)
 
 
 def _cost(planned: Plan, prompt: int, answer: int) -> int | None:

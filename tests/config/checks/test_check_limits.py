@@ -23,7 +23,18 @@ def test_a_limit_of_a_name_that_leads_nowhere_is_refused_with_the_nearest() -> N
 
 
 def test_a_limited_name_may_hold_a_colon() -> None:
-    assert told("limits: {models: {'local/m:free': {concurrent: 1}}}, routes: {own: local/m}") == []
+    table = PRICED.replace("models:\n", "models:\n  local/m:free: {}\n")
+    assert told("limits: {models: {'local/m:free': {concurrent: 1}}}, routes: {own: local/m}", table) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "counted", "instead"),
+    [("local/m", "local/*", "add 'local/m' to models"), ("azure/gpt-4o/eu", "azure/gpt-4o", "limit that")],
+)
+def test_a_limit_of_a_name_that_is_counted_under_another_is_refused(name: str, counted: str, instead: str) -> None:
+    assert told(f"limits: {{models: {{{name}: {{concurrent: 1}}}}}}") == [
+        f"teams.t.limits.models.{name}: has no effect: requests for this name are counted as '{counted}'; {instead}"
+    ]
 
 
 def test_a_budget_s_route_must_lead_somewhere() -> None:

@@ -63,7 +63,6 @@ def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
     assert told(f"{limits}, routes: {{own: openai/gpt-4o}}") == [
         "teams.t.limits.models.azure/gpt-4o: this team may not ask for this name"
     ]
-    assert told("limits: {models: {azure/gpt-4o/eu: {concurrent: 1}}}", models="azure/gpt-4o") == []
 
 
 def test_a_queue_without_limits_is_doubted() -> None:

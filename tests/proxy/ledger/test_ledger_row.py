@@ -51,6 +51,12 @@ def test_what_was_billed_counts_and_an_estimate_is_told() -> None:
     assert (row.tokens_in, row.tokens_out, row.estimated, row.cost) == (300, 30, 1, 63_000)
 
 
+def test_a_key_without_a_name_has_its_label() -> None:
+    made = record()
+    made.key, made.key_label = "", "77aa4f1e"
+    assert read_line(row_line(made, 1, NOON), "g1").row.key_name == "77aa4f1e"
+
+
 def test_equal_request_ids_are_two_rows() -> None:
     assert read_line(line(), "g").row.id != read_line(line(), "g").row.id
 

@@ -194,6 +194,13 @@ def test_a_line_says_what_the_request_cost_where_that_is_known() -> None:
     assert "cost_usd" not in fields(record)
 
 
+def test_a_line_says_how_long_the_request_waited_for_a_limit() -> None:
+    record = finished()
+    assert "limit_ms" not in fields(record)
+    record.limit_waited = 0.25
+    assert fields(record)["limit_ms"] == 250.0
+
+
 def test_a_stream_says_when_its_content_began() -> None:
     record = finished()
     record.stream, record.first_content = True, 10.5

@@ -42,7 +42,7 @@ def records(draw: st.DrawFn) -> RequestRecord:
     usage = st.none() | st.builds(Usage, COUNTS, COUNTS, estimated=st.booleans())
     record.usage, record.billed = draw(usage), draw(st.none() | usage)
     record.price = draw(st.none() | st.builds(Price, st.floats(0, 1e3), st.none() | st.floats(0, 1e-3)))
-    record.waited, record.client_waited = draw(SECONDS), draw(SECONDS)
+    record.waited, record.client_waited, record.limit_waited = draw(SECONDS), draw(SECONDS), draw(SECONDS)
     record.first_content = draw(st.none() | SECONDS.map(lambda wait: record.started + wait))
     record.finished = record.started + draw(SECONDS)
     record.emulated, record.dropped = draw(NAMES), draw(NAMES)

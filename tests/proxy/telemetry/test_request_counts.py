@@ -93,7 +93,8 @@ class LibraryMetrics:
         if record.outcome == "shed":
             return
         self.add("request_duration_seconds", record.duration, surface, model, record.deployment or "none")
-        self.add("overhead_seconds", max(0.0, record.duration - record.waited - record.client_waited), surface)
+        waited = record.waited, record.client_waited, record.limit_waited
+        self.add("overhead_seconds", max(0.0, record.duration - waited[0] - waited[1] - waited[2]), surface)
         for attempt in record.attempts:
             self.add("attempts", 1, attempt.deployment, attempt.outcome)
         if record.first_content is not None and record.deployment is not None:
@@ -125,7 +126,7 @@ def records(draw: st.DrawFn) -> RequestRecord:
     record.outcome = draw(st.sampled_from(OUTCOMES))
     record.attempts = draw(st.lists(ATTEMPTS, min_size=1, max_size=1) | st.lists(ATTEMPTS, max_size=3))
     record.usage, record.billed, record.price = draw(st.none() | TOKENS), draw(st.none() | TOKENS), draw(PRICES)
-    record.waited, record.client_waited = draw(SECONDS), draw(SECONDS)
+    record.waited, record.client_waited, record.limit_waited = draw(SECONDS), draw(SECONDS), draw(SECONDS)
     record.finished = record.started + draw(SECONDS)
     wait = draw(st.none() | SECONDS)
     record.first_content = None if wait is None else record.started + wait
