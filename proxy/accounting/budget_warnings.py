@@ -15,7 +15,7 @@ def budget_warning(scope: str, budget: TeamBudget) -> str:
     """Return the line about a budget that has reached its step."""
     amount = f"{budget.amount / NANO:g} USD" if budget.unit is Unit.USD else f"{budget.amount} tokens"
     then = "" if budget.route is None else f"; its requests are answered by '{budget.route}' until the period ends"
-    return f"budget: {scope} has used or reserved {budget.at:.0%} of {amount} per {budget.period.value}{then}"
+    return f"budget: {scope} has used or reserved {budget.at * 100:g}% of {amount} per {budget.period.value}{then}"
 
 
 def tell_of_budgets(notes: SpendingNotes) -> None:
