@@ -232,10 +232,12 @@ class Gateway:
         try:
             key = identify(snapshot, http.headers, surface.key_headers, self._unix_now())
         except WrongKey as wrong:
+            self._metrics.key_refused("wrong")
             wait = self._wrong_keys.count(record.client, self._now())
             record.outcome = "denied"
             raise (too_many_wrong_keys(wait) if wait else wrong) from None
         except ExpiredKey as expired:
+            self._metrics.key_refused("expired")
             key = expired.key
             record.team, record.key, record.key_label = key.team.name, key.name, key.label
             raise

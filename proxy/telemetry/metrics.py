@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -119,6 +119,7 @@ class Metrics:
         self._sheds = make.counter("shed", "Requests refused for the gateway's own sake.", ("reason",))
         for reason in OverloadReason:
             self._sheds.start(reason.value)
+        self._keys = make.counter("keys_refused", "Requests whose key is wrong, or has expired.", ("reason",))
         self._limited = make.counter("rate_limited", "Requests refused for a limit or a budget.", ("team", "limit"))
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
@@ -189,6 +190,10 @@ class Metrics:
     def watch_families(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
         """Show these too, called for whenever metrics are rendered."""
         self.registry.register(_FamilyCollector(families))
+
+    def key_refused(self, reason: Literal["wrong", "expired"]) -> None:
+        """Count a request whose key is of no team, or was one's."""
+        self._add(self._keys, reason)
 
     def rate_limited(self, team: str, limit: str) -> None:
         """Count a request that was refused for a limit or a budget; `team` is empty for a deployment's."""

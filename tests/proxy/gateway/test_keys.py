@@ -62,6 +62,8 @@ async def test_a_key_is_named_in_the_log_and_one_that_has_ended_is_told_so_and_i
         assert {(answer.status, answer.code) for answer in ended} == {(401, "invalid_api_key")}
         assert {answer.message for answer in ended} == {"This API key expired on 2027-01-01 00:00:00 UTC."}
         assert (wrong.status, "expired" in wrong.message) == (401, False)
+        refused = made.series("keys_refused_total")
+        assert refused == {"keys_refused_total reason=expired": len(ended), "keys_refused_total reason=wrong": 1}
     assert (first.team, first.key, first.outcome) == ("search", "ci", "ok")
     assert (second.team, second.key, second.outcome, second.code) == ("search", "ci", "denied", "expired_api_key")
     assert (last.team, last.key, last.code) == ("unknown", "", "invalid_api_key")

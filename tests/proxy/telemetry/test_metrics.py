@@ -27,7 +27,7 @@ from proxy.telemetry.request_counts import DURATION_BUCKETS
 from proxy.version import VERSION
 
 COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
-COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited"}
+COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
     "deployment_state",
@@ -85,6 +85,8 @@ def everything() -> Metrics:
     metrics.shed(OverloadReason.MEMORY)
     metrics.fallback("vendor/model", "server")
     metrics.retry_denied("vendor/model")
+    metrics.rate_limited("search", "requests per minute")
+    metrics.key_refused("expired")
     metrics.watch(lambda: [("vendor/model/eu", 2)])
     metrics.watch_limits(lambda: [("vendor/model/eu", Limited(8, "operator", 1, 0))])
     metrics.reloaded("0" * 64)

@@ -93,8 +93,8 @@ class LibraryMetrics:
         if record.outcome == "shed":
             return
         self.add("request_duration_seconds", record.duration, surface, model, record.deployment or "none")
-        waited = record.waited, record.client_waited, record.limit_waited
-        self.add("overhead_seconds", max(0.0, record.duration - waited[0] - waited[1] - waited[2]), surface)
+        own = record.duration - record.waited - record.client_waited - record.limit_waited
+        self.add("overhead_seconds", max(0.0, own), surface)
         for attempt in record.attempts:
             self.add("attempts", 1, attempt.deployment, attempt.outcome)
         if record.first_content is not None and record.deployment is not None:
