@@ -42,7 +42,7 @@ async def gone(processes: list[int]) -> None:
     await until(lambda: not any(Path(f"/proc/{process}/cmdline").exists() for process in processes))
 
 
-@pytest.mark.parametrize("victims", ["a worker", "the supervisor", "all"])
+@pytest.mark.parametrize("victims", ["a worker", pytest.param("the supervisor", marks=pytest.mark.nightly), "all"])
 async def test_rows_and_budget_after_a_kill_under_load(tmp_path: Path, client: Client, victims: str) -> None:
     text = table(BUDGET, "", 2)
     async with started(text, tmp_path) as gateway:
