@@ -98,7 +98,7 @@ class Lease(Protocol):
         ...
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer; None where something else is kept in its place. `now` is when it was asked."""
+        """Take the answer; None where something else is kept in its place. `now` is when it came."""
         ...
 
     def untold(self) -> None:

@@ -125,7 +125,6 @@ class LeaseBook:
 
     async def _exchange(self, asked: list[tuple[Lease, LeaseAsk]]) -> bool:
         """Exchange entries of one call, and return whether there was an answer."""
-        now = self.clock()
         try:
             grants = await self._source.exchange([ask for _, ask in asked])
         except ConnectionError:
@@ -138,6 +137,8 @@ class LeaseBook:
         self._misses = 0
         self.alone = False
         self._say()
+        # Not as of the question: units of a short period would lapse on a slow way back, before anybody had them.
+        now = self.clock()
         for (lease, _), grant in zip(asked, grants, strict=True):
             lease.tell(grant, now)
         return True

@@ -84,7 +84,7 @@ async def together(client: Client, folder: Path, gateways: int, seconds: float) 
 
 
 async def test_two_gateways_of_two_workers_hold_one_limit_and_write_one_ledger(tmp_path: Path, client: Client) -> None:
-    await together(client, tmp_path, 2, 5)
+    await together(client, tmp_path, 2, 4)
 
 
 @pytest.mark.nightly

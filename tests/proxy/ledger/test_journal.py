@@ -247,3 +247,18 @@ def test_a_killed_process_has_written_all_but_its_last_tick(tmp_path: Path) -> N
     found = numbers(tmp_path)
     assert found == list(range(1, len(found) + 1))
     assert len(found) >= int(done.stdout)
+
+
+async def test_the_thread_sleeps_while_there_is_nothing_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "TICK", 0.01)
+    journal = Journal(tmp_path)
+    journal.start()
+    for count in (1, 2, 3):
+        journal.append(record())
+        await until(lambda count=count: len(numbers(tmp_path)) == count)  # type: ignore[misc]  # bound at once
+        await until(lambda: journal._idle)
+    journal.close()
+    assert numbers(tmp_path) == [1, 2, 3]
+    assert not journal._thread.is_alive()

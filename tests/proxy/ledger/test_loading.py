@@ -251,3 +251,23 @@ def test_a_killed_loader_leaves_its_lock(tmp_path: Path) -> None:
     free = lock_file(lock)
     assert free is not None
     os.close(free)
+
+
+async def test_a_fault_of_ours_is_logged_and_the_thread_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = [ZeroDivisionError, ZeroDivisionError]
+
+    def opened(settings: LedgerSettings) -> LedgerStore:
+        if faults:
+            raise faults.pop()
+        return open_store(settings)
+
+    settings = sqlite(tmp_path)
+    journal, loading = Journal(settings.journals), LedgerLoading(settings, opened=opened)
+    journal.append(record())
+    journal.close()
+    loading.start()
+    await until(lambda: loading.state.loaded == 1 and loading.state.trouble is None)
+    loading.stop()
+    assert sum(each.exc_info is not None for each in caplog.records) == 1

@@ -2,15 +2,19 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
+from datetime import UTC
 
 import pytest
 
+from proxy.limits.lease_book import LeaseBook
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
+from proxy.limits.limit_book import LimitBook
 from proxy.limits.rate_lease import HOLDS
 from proxy.limits.reservation import Reservation
-from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseGrant
+from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseGrant, RateAsk
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import (
     EVEN,
@@ -291,3 +295,22 @@ async def test_a_scope_that_is_gone_is_exchanged_no_more_and_its_requests_end() 
     assert world.calls == calls
     assert process.book.admit(("team t",), 1, 0, 10.0, WALL + 10) is not None
     await stop([process])
+
+
+async def test_units_of_a_short_period_are_there_when_the_answer_took_longer_than_they_hold() -> None:
+    """A limit by the second leases units for 10 ms."""
+
+    class Slow:
+        async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
+            await asyncio.sleep(0.03)
+            return [LeaseGrant(each.want if isinstance(each, RateAsk) else 0, 100, 1.0, 1) for each in asks]
+
+    clock = asyncio.get_running_loop().time
+    leases = LeaseBook(Slow(), 1, clock)
+    book = LimitBook(clock, time.time, leases)
+    limits = Limits(rates=(Rate(Unit.REQUESTS, 200, Period.SECOND, 200),))
+    book.use({"team a": limits}, {}, UTC, clock())
+    asking = asyncio.create_task(book.admit_waiting(("team a",), 1, 1))
+    await asyncio.sleep(0)
+    await leases.turn()
+    assert isinstance(await asking, Reservation)

@@ -124,3 +124,12 @@ def test_keys_that_are_over_are_forgotten() -> None:
     counter.exchange("a", [ask(600)], 60 * S)
     assert counter.exchange("a", [ask(600)], 60 * S + 500 * S)[0].granted == 600
     assert math.isfinite(counter._keys["t"].over)
+
+
+def test_what_a_process_held_that_has_ended_is_free() -> None:
+    counter = LeaseCounter()
+    assert counter.exchange("p1", [PlacesAsk("k", 2, 0, 2)], 0.0)[0].granted == 2
+    assert counter.exchange("p2", [PlacesAsk("k", 2, 0, 1)], 1.0)[0].granted == 0
+    counter.forget("p1")
+    counter.forget("unknown")
+    assert counter.exchange("p2", [PlacesAsk("k", 2, 0, 2)], 2.0)[0].granted == 2
