@@ -12,8 +12,9 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from proxy.ledger.journal_files import lock_file
@@ -236,12 +237,17 @@ class SqliteStore:
             self._lock = None
 
 
+_INTERRUPT_EVERY: Final = 0.05
+"""Seconds between interruptions of a read that is to end: one between two statements ends neither."""
+
+
 class SqliteReader:
-    """Reads the file of a ledger beside its writer, and changes nothing."""
+    """Reads the file of a ledger beside its writer, and changes nothing. It may be closed while a thread reads."""
 
     def __init__(self, settings: LedgerSettings) -> None:
         self._file = _file(settings)
         self._days = Days(settings.zone)
+        self._reading = Lock()
         if not self._file.exists():
             raise LedgerError(f"there is no ledger {self._file} yet: the gateway makes it when it starts")
         with _named(self._file):
@@ -262,7 +268,7 @@ class SqliteReader:
         run = self._connection.execute
         where, parameters = ("batch > ? AND +slot >= ?", (after, slot)) if after else ("slot >= ?", (slot,))
         columns = "scope, slot, requests, tokens, cost, unpriced"
-        with _named(self._file), _transaction(self._connection, "BEGIN"):
+        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
             (batch,) = run("SELECT batch FROM meta").fetchone()
             spent = [SlotSpend(*row) for row in run(f"SELECT {columns} FROM spend WHERE {where}", parameters)]  # noqa: S608
             loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
@@ -271,7 +277,7 @@ class SqliteReader:
     def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
         """Return what each scope used from each of these slots on, and the slots from `recent` on."""
         run = self._connection.execute
-        with _named(self._file), _transaction(self._connection, "BEGIN"):
+        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
             (batch,) = run("SELECT batch FROM meta").fetchone()
             totals = [{row[0]: (row[1], row[2], row[3]) for row in run(_TOTALS, (slot,))} for slot in slots]
             spent = [SlotSpend(*row) for row in run(_RECENT, (recent,))]
@@ -282,23 +288,29 @@ class SqliteReader:
         """Return the lines of a report, unordered."""
         statement, parameters = usage_sql(query, _WORDS)
         width = len(query.by)
-        with _named(self._file):
+        with self._reading, _named(self._file):
             found = self._connection.execute(statement, parameters).fetchall()
         return [UsageLine(tuple(row[:width]), UsageSums(*row[width:])) for row in found]
 
     def newest(self) -> int | None:
         """Return the time of the newest row, in ms; None without rows."""
-        with _named(self._file):
+        with self._reading, _named(self._file):
             row = self._connection.execute("SELECT max(time) FROM request").fetchone()
         return None if row is None else row[0]
 
     def interrupt(self) -> None:
         """End what another thread reads."""
-        self._connection.interrupt()
+        with suppress(sqlite3.ProgrammingError):  # closed meanwhile
+            self._connection.interrupt()
 
     def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+        """Close the file. What another thread reads is ended first: Python's module crashes otherwise (3.11)."""
+        while not self._reading.acquire(timeout=_INTERRUPT_EVERY):
+            self.interrupt()
+        try:
+            self._connection.close()
+        finally:
+            self._reading.release()
 
 
 def _file(settings: LedgerSettings) -> Path:

@@ -1,5 +1,6 @@
 """The connection to PostgreSQL: what it says when it fails, and that no password is in it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,19 @@ def test_a_transaction_that_fails_leaves_nothing(postgres: RealPostgres) -> None
         link.copy("COPY t FROM STDIN", [(3,)])
     assert link.rows("SELECT n FROM t") == [(3,)]
     link.close()
+
+
+def test_a_statement_of_another_thread_is_ended_and_the_connection_stays(postgres: RealPostgres) -> None:
+    link = connected(postgres.url())
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(link.rows, "SELECT pg_sleep(60)")
+        while not running.done():
+            link.interrupt()
+        with pytest.raises(LedgerError, match="canceling statement"):
+            running.result()
+    assert link.rows("SELECT 1") == [(1,)]
+    link.close()
+    link.interrupt()
 
 
 @pytest.mark.parametrize("part", ["password", "database", "option", "host", "port", "form"])
