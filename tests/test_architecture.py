@@ -91,7 +91,7 @@ MAY_REVEAL = frozenset(
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
 # name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
 # its parent's handlers see why. The listener's catches, as aiohttp's own does, what is raised around that handler. The
-# ledger's threads, and what reads it, are beside the requests: a fault must neither end in silence nor end serving.
+# ledger's threads, and what reads it, are beside the requests: a fault there neither ends in silence nor ends serving.
 MAY_CATCH_ALL = frozenset(
     {
         "proxy/accounting/ledger_service.py",

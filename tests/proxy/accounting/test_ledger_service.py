@@ -135,9 +135,10 @@ async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
             async with loading(settings, LedgerState()):
                 await until(lambda: ledger._read)
     said = [message for message in caplog.messages if message.startswith("ledger: what was spent")]
-    assert len(said) == 2
-    assert said[0].startswith("ledger: what was spent cannot be read: there is no ledger")
-    assert said[1] == "ledger: what was spent is read"
+    # Between its making and its first table a file is an empty ledger.
+    assert sum("there is no ledger" in message for message in said) == 1
+    assert len(said) in {2, 3}
+    assert said[-1] == "ledger: what was spent is read"
 
 
 async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
