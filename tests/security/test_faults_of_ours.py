@@ -21,7 +21,7 @@ SECRET = canary("vendor-key")
 
 STEPS = (
     "proxy.gateway.handle_request.identify",
-    "proxy.gateway.answer_generation.plan",
+    "proxy.gateway.client_call.plan",
     "proxy.gateway.answer_generation.permit_extras",
     "proxy.http_client.http_transport.HttpTransport.open",
     "proxy.http_client.http_response.HttpResponse.read",
