@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +19,9 @@ from proxy.limits.limit import Period
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
+
+TURN: Final = 0.0005
+"""Seconds for which the loader's thread keeps the interpreter from the event loop; by default Python lets it 5 ms."""
 
 READ_EVERY: Final = 1.0
 """Seconds between two looks at what has been loaded."""
@@ -128,9 +132,12 @@ async def loading(settings: LedgerSettings | None, state: LedgerState) -> AsyncI
     if settings is None:
         yield
         return
-    loads = LedgerLoading(settings, state)
+    loads, before = LedgerLoading(settings, state), sys.getswitchinterval()
+    # The loader's thread has work of many milliseconds, and requests may be answered in the same process.
+    sys.setswitchinterval(TURN)
     loads.start()
     try:
         yield
     finally:
         await asyncio.to_thread(loads.stop)
+        sys.setswitchinterval(before)

@@ -17,8 +17,9 @@ from proxy.ledger.ledger_row import Journaled, OtherVersionError, UnreadableLine
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.ledger_store import LedgerStore
 
-PIECE: Final = 1 << 20
-"""Bytes that are read, and stored in one transaction: some 4,500 rows."""
+PIECE: Final = 64 * 1024
+"""Bytes that are read, and stored in one transaction: some 280 rows, for which requests of the same process may have to
+wait in between."""
 
 ASIDE_BYTES: Final = 16 << 20
 """Of lines that cannot be read; beyond it they are only counted."""
