@@ -97,6 +97,14 @@ class PriceSection(Section):
     cached_input: OptionalDollars = Field(
         default=None, description="Tokens of the prompt that the vendor had in its cache. Built in: as input."
     )
+    cache_write: OptionalDollars = Field(
+        default=None,
+        description="Tokens of the prompt that the vendor put into its cache, where it says so, as Anthropic does. "
+        "Built in: as input.",
+    )
+    cache_write_1h: OptionalDollars = Field(
+        default=None, description="Those of them that it keeps for an hour. Built in: as cache_write."
+    )
 
 
 def _distinct_names(headers: object) -> object:

@@ -67,7 +67,7 @@ def make_target(key: str, deployment: str, settings: Settings, loaded: Loaded) -
         permits=permits,
         concurrent=settings.concurrent,
         input_type=settings.input_type,
-        price=None if price is None else Price(price.input, price.output, price.cached_input),
+        price=None if price is None else Price(**dict(price)),
     )
 
 

@@ -22,6 +22,8 @@ def test_a_targets_label_is_its_row_of_the_table_whatever_model_was_asked_for() 
 
 
 PRICE = Price(0.15, 0.6, 0.075)
+WRITES = Price(3, 15, 0.3, 3.75, 6)
+"""As Anthropic's price of a Sonnet model: what is written into its cache costs more than a prompt."""
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,16 @@ PRICE = Price(0.15, 0.6, 0.075)
         (Price(0.15, 0.6, 0), Usage(1_000_000, 0, {"cached_tokens": 1_000_000}), 0),
         (PRICE, Usage(10, 2, {"audio_tokens": 3}, {"reasoning_tokens": 1}), 2.7e-6),
         (Price(0, 0), Usage(10, 2), 0),
+        (Price(3, 15), Usage(1_000_000, 0, {"cache_write_tokens": 1_000_000}), 3),
+        (WRITES, Usage(1_000_000, 0, {"cached_tokens": 500_000, "cache_write_tokens": 200_000}), 0.15 + 0.75 + 0.9),
+        (WRITES, Usage(100_000, 0, {"cache_write_tokens": 100_000, "ephemeral_1h_input_tokens": 40_000}), 0.465),
+        (WRITES, Usage(10, 0, {"cached_tokens": 10, "cache_write_tokens": 10**9}), 3e-6),
+        (WRITES, Usage(10, 0, {"cached_tokens": -(10**9), "cache_write_tokens": -(10**9)}), 3e-5),
+        (
+            Price(3, 15, None, 3.75),
+            Usage(100_000, 0, {"cache_write_tokens": 1000, "ephemeral_1h_input_tokens": 9**9}),
+            0.30075,
+        ),
     ],
 )
 def test_tokens_cost_what_a_million_of_them_costs(price: Price, usage: Usage, expected: float) -> None:

@@ -342,6 +342,8 @@ def _price(section: ForeignSection, task: Task | None) -> Block | None:
         "input": "input_cost_per_token",
         "output": "output_cost_per_token",
         "cached_input": "cache_read_input_token_cost",
+        "cache_write": "cache_creation_input_token_cost",
+        "cache_write_1h": "cache_creation_input_token_cost_above_1hr",
     }
     costs = {name: section.number(key) for name, key in names.items() if key in section}
     if task is not None and "input" in costs:

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 _LARGEST: Final = Decimal(1_000_000)
 """The highest price that a table may have."""
 
-_KEYS: Final = {"input": "input_mtok", "output": "output_mtok", "cached_input": "cache_read_mtok"}
+_KEYS: Final = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cached_input": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+}
 """The table's name of each price, and the library's."""
 
 
@@ -30,10 +35,11 @@ class ListPrice:
     input: Decimal
     output: Decimal | None
     cached_input: Decimal | None
+    cache_write: Decimal | None = None
 
     def __str__(self) -> str:
-        prices = {"input": self.input, "output": self.output, "cached_input": self.cached_input}
-        return ", ".join(f"{name}: {decimal(value)}" for name, value in prices.items() if value is not None)
+        prices = ((name, getattr(self, name)) for name in _KEYS)
+        return ", ".join(f"{name}: {decimal(value)}" for name, value in prices if value is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +115,8 @@ def _begun(price: "ConditionalPrice", moment: datetime) -> bool:
 def _price(listed: "ModelPrice", notes: list[str]) -> ListPrice | None:
     """Return the price of text up to the first tier; add to `notes` what else is charged."""
     named = [(name, getattr(listed, key)) for name, key in _KEYS.items()]
-    first, last, cached = (getattr(value, "base", value) for _, value in named)
-    if first is None or max(first, last or first, cached or first) > _LARGEST:
+    prices = [getattr(value, "base", value) for _, value in named]
+    if prices[0] is None or max(price for price in prices if price is not None) > _LARGEST:
         notes.append("It has no price for the tokens that are read.")
         return None
     tiers: dict[int, list[str]] = {}
@@ -122,7 +128,7 @@ def _price(listed: "ModelPrice", notes: list[str]) -> ListPrice | None:
     ]
     if listed.requests_kcount is not None:
         notes.append("Each request costs something too.")
-    return ListPrice(first, last, cached)
+    return ListPrice(*prices)
 
 
 def decimal(value: Decimal) -> str:

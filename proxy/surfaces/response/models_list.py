@@ -53,6 +53,8 @@ def _pricing(price: Price) -> dict[str, str]:
         pricing["completion"] = _per_token(price.output)
     if price.cached_input is not None:
         pricing["input_cache_read"] = _per_token(price.cached_input)
+    if price.cache_write is not None:
+        pricing["input_cache_write"] = _per_token(price.cache_write)
     return pricing
 
 

@@ -93,6 +93,7 @@ models:
   v/b: {context_window: 500, max_output_tokens: 200, price: {input: 1, output: 2}}
   v/c: {context_window: 700, price: {input: 1, output: 3}}
   v/d: {price: {input: 1, output: 2, cached_input: 0.5}}
+  v/e: {price: {input: 1, output: 2, cache_write: 1.25}}
   w/*: {deployments: {east: {context_window: 300}, west: {price: {input: 9, output: 9}}}}
 routes: {same: {targets: [v/a, v/b]}, dearer: {targets: [v/a, v/c]}, unknown: {targets: [v/a, w/m]}, one: v/d}
 """
@@ -103,6 +104,7 @@ routes: {same: {targets: [v/a, v/b]}, dearer: {targets: [v/a, v/c]}, unknown: {t
     [
         ("v/a", 1000, 100, {"prompt": "0.000001", "completion": "0.000002"}),
         ("v/d", None, None, {"prompt": "0.000001", "completion": "0.000002", "input_cache_read": "0.0000005"}),
+        ("v/e", None, None, {"prompt": "0.000001", "completion": "0.000002", "input_cache_write": "0.00000125"}),
         ("same", 500, 100, {"prompt": "0.000001", "completion": "0.000002"}),
         ("dearer", 700, None, None),
         ("unknown", None, None, None),

@@ -71,12 +71,14 @@ def test_all_settings_of_an_entry(tmp_path: Path) -> None:
         tmp_path,
         "model: openai/gpt-4o, api_key: os.environ/K, timeout: 30, stream_timeout: 5, num_retries: 2, "
         "drop_params: true, input_cost_per_token: 0.00000015, output_cost_per_token: 6e-7, organization: org-1, "
-        "cache_read_input_token_cost: 7.5e-8, extra_headers: {User-Agent: a, X-Api-Token: os.environ/T}",
+        "cache_read_input_token_cost: 7.5e-8, cache_creation_input_token_cost: 1e-6, "
+        "extra_headers: {User-Agent: a, X-Api-Token: os.environ/T}",
         "  model_info: {max_input_tokens: 128000, max_tokens: 16384}\n",
     )
     section = made.table.loaded.config.models["openai/gpt-4o"]
     assert section.price is not None
     assert (section.price.input, section.price.output, section.price.cached_input) == (0.15, 0.6, 0.075)
+    assert section.price.cache_write == 1
     assert (section.context_window, section.max_output_tokens) == (128000, 16384)
     vendor = made.table.loaded.config.vendors["openai"]
     assert (vendor.timeouts.total, vendor.timeouts.first_event, vendor.retries.attempts) == (30.0, 5.0, 3)

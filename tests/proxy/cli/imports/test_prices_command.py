@@ -55,7 +55,7 @@ def test_what_is_known_is_written_with_its_source(source: Writer, capsys: Output
             "openai/gpt-4o": {"context_window": 128000},
             "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0": {
                 "context_window": 200000,
-                "price": {"input": 1.1, "output": 5.5, "cached_input": 0.11},
+                "price": {"input": 1.1, "output": 5.5, "cached_input": 0.11, "cache_write": 1.375},
             },
         },
     }
@@ -98,7 +98,7 @@ def test_the_table_takes_what_was_written(source: Writer, tmp_path: Path, capsys
     assert prices == {
         "openai/gpt-4o-mini": Price(0.15, 0.6, 0.075),
         "openai/gpt-4o": Price(1, 2),
-        "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0": Price(1.1, 5.5, 0.11),
+        "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0": Price(1.1, 5.5, 0.11, 1.375),
         "azure/gpt-4o": None,
     }
 
