@@ -3,7 +3,7 @@
 The driver's messages may quote an address with its password, so none is passed on that does not come from the server.
 Prepared statements are off, which a pool in transaction mode, such as PgBouncer's, cannot keep.
 
-Source: psycopg 3.3.9, November 2026.
+Sources: psycopg 3.3.9; PgBouncer 1.18, whose refusals have no SQLSTATE at the driver; November 2026.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -111,6 +111,8 @@ class PostgresConnection:
 
 _REASONS: Final = (
     ("password authentication failed", "the user or the password is wrong"),
+    ("SASL authentication failed", "the user or the password is wrong"),
+    ("query_wait_timeout", "the pool had no connection in time"),
     ("no password supplied", "the address has no password"),
     ("Connection refused", "connection refused"),
     ("timeout expired", "no connection in time"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from proxy.ledger.ledger_settings import LedgerError
-from proxy.ledger.postgres_connection import PostgresConnection
+from proxy.ledger.postgres_connection import PostgresConnection, _plain
 from tests.proxy.ledger.kit import KEEP, ledger_at
 from tests.support.gateway import free_ports
 from tests.support.postgres import PASSWORD, RealPostgres
@@ -72,3 +72,17 @@ def test_an_address_that_does_not_work_is_told_why_and_its_password_is_not(postg
     error: BaseException | None = failed.value
     assert PASSWORD not in str(error)
     assert failed.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        ("SASL authentication failed", "the user or the password is wrong"),
+        ('database "nodb" does not exist', "the database or the user does not exist"),
+        ("query_wait_timeout", "the pool had no connection in time"),
+        ("a refusal of the year 2030", "the connection is lost"),
+    ],
+)
+def test_what_a_pool_refuses_is_said_in_plain_words(refusal: str, said: str) -> None:
+    # As PgBouncer 1.18 and the driver word them.
+    assert _plain(f'connection failed: connection to server at "10.0.0.1", port 6432 failed: FATAL:  {refusal}') == said
