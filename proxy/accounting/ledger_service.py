@@ -2,26 +2,20 @@
 
 import asyncio
 import logging
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from config.load_config import Loaded
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_row import TagsJson, written_tags
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState, ledger_settings
-from proxy.ledger.loading import LedgerLoading
 from proxy.ledger.open_ledger import open_reader
 from proxy.ledger.spent_totals import SpentNews, SpentTotals
 from proxy.limits.limit import Period
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
-
-TURN: Final = 0.0005
-"""Seconds for which the loader's thread keeps the interpreter from the event loop; by default Python lets it 5 ms."""
 
 READ_EVERY: Final = 1.0
 """Seconds between two looks at what has been loaded."""
@@ -124,20 +118,3 @@ class LedgerService:
             self._log.warning("ledger: what was spent cannot be read: %s", trouble)
         else:
             self._log.info("ledger: what was spent is read")
-
-
-@asynccontextmanager
-async def loading(settings: LedgerSettings | None, state: LedgerState) -> AsyncIterator[None]:
-    """Load journals into the database for the block, and all that is left at its end; nothing without a ledger."""
-    if settings is None:
-        yield
-        return
-    loads, before = LedgerLoading(settings, state), sys.getswitchinterval()
-    # The loader's thread has work of many milliseconds, and requests may be answered in the same process.
-    sys.setswitchinterval(TURN)
-    loads.start()
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(loads.stop)
-        sys.setswitchinterval(before)

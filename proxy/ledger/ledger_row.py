@@ -8,11 +8,12 @@ may send one `x-request-id` twice. It begins with the time, so that indexes grow
 import os
 import random
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from proxy.request_record import RequestRecord
+if TYPE_CHECKING:  # who only reads lines has no requests
+    from proxy.request_record import RequestRecord
 
 VERSION: Final = 1
 """The form of a line. Another order or meaning of its members is another version."""
@@ -89,7 +90,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_random.seed)  # else all workers would draw the same ids
 
 
-def row_line(record: RequestRecord, sequence: int, now: int, user: str | None = None, tags: TagsJson = None) -> bytes:
+def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None = None, tags: TagsJson = None) -> bytes:
     """Return the line of a request that ended at `now`, in ms since 1970. Called once for each request."""
     usage = record.billed or record.usage
     tokens_in = cached = tokens_out = reasoning = cost = None
