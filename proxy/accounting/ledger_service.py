@@ -20,6 +20,9 @@ from proxy.routing.snapshot import Snapshot
 READ_EVERY: Final = 1.0
 """Seconds between two looks at what has been loaded."""
 
+MAKING: Final = 5.0
+"""Seconds for which a database that cannot be read is not spoken of: it may just be being made."""
+
 
 def settings_of(loaded: Loaded) -> LedgerSettings | None:
     """Return where a table's ledger is, None where it has none."""
@@ -42,7 +45,7 @@ class LedgerService:
         self._tags: Mapping[str, TagsJson] = {}
         self._spends = False
         self._totals: SpentTotals[Period] | None = None
-        self._failed = False
+        self._failing: float | None = None
         self._said = ""
         self._log = logging.getLogger("dragoman")
 
@@ -88,9 +91,7 @@ class LedgerService:
         try:
             news = await asyncio.to_thread(self._news, periods)
         except LedgerError as error:
-            # The first time, the database may just be being made.
-            self._complain(str(error) if self._failed else "")
-            self._failed = True
+            self._complain(str(error) if self._failing_long() else "")
             return
         except Exception as error:  # a fault of ours: requests are served without what was spent
             if not self._said:
@@ -98,7 +99,7 @@ class LedgerService:
             self._complain(type(error).__name__)
             return
         self._complain("")
-        self._failed = False
+        self._failing = None
         mark = news.loaded.get(self._journal.process, 0)
         for period, sums in news.sums.items():
             self._book.load(period, periods[period][0], sums, mark)
@@ -108,6 +109,13 @@ class LedgerService:
         if self._totals is None:
             self._totals = SpentTotals(open_reader(self._settings))
         return self._totals.refresh(periods, int(self._wall()))
+
+    def _failing_long(self) -> bool:
+        """Return whether the database could not be read for MAKING seconds."""
+        now = asyncio.get_running_loop().time()
+        if self._failing is None:
+            self._failing = now
+        return now - self._failing >= MAKING
 
     def _complain(self, trouble: str) -> None:
         """Log a change of what keeps the ledger from being read."""
