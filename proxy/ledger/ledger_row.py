@@ -8,7 +8,8 @@ may send one `x-request-id` twice. It begins with the time, so that indexes grow
 import os
 import random
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -31,6 +32,12 @@ MOST_COUNT: Final = 1 << 40
 
 MOST_COST: Final = 1 << 44
 """About 17,600 USD a request."""
+
+MOST_STATUS: Final = 999
+
+MOST_ATTEMPTS: Final = 1 << 15
+
+ID_BYTES: Final = 16
 
 LATEST: Final = 253_402_300_799_999
 """The last millisecond of the year 9999, beyond which PostgreSQL's and Python's dates differ."""
@@ -177,6 +184,20 @@ def tags_text(tags: Mapping[str, str]) -> str | None:
 
 _MEMBERS: Final = 23
 
+_NONE: Final = type(None)
+
+_KINDS: Final = frozenset(
+    product(
+        *((int,), (int,), (str,), (int,), (str,), (str,), (str,), (str, _NONE), (_NONE,), (str,), (str,), (str,)),
+        *((str, _NONE), (int, _NONE), (int, _NONE), (int, _NONE), (int, _NONE), (int,), (int, _NONE), (int,)),
+        *((str,), (int,), (int,)),
+    )
+)
+"""The types of the members of lines that `_plain_row` can read: those without tags."""
+
+_LONGEST: Final = 64
+"""Characters of a text that fits MOST_BYTES whatever it holds."""
+
 
 def read_line(line: bytes, gateway: str) -> Journaled:
     """Return the row of a line that the process `gateway` wrote. Raises UnreadableLineError or OtherVersionError.
@@ -193,10 +214,44 @@ def read_line(line: bytes, gateway: str) -> Journaled:
         raise OtherVersionError(f"version {values[0]}")
     if len(values) != _MEMBERS:
         raise UnreadableLineError("another number of members")
-    sequence, key = values[1], values[2]
+    if tuple(map(type, values)) in _KINDS and b"\\u0000" not in line:
+        row = _plain_row(values, gateway)
+        if row is not None and values[1] >= 0:
+            return Journaled(values[1], row)
+    return Journaled(_number(values[1]), _checked_row(values, gateway))
+
+
+def _plain_row(values: Sequence[Any], gateway: str) -> LedgerRow | None:
+    """Return the row of members of the right types without a NUL, as nearly all lines have them; None where one is
+    beyond its bounds. Equal to `_checked_row`, for a third of its time."""
+    key, time, request_id, team, key_name, user, _, surface, asked, model, deployment = values[2:13]
+    tokens_in, cached, tokens_out, reasoning, estimated, cost, status, outcome, ms, attempts = values[13:]
+    # The bits of all numbers together: negative where one is, and below a power of two where all are.
+    counts = (tokens_in or 0) | (cached or 0) | (tokens_out or 0) | (reasoning or 0) | ms
+    if (
+        not 0 <= counts < MOST_COUNT
+        or not 0 <= (cost or 0) < MOST_COST
+        or not 0 <= time <= LATEST
+        or not 0 <= estimated <= 1
+        or not 0 <= status <= MOST_STATUS
+        or not 0 <= attempts < MOST_ATTEMPTS
+        or len(key) != 2 * ID_BYTES
+        or max(map(len, (request_id, team, key_name, surface, asked, model, outcome))) > _LONGEST
+        or (user is not None and len(user) > _LONGEST)
+        or (deployment is not None and len(deployment) > _LONGEST)
+    ):
+        return None
+    return LedgerRow(
+        *(_id(key), time, request_id, team, key_name, user, None, surface, asked, model, deployment),
+        *(tokens_in, cached, tokens_out, reasoning, estimated, cost, status, outcome, ms, attempts, gateway),
+    )
+
+
+def _checked_row(values: Sequence[Any], gateway: str) -> LedgerRow:
+    """Return the row of any members. Raises UnreadableLineError."""
     user, tags, deployment = values[7], values[8], values[12]
-    row = LedgerRow(
-        _id(key),
+    return LedgerRow(
+        _id(values[2]),
         _number(values[3], LATEST),
         _text(values[4]),
         _text(values[5]),
@@ -213,17 +268,16 @@ def read_line(line: bytes, gateway: str) -> Journaled:
         _count(values[16]),
         _number(values[17], 1),
         None if values[18] is None else _number(values[18], MOST_COST),
-        _number(values[19], 999),
+        _number(values[19], MOST_STATUS),
         _text(values[20]),
         _number(values[21], MOST_COUNT),
-        _number(values[22], 1 << 15),
+        _number(values[22], MOST_ATTEMPTS),
         gateway,
     )
-    return Journaled(_number(sequence), row)
 
 
 def _id(value: object) -> bytes:
-    if not isinstance(value, str) or len(value) != 32:
+    if not isinstance(value, str) or len(value) != 2 * ID_BYTES:
         raise UnreadableLineError("no id")
     try:
         return bytes.fromhex(value)
@@ -234,7 +288,7 @@ def _id(value: object) -> bytes:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise UnreadableLineError("no text")
-    return value if len(value) <= 64 and "\0" not in value else clean(value)
+    return value if len(value) <= _LONGEST and "\0" not in value else clean(value)
 
 
 def _number(value: object, most: int = MOST) -> int:
