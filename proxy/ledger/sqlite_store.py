@@ -1,6 +1,6 @@
-"""The ledger in a file: SQLite of the standard library, one writer, in its loader's thread.
+"""The ledger in a file: SQLite of the standard library, one writer, in its loader's process.
 
-Statements of many rows are kept to BATCH of them, because the interpreter's lock is held for each. Writing needs a lock
+Statements of many rows are kept to BATCH of them, so that who reads never waits long. Writing needs a lock
 beside the file, so that a second gateway that was given the same file waits instead of competing.
 
 Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026: `auto_vacuum` has to be set
@@ -42,7 +42,9 @@ _OPENING: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -500",
 )
+"""A cache of 500 KB instead of 2 MB is as fast: rows come in at the ends of the indexes."""
 
 _FIRST: Final = (
     "CREATE TABLE meta (version INTEGER NOT NULL, zone TEXT NOT NULL, batch INTEGER NOT NULL)",
@@ -223,7 +225,7 @@ class SqliteStore:
                 )
                 if dropped.rowcount < BATCH:
                     break
-                time.sleep(0.001)  # for who waits for the file, or for the interpreter's lock
+                time.sleep(0.001)  # for who waits for the file
             run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
             run("DELETE FROM spend WHERE slot < ?", (first_slot,))
             run("DELETE FROM loaded WHERE time < ?", (oldest - MARGIN_MS,))
