@@ -131,7 +131,7 @@ _REBUILD_DAYS: Final = f"""
 
 _TOTALS: Final = "SELECT scope, sum(requests), sum(tokens), sum(cost) FROM spend WHERE slot >= ? GROUP BY scope"
 
-_RECENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM spend WHERE slot >= ?"
+_SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM spend WHERE"
 
 # The store ------------------------------------------------------------------------------------------------------------
 
@@ -267,24 +267,29 @@ class SqliteReader:
 
     def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
         """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
-        run = self._connection.execute
-        where, parameters = ("batch > ? AND +slot >= ?", (after, slot)) if after else ("slot >= ?", (slot,))
-        columns = "scope, slot, requests, tokens, cost, unpriced"
-        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
-            (batch,) = run("SELECT batch FROM meta").fetchone()
-            spent = [SlotSpend(*row) for row in run(f"SELECT {columns} FROM spend WHERE {where}", parameters)]  # noqa: S608
-            loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
-        return SpendChanges(batch, spent, loaded)
+        with self._one_state() as batch:
+            spent = self._spent("batch > ? AND +slot >= ?", after, slot) if after else self._spent("slot >= ?", slot)
+            return SpendChanges(batch, spent, self._loaded())
 
     def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
         """Return what each scope used from each of these slots on, and the slots from `recent` on."""
         run = self._connection.execute
-        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
-            (batch,) = run("SELECT batch FROM meta").fetchone()
+        with self._one_state() as batch:
             totals = [{row[0]: (row[1], row[2], row[3]) for row in run(_TOTALS, (slot,))} for slot in slots]
-            spent = [SlotSpend(*row) for row in run(_RECENT, (recent,))]
-            loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
-        return SpendBase(batch, totals, spent, loaded)
+            return SpendBase(batch, totals, self._spent("slot >= ?", recent), self._loaded())
+
+    @contextmanager
+    def _one_state(self) -> Iterator[int]:
+        """Read one state of the file in the block; yield the number of its last batch."""
+        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
+            (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
+            yield batch
+
+    def _spent(self, where: str, *parameters: int) -> list[SlotSpend]:
+        return [SlotSpend(*row) for row in self._connection.execute(f"{_SPENT} {where}", parameters)]
+
+    def _loaded(self) -> dict[str, int]:
+        return dict(self._connection.execute("SELECT gateway, sequence FROM loaded").fetchall())
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         """Return the lines of a report, unordered."""
