@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
+from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO
+
 if TYPE_CHECKING:  # who only reads lines has no requests
     from proxy.request_record import RequestRecord
 
@@ -27,11 +29,8 @@ MOST_TAGS: Final = 16
 MOST: Final = (1 << 63) - 1
 """The largest integer of either database."""
 
-MOST_COUNT: Final = 1 << 40
-"""Of tokens, and of ms. A vendor may report any number, and sums of all rows have to fit the database's integers."""
-
-MOST_COST: Final = 1 << 44
-"""About 17,600 USD a request."""
+MOST_MS: Final = 1 << 40
+"""Some 35 years, which nobody waits for; sums of all rows have to fit the database's integers."""
 
 MOST_STATUS: Final = 999
 
@@ -41,8 +40,6 @@ ID_BYTES: Final = 16
 
 LATEST: Final = 253_402_300_799_999
 """The last millisecond of the year 9999, beyond which PostgreSQL's and Python's dates differ."""
-
-NANO: Final = 1_000_000_000
 
 TagsJson: TypeAlias = "orjson.Fragment | None"
 
@@ -227,9 +224,10 @@ def _plain_row(values: Sequence[Any], gateway: str) -> LedgerRow | None:
     key, time, request_id, team, key_name, user, _, surface, asked, model, deployment = values[2:13]
     tokens_in, cached, tokens_out, reasoning, estimated, cost, status, outcome, ms, attempts = values[13:]
     # The bits of all numbers together: negative where one is, and below a power of two where all are.
-    counts = (tokens_in or 0) | (cached or 0) | (tokens_out or 0) | (reasoning or 0) | ms
+    counts = (tokens_in or 0) | (cached or 0) | (tokens_out or 0) | (reasoning or 0)
     if (
-        not 0 <= counts < MOST_COUNT
+        not 0 <= counts < MOST_TOKENS
+        or not 0 <= ms < MOST_MS
         or not 0 <= (cost or 0) < MOST_COST
         or not 0 <= time <= LATEST
         or not 0 <= estimated <= 1
@@ -270,7 +268,7 @@ def _checked_row(values: Sequence[Any], gateway: str) -> LedgerRow:
         None if values[18] is None else _number(values[18], MOST_COST),
         _number(values[19], MOST_STATUS),
         _text(values[20]),
-        _number(values[21], MOST_COUNT),
+        _number(values[21], MOST_MS),
         _number(values[22], MOST_ATTEMPTS),
         gateway,
     )
@@ -299,7 +297,7 @@ def _number(value: object, most: int = MOST) -> int:
 
 
 def _count(value: object) -> int | None:
-    return None if value is None else _number(value, MOST_COUNT)
+    return None if value is None else _number(value, MOST_TOKENS)
 
 
 def _tags(value: object) -> str | None:

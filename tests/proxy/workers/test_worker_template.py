@@ -282,23 +282,39 @@ async def test_a_template_that_does_not_answer_is_given_up_for_good(
         template.end()
 
 
+def loader_of(gateway: RunningGateway) -> int | None:
+    """The process that loads the ledger, while there is one."""
+    return next(iter(children(gateway, "dragoman-ledger")), None)
+
+
+async def followed(gateway: RunningGateway, loader: int | None) -> int:
+    """Kill the process that loads the ledger, and return the one that takes its place."""
+    assert loader is not None
+    os.kill(loader, signal.SIGKILL)
+    await until(lambda: loader_of(gateway) not in (None, loader))
+    found = loader_of(gateway)
+    assert found is not None
+    return found
+
+
 async def test_the_process_that_loads_the_ledger_shares_it_too_and_so_does_one_that_follows(tmp_path: Path) -> None:
     async with up(tmp_path, WITH_LEDGER) as gateway:
-        for killed in (True, False):
-            (loader,) = children(gateway, "dragoman-ledger")
-            await until(lambda: (tmp_path / "ledger.db").exists())
-            assert os.getsid(loader) == loader
-            assert len(sockets(loader)) == 1
-            assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                os.kill(loader, number)
-            if killed:
-                os.kill(loader, signal.SIGKILL)
-                await until(lambda gone=loader: children(gateway, "dragoman-ledger") not in ([], [gone]))  # type: ignore[misc]  # bound at once
+        loader = await followed(gateway, loader_of(gateway))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.kill(loader, number)
+        await until(lambda: (tmp_path / "ledger.db").exists())
+        assert os.getsid(loader) == loader
+        assert len(sockets(loader)) == 1
+        assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
+        assert gateway.messages().count("ended on SIGKILL; requests are kept in") == 1
+        assert await gateway.stop() == 0
+
+
+@pytest.mark.nightly
+async def test_without_its_template_a_gateway_starts_what_loads_the_ledger_as_a_program(tmp_path: Path) -> None:
+    async with up(tmp_path, WITH_LEDGER) as gateway:
         os.kill(template_of(gateway), signal.SIGKILL)
-        os.kill(loader, signal.SIGKILL)
-        await until(lambda: children(gateway, "dragoman-ledger") not in ([], [loader]))
-        assert gateway.messages().count("ended on SIGKILL; requests are kept in") == 2
+        await followed(gateway, loader_of(gateway))
         assert gateway.messages().count("the template of the workers has ended") == 1
         assert await gateway.stop() == 0
 
