@@ -2,17 +2,14 @@
 
 import asyncio
 import logging
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from config.load_config import Loaded
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_row import TagsJson, written_tags
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState, ledger_settings
-from proxy.ledger.loading import LedgerLoading
 from proxy.ledger.open_ledger import open_reader
 from proxy.ledger.spent_totals import SpentNews, SpentTotals
 from proxy.limits.limit import Period
@@ -20,11 +17,11 @@ from proxy.limits.limit_book import LimitBook
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
 from proxy.routing.snapshot import Snapshot
 
-TURN: Final = 0.0005
-"""Seconds for which the loader's thread keeps the interpreter from the event loop; by default Python lets it 5 ms."""
-
 READ_EVERY: Final = 1.0
 """Seconds between two looks at what has been loaded."""
+
+MAKING: Final = 5.0
+"""Seconds for which a database that cannot be read is not spoken of: it may just be being made."""
 
 
 def settings_of(loaded: Loaded) -> LedgerSettings | None:
@@ -48,7 +45,7 @@ class LedgerService:
         self._tags: Mapping[str, TagsJson] = {}
         self._spends = False
         self._totals: SpentTotals[Period] | None = None
-        self._failed = False
+        self._failing: float | None = None
         self._said = ""
         self._log = logging.getLogger("dragoman")
 
@@ -94,9 +91,7 @@ class LedgerService:
         try:
             news = await asyncio.to_thread(self._news, periods)
         except LedgerError as error:
-            # The first time, the database may just be being made.
-            self._complain(str(error) if self._failed else "")
-            self._failed = True
+            self._complain(str(error) if self._failing_long() else "")
             return
         except Exception as error:  # a fault of ours: requests are served without what was spent
             if not self._said:
@@ -104,7 +99,7 @@ class LedgerService:
             self._complain(type(error).__name__)
             return
         self._complain("")
-        self._failed = False
+        self._failing = None
         mark = news.loaded.get(self._journal.process, 0)
         for period, sums in news.sums.items():
             self._book.load(period, periods[period][0], sums, mark)
@@ -115,6 +110,13 @@ class LedgerService:
             self._totals = SpentTotals(open_reader(self._settings))
         return self._totals.refresh(periods, int(self._wall()))
 
+    def _failing_long(self) -> bool:
+        """Return whether the database could not be read for MAKING seconds."""
+        now = asyncio.get_running_loop().time()
+        if self._failing is None:
+            self._failing = now
+        return now - self._failing >= MAKING
+
     def _complain(self, trouble: str) -> None:
         """Log a change of what keeps the ledger from being read."""
         if trouble == self._said:
@@ -124,20 +126,3 @@ class LedgerService:
             self._log.warning("ledger: what was spent cannot be read: %s", trouble)
         else:
             self._log.info("ledger: what was spent is read")
-
-
-@asynccontextmanager
-async def loading(settings: LedgerSettings | None, state: LedgerState) -> AsyncIterator[None]:
-    """Load journals into the database for the block, and all that is left at its end; nothing without a ledger."""
-    if settings is None:
-        yield
-        return
-    loads, before = LedgerLoading(settings, state), sys.getswitchinterval()
-    # The loader's thread has work of many milliseconds, and requests may be answered in the same process.
-    sys.setswitchinterval(TURN)
-    loads.start()
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(loads.stop)
-        sys.setswitchinterval(before)

@@ -12,8 +12,9 @@ from typing import Final
 
 from config.load_config import Loaded
 from proxy.accounting.counting_together import Siblings, lease_book
-from proxy.accounting.ledger_service import LedgerService, loading, settings_of
+from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limit_events import LimitEvents
+from proxy.accounting.loader_process import loading
 from proxy.accounting.usage_desk import UsageDesk
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
@@ -77,7 +78,8 @@ async def limits_and_ledger(
         if kept is not None:
             services.append(lambda: _keep_shares(leases, kept))
     state = LedgerState()
-    async with loading(settings if siblings.source is None else None, state):
+    loaded_here = settings if siblings.source is None else None
+    async with loading(loaded_here, state, loaded.config.server.log):
         if settings is None:
             made = LimitsAndLedger(team, None, services, reports)
             made.use(snapshot)

@@ -5,11 +5,11 @@ The address of PostgreSQL may hold a password, which is in no text that these ty
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from config.sections.ledger_section import LedgerPlace
-from providers.vendor_credential import reveal
+if TYPE_CHECKING:  # the loader's process has no table, whose words take 15 MB
+    from config.sections.ledger_section import LedgerPlace
 
 
 class LedgerError(Exception):
@@ -46,8 +46,10 @@ class LedgerSettings:
         return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def ledger_settings(place: LedgerPlace, zone: str) -> LedgerSettings:
+def ledger_settings(place: "LedgerPlace", zone: str) -> LedgerSettings:
     """Return the settings of a table's ledger."""
+    from providers.vendor_credential import reveal
+
     strict = place.unread == "reject"
     if place.postgres is not None:
         return LedgerSettings("postgresql", place.keep, zone, place.journals, None, reveal(place.postgres), strict)
@@ -78,3 +80,16 @@ class LedgerState:
     journal_bytes: int = 0
     loading: bool = False
     trouble: str | None = None
+
+    def follow(self, report: "LedgerState", before: "LedgerState") -> None:
+        """Take over what a loader in another process says of itself; `before` is what it had said the last time. Its
+        counts begin with its process. Trouble of the journal, which is this process's, stays until that has another."""
+        self.loaded += report.loaded - before.loaded
+        self.repeated += report.repeated - before.repeated
+        self.expired += report.expired - before.expired
+        self.unreadable += report.unreadable - before.unreadable
+        self.load_errors += report.load_errors - before.load_errors
+        self.foreign, self.behind, self.journal_bytes = report.foreign, report.behind, report.journal_bytes
+        self.loading = report.loading
+        if report.trouble != before.trouble:
+            self.trouble = report.trouble

@@ -1,4 +1,4 @@
-"""The thread that loads the journals every second, in one process of all that share their folder.
+"""The thread that loads the journals every second, in one process of all that share their folder and serve no request.
 
 The database may be away for as long as it likes: the journals stay, it is tried again with growing waits, and the log
 says once that it is away and once that it is back.

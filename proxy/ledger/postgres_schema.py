@@ -111,7 +111,7 @@ TOTALS: Final = """
     SELECT scope, sum(requests), sum(tokens), sum(cost) FROM dragoman.spend WHERE slot >= %s GROUP BY scope
 """
 
-RECENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend WHERE slot >= %s"
+SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend WHERE"
 
 MONTHS: Final = """
     SELECT part.relname FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid

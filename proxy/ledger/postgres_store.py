@@ -4,7 +4,8 @@ Their transactions begin by raising the number of the batch, whose row only one 
 committed in the order of their numbers, which readers rely on, and two loaders cannot wait for each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -149,29 +150,30 @@ class PostgresReader:
 
     def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
         """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
-        link = self._link()
-        where, parameters = ("batch > %s AND slot >= %s", (after, slot)) if after else ("slot >= %s", (slot,))
-        statement = f"SELECT scope, slot, requests, tokens, cost, unpriced FROM dragoman.spend WHERE {where}"  # noqa: S608
-        with link.transaction():
-            link.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            ((batch,),) = link.rows("SELECT batch FROM dragoman.meta")
-            spent = [SlotSpend(*row) for row in link.rows(statement, parameters)]
-            loaded = {gateway: number for gateway, number in link.rows("SELECT gateway, sequence FROM dragoman.loaded")}
-        return SpendChanges(batch, spent, loaded)
+        with self._one_state() as (link, batch):
+            if after:
+                spent = _spent(link, "batch > %s AND slot >= %s", after, slot)
+            else:
+                spent = _spent(link, "slot >= %s", slot)
+            return SpendChanges(batch, spent, _loaded(link))
 
     def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
         """Return what each scope used from each of these slots on, and the slots from `recent` on."""
-        link = self._link()
-        with link.transaction():
-            link.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            ((batch,),) = link.rows("SELECT batch FROM dragoman.meta")
+        with self._one_state() as (link, batch):
             totals = [
                 {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in link.rows(sql.TOTALS, (slot,))}
                 for slot in slots
             ]
-            spent = [SlotSpend(*row) for row in link.rows(sql.RECENT, (recent,))]
-            loaded = {gateway: number for gateway, number in link.rows("SELECT gateway, sequence FROM dragoman.loaded")}
-        return SpendBase(batch, totals, spent, loaded)
+            return SpendBase(batch, totals, _spent(link, "slot >= %s", recent), _loaded(link))
+
+    @contextmanager
+    def _one_state(self) -> Iterator[tuple[PostgresConnection, int]]:
+        """Read one state of the database in the block; yield the connection, and the number of the last batch."""
+        link = self._link()
+        with link.transaction():
+            link.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            ((batch,),) = link.rows("SELECT batch FROM dragoman.meta")
+            yield link, batch
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         """Return the lines of a report, unordered."""
@@ -194,6 +196,14 @@ class PostgresReader:
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
+
+
+def _spent(link: PostgresConnection, where: str, *parameters: int) -> list[SlotSpend]:
+    return [SlotSpend(*row) for row in link.rows(f"{sql.SPENT} {where}", parameters)]
+
+
+def _loaded(link: PostgresConnection) -> dict[str, int]:
+    return {gateway: number for gateway, number in link.rows("SELECT gateway, sequence FROM dragoman.loaded")}
 
 
 def _version(link: PostgresConnection, place: str) -> int:

@@ -118,18 +118,35 @@ def scopes(row: LedgerRow) -> list[str]:
 
 
 def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
-    """Return what the rows add; `day_of` names the day of a slot."""
-    made = Rollup()
+    """Return what the rows add; `day_of` names the day of a slot. Rows that count for the same are added up first: a
+    batch has many of them, and each row counts in seven sums."""
+    alike: dict[tuple[int, str, str, str, str | None, bool], tuple[LedgerRow, list[int]]] = {}
     for row in rows:
-        slot = row.time // SLOT_MS
-        tokens_in, tokens_out, cost = row.tokens_in or 0, row.tokens_out or 0, row.cost or 0
-        unpriced = 1 if row.cost is None and row.attempts else 0
+        asked = row.attempts > 0
+        like = (row.time // SLOT_MS, row.team, row.key_name, row.model, row.deployment, asked)
+        found = alike.get(like)
+        if found is None:
+            found = alike[like] = row, [0] * len(UsageSums._fields)
+        sums = found[1]
+        sums[0] += 1
+        if row.outcome != GOOD:
+            sums[1] += 1
+        sums[2] += row.tokens_in or 0
+        sums[3] += row.tokens_cached or 0
+        sums[4] += row.tokens_out or 0
+        sums[5] += row.tokens_reasoning or 0
+        if row.cost is not None:
+            sums[6] += row.cost
+        elif asked:
+            sums[7] += 1
+        sums[8] += row.ms
+    made = Rollup()
+    for row, each in alike.values():
+        used, slot = UsageSums(*each), row.time // SLOT_MS
         for scope in scopes(row):
-            _add(made.spend, (scope, slot), (1, tokens_in + tokens_out, cost, unpriced))
-        errors = 0 if row.outcome == GOOD else 1
-        tokens = (tokens_in, row.tokens_cached or 0, tokens_out, row.tokens_reasoning or 0)
-        key = (day_of(slot), row.team, row.key_name, row.model, row.deployment or "")
-        _add(made.days, key, (1, errors, *tokens, cost, unpriced, row.ms))
+            spent = (used.requests, used.tokens_in + used.tokens_out, used.cost, used.unpriced)
+            _add(made.spend, (scope, slot), spent)
+        _add(made.days, (day_of(slot), row.team, row.key_name, row.model, row.deployment or ""), used)
     return made
 
 

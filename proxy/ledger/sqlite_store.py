@@ -1,6 +1,6 @@
-"""The ledger in a file: SQLite of the standard library, one writer, in its loader's thread.
+"""The ledger in a file: SQLite of the standard library, one writer, in its loader's process.
 
-Statements of many rows are kept to BATCH of them, because the interpreter's lock is held for each. Writing needs a lock
+Statements of many rows are kept to BATCH of them, so that who reads never waits long. Writing needs a lock
 beside the file, so that a second gateway that was given the same file waits instead of competing.
 
 Source: SQLite 3.40's documentation (sqlite.org/pragma.html, wal.html), November 2026: `auto_vacuum` has to be set
@@ -42,7 +42,9 @@ _OPENING: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -500",
 )
+"""A cache of 500 KB instead of 2 MB is as fast: rows come in at the ends of the indexes."""
 
 _FIRST: Final = (
     "CREATE TABLE meta (version INTEGER NOT NULL, zone TEXT NOT NULL, batch INTEGER NOT NULL)",
@@ -129,7 +131,7 @@ _REBUILD_DAYS: Final = f"""
 
 _TOTALS: Final = "SELECT scope, sum(requests), sum(tokens), sum(cost) FROM spend WHERE slot >= ? GROUP BY scope"
 
-_RECENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM spend WHERE slot >= ?"
+_SPENT: Final = "SELECT scope, slot, requests, tokens, cost, unpriced FROM spend WHERE"
 
 # The store ------------------------------------------------------------------------------------------------------------
 
@@ -223,7 +225,7 @@ class SqliteStore:
                 )
                 if dropped.rowcount < BATCH:
                     break
-                time.sleep(0.001)  # for who waits for the file, or for the interpreter's lock
+                time.sleep(0.001)  # for who waits for the file
             run("DELETE FROM usage_day WHERE day < ?", (self._days.of(max(0, oldest) // SLOT_MS),))
             run("DELETE FROM spend WHERE slot < ?", (first_slot,))
             run("DELETE FROM loaded WHERE time < ?", (oldest - MARGIN_MS,))
@@ -265,24 +267,29 @@ class SqliteReader:
 
     def spent_since(self, slot: int, after: int = 0) -> SpendChanges:
         """Return the sums of all slots from `slot` on that changed after batch `after`; with 0 all of them."""
-        run = self._connection.execute
-        where, parameters = ("batch > ? AND +slot >= ?", (after, slot)) if after else ("slot >= ?", (slot,))
-        columns = "scope, slot, requests, tokens, cost, unpriced"
-        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
-            (batch,) = run("SELECT batch FROM meta").fetchone()
-            spent = [SlotSpend(*row) for row in run(f"SELECT {columns} FROM spend WHERE {where}", parameters)]  # noqa: S608
-            loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
-        return SpendChanges(batch, spent, loaded)
+        with self._one_state() as batch:
+            spent = self._spent("batch > ? AND +slot >= ?", after, slot) if after else self._spent("slot >= ?", slot)
+            return SpendChanges(batch, spent, self._loaded())
 
     def spent_from(self, slots: Sequence[int], recent: int) -> SpendBase:
         """Return what each scope used from each of these slots on, and the slots from `recent` on."""
         run = self._connection.execute
-        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
-            (batch,) = run("SELECT batch FROM meta").fetchone()
+        with self._one_state() as batch:
             totals = [{row[0]: (row[1], row[2], row[3]) for row in run(_TOTALS, (slot,))} for slot in slots]
-            spent = [SlotSpend(*row) for row in run(_RECENT, (recent,))]
-            loaded = dict(run("SELECT gateway, sequence FROM loaded").fetchall())
-        return SpendBase(batch, totals, spent, loaded)
+            return SpendBase(batch, totals, self._spent("slot >= ?", recent), self._loaded())
+
+    @contextmanager
+    def _one_state(self) -> Iterator[int]:
+        """Read one state of the file in the block; yield the number of its last batch."""
+        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
+            (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
+            yield batch
+
+    def _spent(self, where: str, *parameters: int) -> list[SlotSpend]:
+        return [SlotSpend(*row) for row in self._connection.execute(f"{_SPENT} {where}", parameters)]
+
+    def _loaded(self) -> dict[str, int]:
+        return dict(self._connection.execute("SELECT gateway, sequence FROM loaded").fetchall())
 
     def usage(self, query: UsageQuery) -> list[UsageLine]:
         """Return the lines of a report, unordered."""

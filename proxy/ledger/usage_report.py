@@ -20,6 +20,7 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader, UsageLine
 from proxy.ledger.rollups import SLOT_MS, UsageSums
 from proxy.ledger.usage_query import DEFAULT_BY, DEFAULT_SINCE, UsageQuery, UsageQueryError, usage_query
+from proxy.limits.limit import NANO
 
 MOST_LINES: Final = 10_000
 """Of a report over HTTP; the rest is one line more, the sum of it."""
@@ -27,8 +28,6 @@ MOST_LINES: Final = 10_000
 REST: Final = "…"
 
 _TAIL: Final = 64 << 10
-
-_NANO: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +117,8 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "TOKENS OUT", "REA
 
 def usd(nano: int) -> str:
     """Return billionths of a USD as USD: to the cent, or as far as the first digits of less."""
-    whole = nano / _NANO
-    return f"{whole:,.2f}" if nano >= _NANO // 10 or not nano else f"{whole:.9f}".rstrip("0")
+    whole = nano / NANO
+    return f"{whole:,.2f}" if nano >= NANO // 10 or not nano else f"{whole:.9f}".rstrip("0")
 
 
 def usage_table(report: UsageReport) -> list[str]:
@@ -181,7 +180,7 @@ def _inert(text: str) -> str:
 
 
 def _exact(nano: int) -> str:
-    return f"{nano // _NANO}.{nano % _NANO:09}"
+    return f"{nano // NANO}.{nano % NANO:09}"
 
 
 def usage_json(report: UsageReport) -> bytes:
@@ -211,7 +210,7 @@ def usage_json(report: UsageReport) -> bytes:
 def _members(sums: UsageSums) -> dict[str, int | float]:
     members: dict[str, int | float] = dict(zip(UsageSums._fields, sums, strict=True))
     del members["cost"]
-    return {**members, "cost_usd": sums.cost / _NANO}
+    return {**members, "cost_usd": sums.cost / NANO}
 
 
 def _stamp(ms: int) -> str:

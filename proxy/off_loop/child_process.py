@@ -3,19 +3,30 @@
 import asyncio
 import socket
 import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import DEVNULL
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 """The folder of this program's packages: another package called proxy may be on the path."""
 
 
+class ProcessHandle(Protocol):
+    """A child process, however it was started."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    async def wait(self) -> int: ...
+    def kill(self) -> None: ...
+
+
 class Child(NamedTuple):
     """The process, and this end of its socket."""
 
-    process: Process
+    process: ProcessHandle
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from providers.target import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
-from proxy.limits.limit import NANO, Limits, Quota, Rate, Unit
+from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, Limits, Quota, Rate, Unit
 from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import limit_labels
 from proxy.limits.reservation import Exceeded, LimitKind, Reservation
@@ -30,12 +30,6 @@ _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 KEPT: Final = 16_384
 """Pairs of key and name whose scopes are kept."""
 
-
-MOST_TOKENS: Final = 1 << 40
-"""The most tokens that a request counts as, as in the rows of the ledger: clients and vendors may write any number."""
-
-MOST_COST: Final = 1 << 44
-"""The same in billionths of a USD."""
 
 Later: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits until a request is admitted, at most so many seconds. Raises GatewayError where it is refused."""

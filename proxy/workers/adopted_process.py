@@ -13,22 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_SET_NAME: Final = 15
 _SET_CHILD_SUBREAPER: Final = 36
-"""The numbers of options in linux/prctl.h."""
+"""The number of the option in linux/prctl.h."""
 
 UNKNOWN: Final = 255
 """The exit status where it is lost; asyncio's own processes have the same."""
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _ZERO: Final = ctypes.c_ulong(0)
-
-
-def name_process(name: str) -> None:
-    """Set the name of the calling thread, at most 15 bytes; `ps` and `top` show the main thread's as the process's.
-    Nothing changes where the system has no such call."""
-    if hasattr(_LIBC, "prctl"):
-        _LIBC.prctl(_SET_NAME, ctypes.c_char_p(name.encode()), _ZERO, _ZERO, _ZERO)
 
 
 def can_adopt() -> bool:

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from config.sections.server_section import ServerSection
-from proxy.accounting.ledger_service import loading, settings_of
+from proxy.accounting import loader_process
+from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.usage_desk import UsageDesk
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
@@ -83,11 +84,12 @@ class SeveralProcesses:
         return await self._reports.answer(query_string)
 
     @asynccontextmanager
-    async def loading(self) -> AsyncIterator[None]:
-        """Load the workers' journals for the block, and what is left of them at its end."""
+    async def loading(self, form: str, starter: loader_process.Starter) -> AsyncIterator[None]:
+        """Load the workers' journals for the block, and what is left of them at its end. The process that loads is
+        started by `starter`, and has a log of this form."""
         if self._ledger is not None:
             self._metrics.watch_families(ledger_families(self._loads))
-        async with loading(self._ledger, self._loads):
+        async with loader_process.loading(self._ledger, self._loads, form, starter):
             try:
                 yield
             finally:
@@ -139,8 +141,8 @@ async def supervise(
             place = (source.path, source.insecure_open, listen.host, port)
             return WorkerSettings(*place, live.since, now.loaded.copies, source.log, count)
 
-        starter = start_program if template is None else template.start
-        workers = WorkerPool(count, table, settings, metrics.worker_metrics(), starter)
+        start_worker = start_program if template is None else template.start
+        workers = WorkerPool(count, table, settings, metrics.worker_metrics(), start_worker)
 
         async def use_table(new: LoadedTable) -> None:
             live.swap(new.snapshot)
@@ -150,7 +152,8 @@ async def supervise(
         status = SeveralProcesses(live, metrics, workers, settings_of(table.loaded))
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
         # Left last of all: the workers have then closed their journals.
-        await stack.enter_async_context(status.loading())
+        start_loader = loader_process.start_program if template is None else template.start_loader
+        await stack.enter_async_context(status.loading(server.log, start_loader))
         shutdown = Shutdown()
         shutdown.listen()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.request)

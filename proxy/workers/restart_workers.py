@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from proxy.off_loop.child_process import Child, ProcessHandle
 from proxy.process.freeze_watchdog import FROZEN, LOOK_EVERY, FreezeDetector, main_thread
 from proxy.process.heartbeat import Heartbeat, shared_file
 from proxy.process.load_table import LoadedTable
@@ -21,7 +22,7 @@ from proxy.telemetry.metrics import WorkerMetrics
 from proxy.workers.lease_channel import NAME, LeaseDesk
 from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, WorkerSettings
-from proxy.workers.worker_template import StartedWorker, WorkerHandle, start_program
+from proxy.workers.worker_template import start_program
 
 BEGIN_LIMIT: Final = 60.0
 TABLE_LIMIT: Final = 30.0
@@ -41,7 +42,7 @@ class WorkerProcess:
     report, which it also sends without a request."""
 
     number: int
-    process: WorkerHandle
+    process: ProcessHandle
     channel: ChannelClient
     heartbeat: Heartbeat
     counts: WorkerCounts
@@ -83,7 +84,7 @@ class WorkerPool:
     table: LoadedTable
     settings: Callable[[LoadedTable], WorkerSettings]
     metrics: WorkerMetrics
-    starter: Callable[[int], Awaitable[StartedWorker]] = start_program
+    starter: Callable[[int], Awaitable[Child]] = start_program
     up: asyncio.Event = field(default_factory=asyncio.Event)
     failure: str = ""
     _alive: dict[int, WorkerProcess] = field(default_factory=dict)

@@ -36,10 +36,10 @@ from proxy.process.heartbeat import Heartbeat
 from proxy.process.load_table import LoadedTable, LogForm, Source
 from proxy.process.shutdown import Shutdown, drain_or_stop
 from proxy.process.status import ProcessStatus
+from proxy.process_name import name_process
 from proxy.telemetry.log_writer import unbuffered
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
-from proxy.workers.adopted_process import name_process
 from proxy.workers.lease_channel import NAME, SupervisorLeases
 from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
 

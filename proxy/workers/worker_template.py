@@ -1,4 +1,5 @@
-"""The template of the workers: a process in which all that they share is loaded, and from which they are forked.
+"""The template of the workers: a process in which all that they share is loaded, and from which they are forked, and
+with them the process that loads the ledger.
 
 It is forked from the supervisor before that has a loop, a thread or a socket, with the modules imported, the first
 table built and all of it frozen: the garbage collector does not go through frozen objects, so their memory pages stay
@@ -10,8 +11,8 @@ A forked worker is the supervisor's child (`proxy.workers.adopted_process`), in 
 program that was started in four things, which hold for whatever is imported before the fork:
 
 - nothing there may open a descriptor, start a thread, begin an event loop or set a signal handler: all of it comes
-  after the fork, in `proxy.workers.worker_main`. Where there is a second thread all the same (of a profiler, for one),
-  there is no template;
+  after the fork, in `proxy.workers.worker_main` and `proxy.accounting.loader_program`. Where there is a second thread
+  all the same (of a profiler, for one), there is no template;
 - what is drawn at random there is equal in all workers. The functions of `random` are seeded anew by Python, OpenSSL's
   source by itself; a generator of one's own must do so (`proxy.request_record`);
 - it ends as a program does, through the stack that it was forked within, so there may be no `finally` and no `with` on
@@ -31,14 +32,18 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, NoReturn, Protocol
+from functools import partial
+from typing import Final, NoReturn
 
-from proxy.off_loop.child_process import start_child
+from proxy.accounting import loader_process, loader_program
+from proxy.off_loop.child_process import Child, start_child
 from proxy.process.assemble_app import load_shareable
 from proxy.process.load_table import LoadedTable
-from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt, name_process
+from proxy.process_name import name_process
+from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt
 from proxy.workers.worker_main import main
 
 FORK_LIMIT: Final = 10.0
@@ -47,30 +52,19 @@ FORK_LIMIT: Final = 10.0
 _RESULT: Final = struct.Struct("=i")
 """The number of a process, or the negative number of an error."""
 
+_WORKER: Final = b"w"
+_LOADER: Final = b"l"
+"""The requests for one process. With it come its end of a socket pair and, for a worker, the file of its heartbeat."""
+
 _DESCRIPTORS: Final = 2
-"""A worker's end of the socket pair, and the file of its heartbeat."""
-
-
-class WorkerHandle(Protocol):
-    """A worker process, however it was started."""
-
-    @property
-    def pid(self) -> int: ...
-    @property
-    def returncode(self) -> int | None: ...
-    async def wait(self) -> int: ...
-    def kill(self) -> None: ...
-
-
-StartedWorker = tuple[WorkerHandle, asyncio.StreamReader, asyncio.StreamWriter]
-"""A worker, and the supervisor's end of its socket."""
+"""At most."""
 
 
 class TemplateGone(Exception):
     """The template has ended, or does not respond."""
 
 
-async def start_program(shared: int) -> StartedWorker:
+async def start_program(shared: int) -> Child:
     """Start a worker as a program, with the file of its heartbeat. Raises OSError."""
     return await start_child("proxy.workers.worker_main", shared)
 
@@ -83,32 +77,40 @@ class WorkerTemplate:
     _socket: socket.socket
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def start(self, shared: int) -> StartedWorker:
+    async def start(self, shared: int) -> Child:
         """Start a worker, with the file of its heartbeat. Raises OSError."""
+        return await self._started(_WORKER, shared) or await start_program(shared)
+
+    async def start_loader(self) -> Child:
+        """Start the process that loads the ledger. Raises OSError."""
+        return await self._started(_LOADER) or await loader_process.start_program()
+
+    async def _started(self, kind: bytes, *descriptors: int) -> Child | None:
+        """Start a process; None once the template is gone. Raises OSError."""
         async with self._one_at_a_time:
             if self.pid:
                 try:
-                    return await self._fork(shared)
+                    return await self._fork(kind, *descriptors)
                 except TemplateGone as gone:
                     self.end()
                     text = "the template of the workers %s; they are started as programs and take more memory"
                     logging.getLogger("dragoman").warning(text, gone)
-        return await start_program(shared)
+        return None
 
-    async def _fork(self, shared: int) -> StartedWorker:
+    async def _fork(self, kind: bytes, *descriptors: int) -> Child:
         here, there = socket.socketpair()
         try:
             with there, adopting():
-                process = AdoptedProcess(await self._forked(there.fileno(), shared))
+                process = AdoptedProcess(await self._forked(kind, there.fileno(), *descriptors))
         except BaseException:
             here.close()
             raise
-        return process, *(await asyncio.open_unix_connection(sock=here))
+        return Child(process, *(await asyncio.open_unix_connection(sock=here)))
 
-    async def _forked(self, *descriptors: int) -> int:
+    async def _forked(self, kind: bytes, *descriptors: int) -> int:
         loop = asyncio.get_running_loop()
         try:
-            socket.send_fds(self._socket, (b"\n",), descriptors)
+            socket.send_fds(self._socket, (kind,), descriptors)
             async with asyncio.timeout(FORK_LIMIT):
                 result = await loop.sock_recv(self._socket, _RESULT.size)
         except TimeoutError:
@@ -133,9 +135,9 @@ class WorkerTemplate:
 
 
 def fork_template(table: LoadedTable) -> WorkerTemplate | None:
-    """Fork the template, with the first table; None where workers have to be started as programs. In each worker this
-    does not return, but raises SystemExit when the worker has ended. To be called before there is a loop or a thread,
-    and outside of every block that must not be left twice."""
+    """Fork the template, with the first table; None where processes have to be started as programs. In each of them
+    this does not return, but raises SystemExit when the process has ended. To be called before there is a loop or a
+    thread, and outside of every block that must not be left twice."""
     if not can_adopt() or len(os.listdir("/proc/self/task")) > 1:
         return None
     for stream in (sys.stdout, sys.stderr):
@@ -156,11 +158,12 @@ def fork_template(table: LoadedTable) -> WorkerTemplate | None:
         here.setblocking(False)
         return WorkerTemplate(pid, here)
     here.close()
-    _become_worker(table, *_fork_on_request(there))
+    kind, descriptors = _fork_on_request(there)
+    _run_to_end(_program(kind, descriptors, table))
 
 
-def _fork_on_request(requests: socket.socket) -> tuple[int, int]:
-    """Fork workers until the supervisor is gone, which ends this process. Return in each worker, with its
+def _fork_on_request(requests: socket.socket) -> tuple[bytes, list[int]]:
+    """Fork processes until the supervisor is gone, which ends this one. Return in each, with what it is to be and its
     descriptors."""
     name_process("dragoman-fork")
     os.setsid()  # Ctrl-C reaches every process of a terminal's session
@@ -175,15 +178,14 @@ def _fork_on_request(requests: socket.socket) -> tuple[int, int]:
         request, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
         if not request:
             os._exit(0)
-        worker = _fork_for_adoption()
-        if worker == 0:
+        made = _fork_for_adoption()
+        if made == 0:
             requests.close()
-            link, shared = descriptors
-            return link, shared
+            return request, descriptors
         for descriptor in descriptors:
             os.close(descriptor)
         with suppress(OSError):  # the supervisor is gone, which the next look says
-            requests.sendall(_RESULT.pack(worker))
+            requests.sendall(_RESULT.pack(made))
 
 
 def _fork_for_adoption() -> int:
@@ -208,25 +210,34 @@ def _fork_for_adoption() -> int:
 def _fork_and_end(reading: int, writing: int) -> int:
     """Be the process in between: write the number of the one forked here and end. Return 0 in that one."""
     try:
-        worker = os.fork()
+        made = os.fork()
     except OSError as error:
-        worker = -(error.errno or errno.EAGAIN)
-    if worker:
-        os.write(writing, _RESULT.pack(worker))
+        made = -(error.errno or errno.EAGAIN)
+    if made:
+        os.write(writing, _RESULT.pack(made))
         os._exit(0)
     os.close(reading)
     os.close(writing)
     return 0
 
 
-def _become_worker(table: LoadedTable, link: int, shared: int) -> NoReturn:
-    """Be a worker to its end."""
+def _program(kind: bytes, descriptors: list[int], table: LoadedTable) -> Callable[[], None]:
+    """Return what the process that was asked for does."""
+    if kind == _LOADER:
+        (link,) = descriptors
+        return partial(loader_program.main, link)
+    link, shared = descriptors
+    return partial(main, link, shared, table)
+
+
+def _run_to_end(work: Callable[[], None]) -> NoReturn:
+    """Be the process that was asked for, to its end."""
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     status = 0
     try:
-        main(link, shared, table)
+        work()
     except Exception:
         sys.excepthook(*sys.exc_info())
         status = 1

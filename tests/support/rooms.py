@@ -67,7 +67,7 @@ PROXY: Final[Rooms] = {
     "overload": ("listener", "surfaces"),
     "routing": ("surfaces", "deployment_health", "vendor_credentials", "limits"),
     "teams": ("routing", "limits"),
-    "accounting": ("limits", "ledger", "shared_state", "routing", "teams"),
+    "accounting": ("off_loop", "limits", "ledger", "telemetry", "shared_state", "routing", "teams"),
     "conversations": ("surfaces", "surfaces/request"),
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "routing", "teams"),

@@ -5,15 +5,16 @@ import logging
 import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
 from proxy.accounting import ledger_service as module
-from proxy.accounting.ledger_service import LedgerService, loading, settings_of
+from proxy.accounting import loader_process
+from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.ledger.journal import Journal
-from proxy.ledger.ledger_settings import LedgerError, LedgerState
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.spent_totals import SpentTotals
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
@@ -51,6 +52,10 @@ def budget_spent(book: LimitBook) -> bool:
         outcome.release()
         return False
     return True
+
+
+def loading(settings: LedgerSettings | None, state: LedgerState) -> AbstractAsyncContextManager[None]:
+    return loader_process.loading(settings, state, "json")
 
 
 @asynccontextmanager
@@ -122,9 +127,18 @@ async def test_budgets_refuse_what_nobody_has_read_only_where_the_table_says_so(
         await until(lambda: not strict.unread())
 
 
+async def test_a_ledger_that_is_not_made_yet_is_not_spoken_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made = table(tmp_path)
+    ledger, _ = service(made)
+    async with reading(ledger), loading(settings_of(made.loaded), LedgerState()):
+        await until(lambda: ledger._read)
+    assert caplog.messages == []
+
+
 async def test_a_ledger_that_cannot_be_read_is_said_once_and_so_is_its_return(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "MAKING", 0.0)
     made = table(tmp_path)
     ledger, _ = service(made)
     settings = settings_of(made.loaded)
@@ -165,11 +179,5 @@ async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
     made = table(tmp_path)
     ledger, _ = service(made)
     async with loading(settings_of(made.loaded), ledger.state), reading(ledger):
-        assert len(ledger_threads()) == len(before) + 2
+        assert len(ledger_threads()) == len(before) + 1
     assert ledger_threads() == before
-
-
-async def test_no_ledger_is_loaded_by_nobody() -> None:
-    before = ledger_threads()
-    async with loading(None, LedgerState()):
-        assert ledger_threads() == before

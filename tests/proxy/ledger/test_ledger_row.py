@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
+from proxy.ledger import ledger_row as module
 from proxy.ledger.ledger_row import (
     LATEST,
     MOST_BYTES,
-    MOST_COST,
-    MOST_COUNT,
     MOST_TAGS,
+    Journaled,
     OtherVersionError,
     UnreadableLineError,
     bounded,
@@ -21,6 +21,7 @@ from proxy.ledger.ledger_row import (
     tags_text,
     written_tags,
 )
+from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from tests.proxy.ledger.kit import DEPLOYMENT, NOON, line, record
 
 
@@ -81,7 +82,7 @@ def test_any_count_of_a_vendor_fits_the_databases(number: int) -> None:
     made = record()
     made.usage = Usage(number, 1, {"cached_tokens": number}, {"reasoning_tokens": number})
     row = read_line(row_line(made, 1, NOON), "g").row
-    assert all(count is not None and 0 <= count <= MOST_COUNT for count in row[11:15])
+    assert all(count is not None and 0 <= count <= MOST_TOKENS for count in row[11:15])
     assert row.cost is not None
     assert 0 <= row.cost <= MOST_COST
 
@@ -135,3 +136,28 @@ def test_texts_are_cut_between_characters() -> None:
     assert bounded("\U0001f600" * 100) == "\U0001f600" * 64
     assert bounded("a" + "\U0001f600" * 100) == "a" + "\U0001f600" * 63
     assert clean("a\0b") == "a\ufffdb"
+
+
+def _either_way(written: bytes, plain: bool) -> Journaled | type[Exception]:
+    with pytest.MonkeyPatch.context() as patch:
+        if not plain:
+            patch.setattr(module, "_KINDS", frozenset())
+        try:
+            return read_line(written, "g")
+        except UnreadableLineError as error:
+            return type(error)
+
+
+@given(
+    st.integers(1, 22),
+    st.none()
+    | st.integers(-2, 1 << 62)
+    | st.text(max_size=70)
+    | st.just("a\0b")
+    | st.sampled_from([MOST_TOKENS, MOST_COST]),
+)
+def test_the_short_way_reads_what_the_careful_one_does(position: int, value: object) -> None:
+    members = orjson.loads(line())
+    members[position] = value
+    written = orjson.dumps(members)
+    assert _either_way(written, plain=True) == _either_way(written, plain=False)

@@ -8,12 +8,13 @@ from decimal import Decimal
 
 import pytest
 
-from proxy.ledger.ledger_row import MOST_COST, MOST_COUNT, Journaled
+from proxy.ledger.ledger_row import MOST_MS, Journaled
 from proxy.ledger.ledger_settings import LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader, LedgerStore, last_of_each
 from proxy.ledger.open_ledger import open_reader, open_store
 from proxy.ledger.rollups import SLOT_MS, SlotSpend, UsageSums
 from proxy.ledger.usage_query import usage_query
+from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from tests.proxy.ledger.kit import DEPLOYMENT, NOON, journaled
 
 SLOT = NOON // SLOT_MS
@@ -139,13 +140,13 @@ def test_texts_of_any_kind_are_kept_as_they_are(settings: LedgerSettings) -> Non
 def test_the_largest_numbers_add_up(settings: LedgerSettings) -> None:
     with opened(settings) as (store, reader):
         big = [
-            Journaled(number, journaled(number).row._replace(cost=MOST_COST, tokens_in=MOST_COUNT, ms=MOST_COUNT))
+            Journaled(number, journaled(number).row._replace(cost=MOST_COST, tokens_in=MOST_TOKENS, ms=MOST_MS))
             for number in range(1, 2001)
         ]
         assert store.add(big) == 2000
         (line,) = reader.usage(usage_query([], "30d", None, "UTC", NOON))
         assert line.sums.cost == 2000 * MOST_COST
-        assert Decimal(line.sums.tokens_in) == 2000 * MOST_COUNT
+        assert Decimal(line.sums.tokens_in) == 2000 * MOST_TOKENS
 
 
 def test_old_rows_and_their_days_go_and_spending_stays_for_a_month(settings: LedgerSettings) -> None:

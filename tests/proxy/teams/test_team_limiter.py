@@ -13,7 +13,7 @@ from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import NO_KEY
-from proxy.teams.team_limiter import MOST_COST, MOST_TOKENS, Later, RequestSize, TeamLimiter
+from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 from tests.proxy.kit.tables import digest_of, snapshot
 
 WALL = 1_795_003_200.0

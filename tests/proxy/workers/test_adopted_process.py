@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from proxy.workers import adopted_process as adopted_module
-from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt, name_process
+from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt
 from tests.bench.cpu import parse_stat
 from tests.support.waiting import until
 
@@ -101,10 +101,9 @@ class OtherSystem:
     """A C library without the calls of Linux."""
 
 
-def test_another_system_is_one_without_adoption_and_without_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_system_is_one_without_adoption(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adopted_module, "_LIBC", OtherSystem())
     assert not can_adopt()
-    name_process("any")
 
 
 class Refusing:
@@ -116,13 +115,3 @@ class Refusing:
 def test_a_kernel_that_refuses_is_one_without_adoption(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adopted_module, "_LIBC", Refusing())
     assert not can_adopt()
-
-
-def test_a_process_is_called_by_its_name() -> None:
-    comm = Path("/proc/thread-self/comm")
-    before = comm.read_text(encoding="utf-8").strip()
-    try:
-        name_process("dragoman-worker")
-        assert comm.read_text(encoding="utf-8").strip() == "dragoman-worker"
-    finally:
-        name_process(before)

@@ -14,18 +14,22 @@ from pathlib import Path
 
 import pytest
 
+from proxy.off_loop.child_process import Child
 from proxy.process.heartbeat import shared_file
 from proxy.process.load_table import Source
 from proxy.workers import worker_template as template_module
-from proxy.workers.worker_template import StartedWorker, WorkerTemplate, fork_template
+from proxy.workers.worker_template import WorkerTemplate, fork_template
 from tests.bench.cpu import family, processes, proportional_bytes
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import MOCK, port_of
 from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway, start_gateway, until_ready
 from tests.support.waiting import until
 
 TABLE = MOCK + SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
+
+WITH_LEDGER = TABLE + f'teams: {{search: {{keys: ["{digest_of("k")}"], models: ["*"]}}}}\n'
 
 MOST_MEMORY = 100 * 2**20
 """Bytes of a supervisor, the template and two workers together; measured are 88 MB, and 150 without a template."""
@@ -222,7 +226,7 @@ def other_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WorkerTemplate,
     """A supervisor's end, what the template would read, and the heartbeats of workers that are started as programs."""
     programs: list[int] = []
 
-    async def start_program(shared: int) -> StartedWorker:
+    async def start_program(shared: int) -> Child:
         programs.append(shared)
         raise OSError(errno.ENOSYS, "not in this test")
 
@@ -276,6 +280,43 @@ async def test_a_template_that_does_not_answer_is_given_up_for_good(
         assert [words in record.getMessage() for record in caplog.records] == [True]
         assert template.pid == 0
         template.end()
+
+
+def loader_of(gateway: RunningGateway) -> int | None:
+    """The process that loads the ledger, while there is one."""
+    return next(iter(children(gateway, "dragoman-ledger")), None)
+
+
+async def followed(gateway: RunningGateway, loader: int | None) -> int:
+    """Kill the process that loads the ledger, and return the one that takes its place."""
+    assert loader is not None
+    os.kill(loader, signal.SIGKILL)
+    await until(lambda: loader_of(gateway) not in (None, loader))
+    found = loader_of(gateway)
+    assert found is not None
+    return found
+
+
+async def test_the_process_that_loads_the_ledger_shares_it_too_and_so_does_one_that_follows(tmp_path: Path) -> None:
+    async with up(tmp_path, WITH_LEDGER) as gateway:
+        loader = await followed(gateway, loader_of(gateway))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.kill(loader, number)
+        await until(lambda: (tmp_path / "ledger.db").exists())
+        assert os.getsid(loader) == loader
+        assert len(sockets(loader)) == 1
+        assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
+        assert gateway.messages().count("ended on SIGKILL; requests are kept in") == 1
+        assert await gateway.stop() == 0
+
+
+@pytest.mark.nightly
+async def test_without_its_template_a_gateway_starts_what_loads_the_ledger_as_a_program(tmp_path: Path) -> None:
+    async with up(tmp_path, WITH_LEDGER) as gateway:
+        os.kill(template_of(gateway), signal.SIGKILL)
+        await followed(gateway, loader_of(gateway))
+        assert gateway.messages().count("the template of the workers has ended") == 1
+        assert await gateway.stop() == 0
 
 
 def test_beside_another_thread_there_is_no_template() -> None:

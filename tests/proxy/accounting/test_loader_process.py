@@ -1,0 +1,169 @@
+"""The process that loads the ledger, as its parent keeps it: alive, known, and ended last."""
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from proxy.accounting import loader_process as module
+from proxy.accounting.loader_process import LoaderProcess, loading, start_program
+from proxy.ledger.journal import Journal
+from proxy.ledger.journal_files import journal_files
+from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
+from proxy.off_loop.child_process import Child
+from tests.proxy.accounting.kit import ledger_threads, sums
+from tests.proxy.ledger.kit import record, sqlite
+from tests.support.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT", 0.02)
+
+
+class Starts:
+    """Starts programs, of which some cannot be started. What it started is in `children`."""
+
+    def __init__(self, *failing: int) -> None:
+        self.tries = 0
+        self.children: list[Child] = []
+        self._failing = failing
+
+    async def __call__(self) -> Child:
+        self.tries += 1
+        if self.tries in self._failing:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        self.children.append(await start_program())
+        return self.children[-1]
+
+    @property
+    def pid(self) -> int:
+        return self.children[-1].process.pid
+
+
+def written(settings: LedgerSettings, count: int) -> None:
+    journal = Journal(settings.journals)
+    for _ in range(count):
+        journal.append(record("search", 100))
+    journal.close()
+
+
+async def test_no_ledger_is_loaded_by_nobody() -> None:
+    starts = Starts()
+    async with loading(None, LedgerState(), "json", starts):
+        await asyncio.sleep(0)
+    assert starts.tries == 0
+
+
+async def test_what_was_written_is_in_the_ledger_at_the_end_and_counted_and_nothing_is_left(tmp_path: Path) -> None:
+    settings, state, starts, threads = sqlite(tmp_path), LedgerState(), Starts(), ledger_threads()
+    async with loading(settings, state, "json", starts):
+        written(settings, 7)
+        await until(lambda: state.loaded == 7)
+        assert state.loading
+        assert ledger_threads() == threads
+        written(settings, 5)
+    assert state.loaded == 12
+    assert sums(settings)[0] == 12
+    assert journal_files(settings.journals) == []
+    assert starts.children[0].process.returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(starts.pid, 0)
+
+
+async def test_one_that_is_killed_is_started_again_and_its_counts_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings, state, starts = sqlite(tmp_path), LedgerState(), Starts(2)
+    async with loading(settings, state, "json", starts):
+        written(settings, 3)
+        await until(lambda: state.loaded == 3)
+        os.kill(starts.pid, signal.SIGKILL)
+        await until(lambda: len(starts.children) == 2)
+        assert "cannot be started: Resource temporarily unavailable" in (state.trouble or "")
+        written(settings, 4)
+        await until(lambda: state.loaded == 7 and state.trouble is None)
+    assert sums(settings)[0] == 7
+    assert state.load_errors == 2
+    assert ["ended on SIGKILL" in message for message in caplog.messages] == [True, False]
+    assert all(message.endswith(f"requests are kept in {settings.journals} meanwhile") for message in caplog.messages)
+
+
+async def test_a_machine_that_cannot_start_it_says_so_once_and_falls_behind(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_WAIT", 0.05)
+    settings, state, starts = sqlite(tmp_path), LedgerState(), Starts(*range(1, 1000))
+    async with loading(settings, state, "json", starts):
+        written(settings, 5)
+        await until(lambda: starts.tries > 5)
+        assert state.load_errors >= 5
+        assert state.loading
+        assert state.behind > 0
+        assert state.journal_bytes == journal_files(settings.journals)[0].path.stat().st_size
+        assert state.trouble == "the ledger's loader cannot be started: Resource temporarily unavailable"
+    assert len(caplog.messages) == 2
+    assert caplog.messages[1].endswith(f"the journals in {settings.journals} remain")
+    async with loading(settings, state, "json"):
+        pass
+    assert sums(settings)[0] == 5
+
+
+async def test_one_that_is_gone_at_the_end_is_started_once_more_for_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT", 60.0)
+    settings, state, starts = sqlite(tmp_path), LedgerState(), Starts(1)
+    async with loading(settings, state, "json", starts):
+        written(settings, 5)
+        await until(lambda: state.load_errors == 1)
+    assert sums(settings)[0] == 5
+
+
+async def test_one_that_is_stopped_is_killed_at_the_end_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "LAST", 0.05)
+    monkeypatch.setattr(module, "SLACK", 0.05)
+    settings, state, starts = sqlite(tmp_path), LedgerState(), Starts(2)
+    async with loading(settings, state, "json", starts):
+        await until(lambda: state.loading)
+        os.kill(starts.pid, signal.SIGSTOP)
+        written(settings, 5)
+    assert [each.process.returncode for each in starts.children] == [-signal.SIGKILL]
+    assert "remain" in caplog.messages[-1]
+    assert len(journal_files(settings.journals)) == 1
+
+
+async def test_one_that_reports_nothing_is_killed_and_another_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SLACK", 0.05)
+    monkeypatch.setattr(module, "SILENCE", 3.0)
+    settings, state, starts = sqlite(tmp_path), LedgerState(), Starts()
+    async with loading(settings, state, "json", starts):
+        await until(lambda: state.loading)
+        os.kill(starts.pid, signal.SIGSTOP)
+        await until(lambda: len(starts.children) == 2)
+        written(settings, 2)
+        await until(lambda: state.loaded == 2)
+    assert starts.children[0].process.returncode == -signal.SIGKILL
+
+
+@asynccontextmanager
+async def running(loader: LoaderProcess) -> AsyncIterator["asyncio.Task[None]"]:
+    async with asyncio.TaskGroup() as group:
+        yield group.create_task(loader.run())
+
+
+async def test_who_keeps_it_may_be_cancelled_and_leaves_no_process(tmp_path: Path) -> None:
+    starts, state = Starts(), LedgerState()
+    async with running(LoaderProcess(sqlite(tmp_path), state, "json", starts)) as task:
+        await until(lambda: state.loading)
+        task.cancel()
+    assert starts.children[0].process.returncode == -signal.SIGKILL

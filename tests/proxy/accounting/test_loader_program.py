@@ -1,0 +1,83 @@
+"""The program that loads the ledger: what it is told, what it reports, and when it ends."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from proxy.accounting.loader_program import read_order, read_report, written_order
+from proxy.ledger.journal import Journal
+from proxy.ledger.journal_files import journal_files
+from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
+from proxy.off_loop.child_process import Child, start_child
+from tests.proxy.ledger.kit import ledger_at, record, sqlite
+
+
+async def started(settings: LedgerSettings | None) -> Child:
+    child = await start_child("proxy.accounting.loader_program")
+    if settings is not None:
+        child.writer.write(written_order(settings, "json"))
+    return child
+
+
+async def last_report(child: Child) -> LedgerState:
+    """The state when it has ended."""
+    lines = (await child.reader.read()).splitlines()
+    assert await child.process.wait() == 0
+    child.writer.close()
+    return read_report(lines[-1])
+
+
+def read(name: str, child: Child) -> str:
+    """What the system says of it."""
+    return Path(f"/proc/{child.process.pid}/{name}").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("url", ["sqlite:ledger.db", "postgresql://me:secret@127.0.0.1/usage"])
+def test_what_it_is_told_arrives(tmp_path: Path, url: str) -> None:
+    settings = ledger_at(url, 86400.0, "Europe/Berlin", tmp_path)
+    assert read_order(written_order(settings, "text")) == (settings, "text")
+
+
+async def test_the_end_of_its_link_lets_it_load_what_is_left(tmp_path: Path) -> None:
+    settings = sqlite(tmp_path)
+    child = await started(settings)
+    assert read_report(await child.reader.readline()).loading
+    journal = Journal(settings.journals)
+    for _ in range(300):
+        journal.append(record())
+    journal.close()
+    child.writer.write_eof()
+    report = await last_report(child)
+    assert (report.loaded, report.behind, report.trouble) == (300, 0.0, None)
+    assert journal_files(settings.journals) == []
+
+
+async def test_no_signal_that_a_whole_service_gets_ends_it_and_it_gives_way_to_others(tmp_path: Path) -> None:
+    child = await started(sqlite(tmp_path))
+    await child.reader.readline()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(child.process.pid, number)
+    assert read_report(await child.reader.readline()).loading
+    assert os.getpriority(os.PRIO_PROCESS, child.process.pid) >= 10
+    assert read("comm", child).strip() == "dragoman-ledger"
+    child.writer.write_eof()
+    await last_report(child)
+
+
+async def test_a_parent_that_is_gone_before_it_said_anything_ends_it() -> None:
+    child = await started(None)
+    child.writer.close()
+    assert await asyncio.wait_for(child.process.wait(), 30) == 0
+
+
+async def test_it_knows_nothing_of_tables_whose_words_take_much_memory(tmp_path: Path) -> None:
+    child = await started(sqlite(tmp_path))
+    await child.reader.readline()
+    maps = read("maps", child)
+    assert "orjson" in maps
+    assert "pydantic" not in maps
+    child.writer.write_eof()
+    await last_report(child)
