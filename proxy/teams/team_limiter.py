@@ -1,5 +1,5 @@
-"""Holds requests to the limits and budgets of their team and key: once, after they are parsed and before they are
-planned to their end.
+"""Holds requests to the limits and budgets of their team and key: once, after they are parsed and planned, and before
+any deployment is asked.
 
 A request of a team without limits costs one look into a dict.
 """
@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from providers.target import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
-from proxy.limits.limit import NANO, Limits, Quota, Rate, Unit
+from proxy.limits.limit import MOST_COST, MOST_COUNT, NANO, Limits, Quota, Rate, Unit
 from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import limit_labels
 from proxy.limits.reservation import Exceeded, LimitKind, Reservation
@@ -29,13 +29,6 @@ _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 
 KEPT: Final = 16_384
 """Pairs of key and name whose scopes are kept."""
-
-
-MOST_TOKENS: Final = 1 << 40
-"""The most tokens that a request counts as, as in the rows of the ledger: clients and vendors may write any number."""
-
-MOST_COST: Final = 1 << 44
-"""The same in billionths of a USD."""
 
 Later: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits until a request is admitted, at most so many seconds. Raises GatewayError where it is refused."""
@@ -89,7 +82,7 @@ class Held:
             return
         tokens, billed = 0, None
         if usage is not None:
-            tokens = max(0, min(usage.prompt_tokens + usage.completion_tokens, MOST_TOKENS))
+            tokens = max(0, min(usage.prompt_tokens + usage.completion_tokens, MOST_COUNT))
             if (cost := record.cost) is not None:
                 billed = max(0, min(round(cost * NANO), MOST_COST))
         self._limits.settling()
@@ -186,7 +179,7 @@ class TeamLimiter:
         if most is None:
             most = planned.targets[0].max_output_tokens or OUTPUT
         held._prompt_bytes = size.prompt_bytes or 0
-        held._max_tokens = most = min(most * size.answers, MOST_TOKENS)
+        held._max_tokens = most = min(most * size.answers, MOST_COUNT)
         prompt, answer = self.estimates.parts(key.team.name, held._model, held._prompt_bytes, most)
         held.tokens = max(1, prompt + answer)
         if not key.team.limits.budgets:

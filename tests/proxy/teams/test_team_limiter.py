@@ -13,7 +13,7 @@ from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import NO_KEY
-from proxy.teams.team_limiter import MOST_COST, MOST_TOKENS, Later, RequestSize, TeamLimiter
+from proxy.teams.team_limiter import MOST_COST, MOST_COUNT, Later, RequestSize, TeamLimiter
 from tests.proxy.kit.tables import digest_of, snapshot
 
 WALL = 1_795_003_200.0
@@ -119,7 +119,7 @@ def test_a_team_that_is_limited_to_requests_is_not_measured_either() -> None:
         (RequestSize(400, None, 3), 1600),
         (RequestSize(0, 0), 1),
         (RequestSize(None, 0), 1),
-        (RequestSize(0, 10**30, 128), MOST_TOKENS),
+        (RequestSize(0, 10**30, 128), MOST_COUNT),
     ],
 )
 def test_the_prompt_and_all_answers_are_reserved(size: RequestSize, tokens: int) -> None:
@@ -165,7 +165,7 @@ def test_an_answer_of_several_calls_counts_all_of_them() -> None:
 def test_usage_without_end_counts_as_the_ledger_counts_it() -> None:
     desk = Desk("limits: {tokens_per_day: 1000000M}\nbudget: [{usd: 1000000, per: day}]")
     ended(desk.ask(), Usage(10**18, 10**18))
-    assert desk.used() == {"team t: tokens day": MOST_TOKENS, "team t: usd day": MOST_COST}
+    assert desk.used() == {"team t: tokens day": MOST_COUNT, "team t: usd day": MOST_COST}
     other = Desk("limits: {tokens_per_day: 1M}")
     ended(other.ask(), Usage(-(10**18), 0))
     assert other.used() == {"team t: tokens day": 0}
