@@ -36,8 +36,8 @@ NANO: Final = 1_000_000_000
 """Billionths of a USD in one: sums of integers are equal in any order."""
 
 MOST_COUNT: Final = 1 << 40
-"""The most tokens that one request counts as, in limits and in the rows of the ledger: clients and vendors may write any
-number."""
+"""The most tokens that one request counts as, in limits and in the rows of the ledger: clients and vendors may write
+any number."""
 
 MOST_COST: Final = 1 << 44
 """The same in billionths of a USD."""
