@@ -7,11 +7,13 @@ Source: ITU-T I.371, as virtual scheduling; the refusals of OpenAI's API follow 
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from proxy.limits.limit import SECONDS, Rate
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, rate_view
 
 SLACK: Final = 1e-6
 """Seconds by which a limit may be passed: sums of intervals are rounded, and the last unit of a burst must not fall to
@@ -119,8 +121,28 @@ class LocalRate:
         """Return the seconds until nothing is used any more."""
         return max(0.0, self.arrival - now)
 
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield the limit as it stands."""
+        yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
+
+    def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
+        """Return what is told of lacking so many units."""
+        return rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
+
     def follow(self, rate: Rate, now: float) -> None:
         """Count by another rate from now on. The units that are used stay used."""
         used = max(0.0, self.arrival - now) / self.rule.interval
         self.rule = rule_of(rate)
         self.arrival = now + used * self.rule.interval
+
+
+def rate_used(rate: Rate, left: float) -> int:
+    """Return the units of a rate's burst that are used, a debt included."""
+    return max(0, math.ceil(rate.burst - left))
+
+
+def rate_exceeded(scope: str, rate: Rate, left: float, units: int, wait: float) -> Exceeded:
+    """Return what is told of a rate that lacks so many units."""
+    return Exceeded(
+        scope, LimitKind.RATE, rate.unit, rate.period, rate.amount, rate_used(rate, left), units, wait, None
+    )

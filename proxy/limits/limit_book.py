@@ -15,9 +15,9 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import UNLIMITED, Limits, Period, TeamBudget
-from proxy.limits.limit_views import LimitView, view_of
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import INDEX, BoundMeter, Exceeded, LimitFacts, LimitKind, Reservation, exceeded, tightest
+from proxy.limits.reservation import INDEX, BoundMeter, LimitFacts, Reservation, tightest
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.spending import SpendingNotes
 from proxy.limits.waiting_lines import SHORTEST, WaitingLines
@@ -174,7 +174,7 @@ class LimitBook:
         # A copy: metrics are rendered in a thread.
         for scope, state in list(self._scopes.items()):
             for _, meter in state.meters or ():
-                yield from view_of(scope, meter, now, wall)
+                yield from meter.views(scope, now, wall)
 
     def _take(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Reservation | Exceeded | None:
         """Test everything, then take everything."""
@@ -216,7 +216,7 @@ class LimitBook:
         found = []
         for scope, (index, meter) in lacking:
             meter.refused(units[index] or 0)
-            found.append(exceeded(scope, meter, units[index], now, wall))
+            found.append(meter.exceeded(scope, units[index], now, wall))  # type: ignore[arg-type]  # as above
         return max(found, key=lambda each: (each.kind is LimitKind.UNPRICED, each.wait))
 
     async def _take_waiting(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:

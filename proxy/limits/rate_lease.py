@@ -6,11 +6,13 @@ Units that are not used within half a second go back, which bounds what passes i
 """
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 from proxy.limits.concurrency import REFUSED_FOR, LeaseKeeper, alone_share
-from proxy.limits.gcra import GcraRule, LocalRate, part_of, rule_of
+from proxy.limits.gcra import GcraRule, LocalRate, part_of, rate_exceeded, rate_used, rule_of
 from proxy.limits.limit import SECONDS, Rate
+from proxy.limits.limit_views import Exceeded, LimitView, rate_view
 from proxy.shared_state.lease import LeaseGrant, RateAsk
 
 AHEAD: Final = 0.05
@@ -140,6 +142,14 @@ class RateLease:
         if self.local is not None:
             return self.local.full_in(now, wall)
         return max(0.0, (self.rule.rate.burst - self.left(now)) * self.rule.interval)
+
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield the limit as it stands, about."""
+        yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
+
+    def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
+        """Return what is told of lacking so many units."""
+        return rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
 
     def follow(self, rate: Rate, now: float) -> None:
         """Count by another rate from now on. The units that are used stay used."""

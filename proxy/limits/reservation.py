@@ -1,15 +1,10 @@
-"""What a request holds of its limits while it runs, and what it is told when it does not get it."""
+"""What a request holds of its limits while it runs."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from proxy.limits.concurrency import Places
-from proxy.limits.gcra import LocalRate
-from proxy.limits.limit import Period, Quota, Unit
-from proxy.limits.rate_lease import RateLease
-from proxy.limits.spending import SpendingCounter
+from proxy.limits.limit import Unit
+from proxy.limits.limit_views import Exceeded, LimitView
 
 INDEX: Final = {Unit.REQUESTS: 0, Unit.TOKENS: 1, Unit.USD: 2}
 """Where the amount of a unit stands among the three that a request takes."""
@@ -40,37 +35,9 @@ class Meter(Protocol):
 
     def full_in(self, now: float, wall: float) -> float: ...
 
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]: ...
 
-class LimitKind(StrEnum):
-    """Why a request is refused. UNPRICED: a budget that counts USD, and a model without a price."""
-
-    RATE = "rate"
-    QUOTA = "quota"
-    CONCURRENT = "concurrent"
-    BUDGET = "budget"
-    UNPRICED = "unpriced"
-
-
-@dataclass(frozen=True, slots=True)
-class Exceeded:
-    """The limit that a request waits for longest. `wait` is the seconds until it would pass, `ends` the end of the
-    calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well."""
-
-    scope: str
-    kind: LimitKind
-    unit: Unit
-    period: Period | None
-    limit: int
-    used: int
-    requested: int
-    wait: float
-    ends: int | None
-
-    def hopeless(self, patience: float) -> bool:
-        """Return whether waiting so many seconds is in vain. A place may be free at any time."""
-        if self.kind is LimitKind.CONCURRENT:
-            return patience <= 0
-        return self.wait > patience or self.kind is LimitKind.UNPRICED
+    def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded: ...
 
 
 class LimitFacts(NamedTuple):
@@ -139,32 +106,3 @@ def _facts(found: tuple[tuple[int, int], Meter] | None, now: float, wall: float)
         return None
     (left, limit), meter = found
     return LimitFacts(limit, left, meter.full_in(now, wall))
-
-
-def exceeded(scope: str, meter: Meter, units: int | None, now: float, wall: float) -> Exceeded:
-    """Return what is told of a limit that lacks so many units."""
-    wait = meter.wait(units or 0, now, wall)
-    match meter:
-        case LocalRate() | RateLease():
-            rate = meter.rule.rate
-            used = max(0, -(-(rate.burst - meter.left(now)) // 1))
-            return Exceeded(
-                scope, LimitKind.RATE, rate.unit, rate.period, rate.amount, int(used), units or 0, wait, None
-            )
-        case SpendingCounter():
-            rules, clock = meter.rules, meter.clock
-            limit = rules.refuses
-            kind = LimitKind.QUOTA if isinstance(limit, Quota) else LimitKind.BUDGET
-            if units is None and rules.needs_price:
-                kind = LimitKind.UNPRICED
-            amount = 0 if limit is None else limit.amount
-            ends = clock.end
-            return Exceeded(
-                scope, kind, rules.unit, clock.period, amount, meter.spent, units or 0, max(0.0, ends - wall), ends
-            )
-        case Places():
-            return Exceeded(
-                scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, meter.capacity, meter.taken, 1, wait, None
-            )
-        case _:
-            raise TypeError("no such limit")

@@ -7,13 +7,14 @@ stated anew, so an error of one cannot stay.
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit import Quota, TeamBudget, Unit
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, spending_view
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
 
 OTHERS_HOLD: Final = 10.0
@@ -191,6 +192,22 @@ class SpendingCounter:
         """Return the seconds until the period's end."""
         self._keep_time(now, wall)
         return max(0.0, self.clock.end - wall)
+
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield each quota and budget as it stands."""
+        self._keep_time(now, wall)
+        for limit in self.rules.limits:
+            yield spending_view(scope, limit, self.spent, self.clock.end, latched=limit in self.reached)
+
+    def exceeded(self, scope: str, units: int | None, now: float, wall: float) -> Exceeded:
+        """Return what is told of lacking so many units."""
+        rules, ends = self.rules, self.clock.end
+        limit = rules.refuses
+        kind = LimitKind.QUOTA if isinstance(limit, Quota) else LimitKind.BUDGET
+        if units is None and rules.needs_price:
+            kind = LimitKind.UNPRICED
+        amount, wait = 0 if limit is None else limit.amount, max(0.0, ends - wall)
+        return Exceeded(scope, kind, rules.unit, self.clock.period, amount, self.spent, units or 0, wait, ends)
 
     def routes(self, now: float, wall: float) -> Sequence[TeamBudget]:
         """Return the budgets reached by which requests go to another name."""

@@ -11,8 +11,9 @@ from math import ceil
 from typing import Final, TypeAlias
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.limits.limit import NANO, Unit
-from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.limit_words import amount_words
+from proxy.limits.reservation import LimitFacts
 
 SPREAD: Final = 0.25
 """The most of a wait, up to PATIENT, that a refusal adds to it: the end of a month is not put off by a week."""
@@ -85,12 +86,8 @@ def _message(exceeded: Exceeded, zone: tzinfo) -> str:
             f"Limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
             f"Requested {requested}.{until}"
         )
-    spent = f"{_amount(exceeded.unit, used)} of {_amount(exceeded.unit, exceeded.limit)}"
+    spent = f"{amount_words(exceeded.unit, used)} of {amount_words(exceeded.unit, exceeded.limit)}"
     return f"The budget of {scope}{period} is spent, with what is reserved for running requests: {spent}.{until}"
-
-
-def _amount(unit: Unit, amount: int) -> str:
-    return f"{amount / NANO:.2f} USD" if unit is Unit.USD else f"{amount} {unit.value}"
 
 
 def _moment(seconds: int, zone: tzinfo) -> str:

@@ -16,8 +16,8 @@ from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_COUNT, NANO, Limits, Quota, Rate, Unit
 from proxy.limits.limit_book import FREE, LimitBook
-from proxy.limits.limit_views import limit_labels
-from proxy.limits.reservation import Exceeded, LimitKind, Reservation
+from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
+from proxy.limits.reservation import Reservation
 from proxy.limits.token_estimate import OUTPUT, TokenEstimates
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan

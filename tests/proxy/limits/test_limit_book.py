@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.limit_book import FREE, LimitBook
-from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind, Reservation
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.reservation import LimitFacts, Reservation
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
 SCOPES = ("team t", "key t/k", "team t model m")

@@ -7,7 +7,8 @@ import pytest
 
 from proxy.errors import ErrorFacts
 from proxy.limits.limit import NANO, Period, Unit
-from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.reservation import LimitFacts
 from proxy.teams.limit_errors import budget_unread, go_duration, limit_exceeded, limit_headers, no_price
 
 MIDNIGHT = 1_795_046_400

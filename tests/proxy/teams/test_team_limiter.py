@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from providers.completion import Usage
 from proxy.errors import GatewayError
+from proxy.limits.limit import MOST_COST, MOST_COUNT
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import NO_KEY
-from proxy.teams.team_limiter import MOST_COST, MOST_COUNT, Later, RequestSize, TeamLimiter
+from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 from tests.proxy.kit.tables import digest_of, snapshot
 
 WALL = 1_795_003_200.0
