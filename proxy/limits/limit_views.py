@@ -4,12 +4,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nlargest
-from typing import Final
+from typing import Final, TypeAlias
 
 from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
 
 MOST_VIEWS: Final = 1000
 """Limits in reports and metrics: those that are used most. A table may have ten thousand teams."""
+
+
+Shown: TypeAlias = tuple[int, int, float]
+"""What headers say of one limit: the units that are left, the limit, and the seconds until all of it is there again."""
 
 
 class LimitKind(StrEnum):

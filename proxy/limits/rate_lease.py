@@ -12,7 +12,7 @@ from typing import Final
 from proxy.limits.concurrency import REFUSED_FOR, LeaseKeeper, alone_share
 from proxy.limits.gcra import GcraRule, LocalRate, part_of, rate_exceeded, rate_used, rule_of
 from proxy.limits.limit import SECONDS, Rate
-from proxy.limits.limit_views import Exceeded, LimitView, rate_view
+from proxy.limits.limit_views import Exceeded, LimitView, Shown, rate_view
 from proxy.shared_state.lease import LeaseGrant, RateAsk
 
 AHEAD: Final = 0.05
@@ -133,9 +133,13 @@ class RateLease:
         """Return about how many whole units are left."""
         return max(0, math.floor(self.left(now)))
 
-    def shown(self, now: float, wall: float) -> tuple[int, int]:
-        """Return what headers show: about the whole units that are left, and the limit."""
-        return self.remaining(now, wall), self.rule.rate.amount
+    def shown(self, now: float, wall: float) -> Shown:
+        """Return about what headers show."""
+        rule, left = self.rule, self.left(now)
+        burst = rule.rate.burst
+        if left >= burst:
+            return rule.full
+        return int(left) if left > 0 else 0, rule.rate.amount, (burst - left) * rule.interval
 
     def full_in(self, now: float, wall: float) -> float:
         """Return about how many seconds it takes until nothing is used any more."""

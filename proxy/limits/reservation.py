@@ -1,13 +1,15 @@
 """What a request holds of its limits while it runs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from proxy.limits.limit import Unit
-from proxy.limits.limit_views import Exceeded, LimitView
+from proxy.limits.limit_views import Exceeded, LimitView, Shown
 
 INDEX: Final = {Unit.REQUESTS: 0, Unit.TOKENS: 1, Unit.USD: 2}
-"""Where the amount of a unit stands among the three that a request takes."""
+PLACE: Final = 3
+"""Where the amount of a unit stands among those that a request takes; it takes one place of what may be under way at
+once. Headers speak of the first two."""
 
 
 class Meter(Protocol):
@@ -31,7 +33,7 @@ class Meter(Protocol):
 
     def remaining(self, now: float, wall: float) -> int: ...
 
-    def shown(self, now: float, wall: float) -> tuple[int, int] | None: ...
+    def shown(self, now: float, wall: float) -> Shown | None: ...
 
     def full_in(self, now: float, wall: float) -> float: ...
 
@@ -40,12 +42,8 @@ class Meter(Protocol):
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded: ...
 
 
-class LimitFacts(NamedTuple):
-    """What the headers of an answer say of one limit; `reset` is the seconds until all of it is there again."""
-
-    limit: int
-    remaining: int
-    reset: float
+Facts: TypeAlias = tuple[Shown | None, Shown | None]
+"""What headers say of the tightest limits of requests and of tokens."""
 
 
 class Reservation:
@@ -62,47 +60,39 @@ class Reservation:
 
     def settle(self, tokens: int, cost: int | None) -> None:
         """End with the tokens that were used and what they cost in billionths of a USD, None for no price."""
-        self._end(1, tokens, cost)
+        if not self._ended:
+            self._ended = True
+            reserved, used = (1, self._tokens, self._cost or 0, 1), (1, tokens, cost or 0, 0)
+            for index, meter in self._meters:
+                meter.settle(reserved[index], used[index])
 
     def release(self) -> None:
         """End as if the request had never been: nothing was sent for it."""
-        self._end(0, 0, 0)
+        if not self._ended:
+            self._ended = True
+            reserved = (1, self._tokens, self._cost or 0, 1)
+            for index, meter in self._meters:
+                meter.settle(reserved[index], 0)
 
-    def facts(self, now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
+    def facts(self, now: float, wall: float) -> Facts:
         """Return the tightest limits of requests and of tokens, those with the fewest left, also after its end."""
         return tightest(self._meters, now, wall)
-
-    def _end(self, requests: int, tokens: int, cost: int | None) -> None:
-        if self._ended or not self._meters:
-            return
-        self._ended = True
-        reserved = (1, self._tokens, self._cost or 0)
-        used = (requests, tokens, cost or 0)
-        for index, meter in self._meters:
-            meter.settle(reserved[index], used[index])
 
 
 BoundMeter = tuple[int, Meter]
 """A limit with the place of its unit's amount."""
 
 
-def tightest(meters: Iterable[BoundMeter], now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
+def tightest(meters: Iterable[BoundMeter], now: float, wall: float) -> Facts:
     """Return the tightest limits of requests and of tokens: those with the fewest left."""
-    requests: tuple[tuple[int, int], Meter] | None = None
-    tokens: tuple[tuple[int, int], Meter] | None = None
+    requests: Shown | None = None
+    tokens: Shown | None = None
     for index, meter in meters:
-        if (shown := meter.shown(now, wall)) is None:
+        if index > 1 or (shown := meter.shown(now, wall)) is None:
             continue
         if index == 0:
-            if requests is None or shown < requests[0]:
-                requests = shown, meter
-        elif tokens is None or shown < tokens[0]:
-            tokens = shown, meter
-    return _facts(requests, now, wall), _facts(tokens, now, wall)
-
-
-def _facts(found: tuple[tuple[int, int], Meter] | None, now: float, wall: float) -> LimitFacts | None:
-    if found is None:
-        return None
-    (left, limit), meter = found
-    return LimitFacts(limit, left, meter.full_in(now, wall))
+            if requests is None or shown < requests:
+                requests = shown
+        elif tokens is None or shown < tokens:
+            tokens = shown
+    return requests, tokens

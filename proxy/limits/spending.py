@@ -14,7 +14,7 @@ from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit import Quota, TeamBudget, Unit
-from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, spending_view
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, spending_view
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
 
 OTHERS_HOLD: Final = 10.0
@@ -33,7 +33,8 @@ UNBOUNDED: Final = 1e18
 @dataclass(frozen=True, slots=True)
 class SpendingRules:
     """The quotas and budgets on one counter. `most` is where requests are refused, by `refuses`; the `steps` are where
-    something else happens, in rising order."""
+    something else happens, in rising order. `told` is the amount of a quota, of which headers speak, None of a budget.
+    """
 
     limits: tuple[Quota | TeamBudget, ...]
     unit: Unit
@@ -41,6 +42,7 @@ class SpendingRules:
     refuses: Quota | TeamBudget | None
     steps: tuple[tuple[float, TeamBudget], ...]
     needs_price: bool
+    told: int | None
 
 
 def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
@@ -60,7 +62,9 @@ def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
         elif at < most:
             most, refuses = at, each
     priced = any(isinstance(each, TeamBudget) and each.unpriced == "reject" for each in limits)
-    return SpendingRules(limits, limits[0].unit, most, refuses, tuple(sorted(steps, key=lambda step: step[0])), priced)
+    rising = tuple(sorted(steps, key=lambda step: step[0]))
+    told = refuses.amount if isinstance(refuses, Quota) else None
+    return SpendingRules(limits, limits[0].unit, most, refuses, rising, priced, told)
 
 
 @dataclass(slots=True, eq=False)
@@ -130,7 +134,10 @@ class SpendingCounter:
         self.spent += used - reserved
         if used:
             self._unloaded_sum += used
-            self._keep_unloaded(used)
+            if self._notes.mark == self._mark:  # mostly there is one mark at a time
+                self._newest += used
+            else:
+                self._begin_mark(used)
         if self.spent >= self._next_step:
             self._reach()
 
@@ -178,15 +185,15 @@ class SpendingCounter:
         self._keep_time(now, wall)
         return max(0, math.floor(min(self.rules.most, UNBOUNDED) - self.spent))
 
-    def shown(self, now: float, wall: float) -> tuple[int, int] | None:
-        """Return what headers show of a quota: what is left, and the limit; None of a budget."""
-        limit = self.rules.refuses
-        if not isinstance(limit, Quota):
+    def shown(self, now: float, wall: float) -> Shown | None:
+        """Return what headers show of a quota; None of a budget."""
+        amount = self.rules.told
+        if amount is None:
             return None
         if wall >= self._end or now > self._others_until:
             self._keep_time(now, wall)
-        left = limit.amount - self.spent
-        return left if left > 0 else 0, limit.amount
+        left, ends = amount - self.spent, self._end - wall
+        return left if left > 0 else 0, amount, ends if ends > 0 else 0.0
 
     def full_in(self, now: float, wall: float) -> float:
         """Return the seconds until the period's end."""
@@ -239,18 +246,14 @@ class SpendingCounter:
         if self.spent >= self._next_step:
             self._reach()
 
-    def _keep_unloaded(self, used: int) -> None:
-        """Note by which mark an amount will be in the ledger. Mostly there is one mark at a time."""
-        mark = self._notes.mark
-        if mark == self._mark:
-            self._newest += used
-            return
+    def _begin_mark(self, used: int) -> None:
+        """Note an amount that will be in the ledger by another mark than the one before."""
         if self._newest:
             older = self._older = self._older or []
             older.append((self._mark, self._newest))
             if len(older) > MARKS:  # counted by the later mark, so for a little too long
                 older[:2] = [(older[1][0], older[0][1] + older[1][1])]
-        self._mark, self._newest = mark, used
+        self._mark, self._newest = self._notes.mark, used
 
     def _step_after(self, count: int) -> float:
         steps = self.rules.steps

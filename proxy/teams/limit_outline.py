@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from proxy.limits.limit import UNLIMITED, TeamBudget
 from proxy.limits.limit_words import budget_words, limit_words
-from proxy.limits.token_estimate import OUTPUT, TokenEstimates
+from proxy.limits.token_estimate import OUTPUT, UNKNOWN
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.teams.team_limiter import RequestSize
@@ -47,7 +47,7 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
     if not held and not targets:
         return None
     most = OUTPUT if size.max_tokens is None else size.max_tokens
-    tokens = TokenEstimates().tokens(team.name, planned.label, size.prompt_bytes or 0, most)
+    tokens = sum(UNKNOWN.parts(size.prompt_bytes or 0, most)) or 1
     return RequestLimits(tokens, held, targets, team.limits.patience)
 
 

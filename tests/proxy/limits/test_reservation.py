@@ -7,7 +7,7 @@ from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.limit import Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind
-from proxy.limits.reservation import LimitFacts, Meter, Reservation
+from proxy.limits.reservation import PLACE, Meter, Reservation
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
@@ -64,9 +64,10 @@ def test_headers_speak_of_rates_and_quotas_only() -> None:
     quota = counter(Quota(Unit.REQUESTS, 7, Period.DAY))
     budget = counter(TeamBudget(Unit.TOKENS, 5, Period.DAY))
     meters: list[Meter] = [rate(), quota, budget, Places(3)]
-    assert [each.shown(0.0, WALL) for each in meters] == [(100, 600), (7, 7), None, None]
-    held = Reservation([(1, meters[0]), (0, quota), (1, budget), (0, meters[3])], 1, 0)
-    assert held.facts(0.0, WALL) == (LimitFacts(7, 7, quota.clock.end - WALL), LimitFacts(600, 100, 0.0))
+    resets = quota.clock.end - WALL
+    assert [each.shown(0.0, WALL) for each in meters] == [(100, 600, 0.0), (7, 7, resets), None, None]
+    held = Reservation([(1, meters[0]), (0, quota), (1, budget), (PLACE, meters[3])], 1, 0)
+    assert held.facts(0.0, WALL) == ((7, 7, resets), (100, 600, 0.0))
 
 
 def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
