@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.calendar_period import PeriodClock, bounds
 from proxy.limits.limit import Quota, TeamBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, spending_view
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
@@ -201,10 +201,13 @@ class SpendingCounter:
         return max(0.0, self.clock.end - wall)
 
     def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
-        """Yield each quota and budget as it stands."""
-        self._keep_time(now, wall)
+        """Yield each quota and budget as it stands. Changes nothing: metrics are rendered in a thread."""
+        reached, ends = self.reached, self._end
+        spent = self.spent - (self._others if now > self._others_until else 0)
+        if wall >= ends:
+            spent, reached, ends = self.reserved, (), bounds(self.clock.period, self.clock.zone, wall)[1]
         for limit in self.rules.limits:
-            yield spending_view(scope, limit, self.spent, self.clock.end, latched=limit in self.reached)
+            yield spending_view(scope, limit, spent, ends, latched=limit in reached)
 
     def exceeded(self, scope: str, units: int | None, now: float, wall: float) -> Exceeded:
         """Return what is told of lacking so many units."""
