@@ -55,7 +55,7 @@ class Places:
         if self.freed is not None:
             self.freed()
 
-    def refused(self, units: int) -> None:
+    def refused(self, units: int, now: float) -> None:
         """Note a request that was refused."""
 
     def fetchable(self, now: float) -> bool:

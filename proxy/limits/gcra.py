@@ -93,7 +93,7 @@ class LocalRate:
             more = used - reserved if reserved < rule.most > used else rule.correction(reserved, used)
             self.arrival += more * rule.interval
 
-    def refused(self, units: float) -> None:
+    def refused(self, units: float, now: float) -> None:
         """Note a request that was refused."""
 
     def fetchable(self, now: float) -> bool:

@@ -222,7 +222,7 @@ class LimitBook:
     def _longest(self, lacking: Sequence[tuple[str, BoundMeter]], units: Units, now: float, wall: float) -> Exceeded:
         found = []
         for scope, (index, meter) in lacking:
-            meter.refused(units[index] or 0)
+            meter.refused(units[index] or 0, now)
             found.append(meter.exceeded(scope, units[index], now, wall))  # type: ignore[arg-type]  # as above
         return max(found, key=lambda each: (each.kind is LimitKind.UNPRICED, each.wait))
 

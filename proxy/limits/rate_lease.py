@@ -36,7 +36,7 @@ class RateLease:
 
     __slots__ = (
         *("_asked", "_counted_at", "_expires", "_foreign", "_holds", "_keeper", "_least", "_left", "_left_at", "_low"),
-        *("_processes", "_quiet_until", "_returning", "_share", "_size", "balance", "demand", "key", "local", "rule"),
+        *("_processes", "_quiet_until", "_returning", "_share", "_short", "_size", "balance", "demand", "key", "local", "rule"),
         *("_told", "_wanted", "waiting"),
     )
 
@@ -61,6 +61,7 @@ class RateLease:
         self._quiet_until = -math.inf
         self._returning = 0
         self._share = 1.0 / keeper.expected
+        self._short = False
         self._size = 1.0
         self._told = 0
         self._wanted = 0
@@ -97,14 +98,18 @@ class RateLease:
             self._returning -= self.rule.correction(reserved, used)
             self._keeper.due(self)
 
-    def refused(self, units: int) -> None:
-        """Note a request that was refused: it is demand as well."""
+    def refused(self, units: int, now: float) -> None:
+        """Note a request that was refused: it is demand as well. While there is less than is asked for, units are
+        fetched for those that come later, since a refusal waits for nobody."""
         self._asked += units
         self._size += 0.1 * (units - self._size)
+        if self._short and self.local is None and now >= self._quiet_until:
+            self._keeper.wake(self)
 
     def fetchable(self, now: float) -> bool:
-        """Return whether more units could be fetched: not right after there were none."""
-        return self.local is None and now >= self._quiet_until
+        """Return whether to wait for more units: not right after there were none, and not as long as there are too few
+        for units to be leased ahead."""
+        return self.local is None and now >= self._quiet_until and not (self._short and self._low)
 
     def wait_for(self, units: int) -> None:
         """Note a request that waits for so many units more."""
@@ -204,6 +209,8 @@ class RateLease:
             self._expires = now + self._holds
         elif self._wanted:
             self._quiet_until = now + REFUSED_FOR
+        if self._wanted:
+            self._short = grant.granted < self._wanted or grant.level < self._wanted
         self._left, self._left_at = grant.level, now
         self._share, self._processes = grant.share, grant.processes
 

@@ -169,7 +169,7 @@ class SpendingCounter:
         before, self.reached = self.reached, ()
         self._reach(silent=before)
 
-    def refused(self, units: int | None) -> None:
+    def refused(self, units: int | None, now: float) -> None:
         """Note a request that was refused."""
 
     def fetchable(self, now: float) -> bool:

@@ -63,7 +63,7 @@ def test_it_says_when_the_period_ends() -> None:
     assert each.remaining(NOW, WALL) == 0
     assert not each.lacks(1, NOW, each.clock.end)
     assert not each.fetchable(NOW)
-    each.refused(1)
+    each.refused(1, NOW)
 
 
 def test_what_is_reserved_goes_on_into_the_next_period_and_counts_there() -> None:
