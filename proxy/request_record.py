@@ -104,6 +104,9 @@ class HeldLimits(Protocol):
     def headers(self) -> Mapping[str, str]:
         """Return what the headers of the answer say of the limits."""
 
+    def header_lines(self) -> str:
+        """Return the same as lines of a head."""
+
 
 @dataclass(slots=True)
 class RequestRecord:

@@ -31,7 +31,8 @@ def settings_of(loaded: Loaded) -> LedgerSettings | None:
 
 class LedgerService:
     """Writes the row of each request whose team is known, and keeps a process's limits up with what all processes
-    wrote."""
+    wrote. What was answered without asking a deployment (lists of models, usage, stored answers) has no row, and no
+    limit counts it."""
 
     def __init__(
         self, settings: LedgerSettings, state: LedgerState, book: LimitBook, wall: Callable[[], float] = time.time
@@ -65,7 +66,7 @@ class LedgerService:
 
     def append(self, record: RequestRecord) -> None:
         """Write a request that has ended."""
-        if record.team != UNKNOWN_TEAM:
+        if record.team != UNKNOWN_TEAM and (record.attempts or record.outcome != "ok"):
             self._journal.append(record, record.user, self._tags.get(record.team))
 
     def start(self) -> None:

@@ -8,8 +8,9 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from proxy.limits.limit import NANO, TeamBudget, Unit
+from proxy.limits.limit import TeamBudget
 from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_words import budget_words
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks."""
@@ -46,6 +47,5 @@ class LimitEvents:
 
 def reached_words(scope: str, budget: TeamBudget) -> str:
     """Return the line that says what a team has come to."""
-    amount = f"{budget.amount / NANO:g} USD" if budget.unit is Unit.USD else f"{budget.amount} {budget.unit.value}"
     then = f"; its requests are answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
-    return f"{scope} has spent {budget.at:.0%} of its budget of {amount} per {budget.period.value}{then}"
+    return f"{scope} has spent {budget.at:.0%} of its budget of {budget_words(budget)}{then}"

@@ -5,17 +5,14 @@ Pure. Amounts in USD are numbers of USD in reports, as in the table.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from heapq import nlargest
 from itertools import islice
 from typing import Final
 
-from proxy.limits.limit import NANO, Limits, TeamBudget, Unit
-from proxy.limits.limit_views import LimitView, limit_labels
-from proxy.limits.reservation import LimitKind
+from proxy.limits import limit_views
+from proxy.limits.limit import NANO, UNLIMITED, Unit
+from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView, limit_labels, unused_views
+from proxy.limits.limit_words import amount_words, number_words, period_words
 from proxy.routing.snapshot import Snapshot
-
-MOST_VIEWS: Final = 1000
-"""Limits in a report: those that are used most. A table may have ten thousand teams."""
 
 MOST_LINES: Final = 20
 """Limits on the status page."""
@@ -28,9 +25,7 @@ def team_of(view: LimitView) -> str:
 
 def most_used(views: Iterable[LimitView], team: str | None = None) -> tuple[LimitView, ...]:
     """Return the limits that are used most, first; with `team` only that team's and its keys'."""
-    if team is not None:
-        views = (view for view in views if team_of(view) == team)
-    return tuple(nlargest(MOST_VIEWS, views, key=lambda view: view.ratio))
+    return tuple(limit_views.most_used(views if team is None else (view for view in views if team_of(view) == team)))
 
 
 def merged_views(found: Iterable[Iterable[LimitView]]) -> tuple[LimitView, ...]:
@@ -56,24 +51,9 @@ def with_unused(views: Iterable[LimitView], snapshot: Snapshot, team: str | None
 
 def _unused(snapshot: Snapshot) -> Iterator[LimitView]:
     for scope, limits in snapshot.scopes.items():
-        yield from views_of(scope, limits)
+        yield from unused_views(scope, limits)
     for team in snapshot.teams.values():
-        yield from (_budget(f"team {team.name}", budget) for budget in team.limits.budgets)
-
-
-def views_of(scope: str, limits: Limits) -> Iterator[LimitView]:
-    """Yield the limits of a scope with nothing used."""
-    for rate in limits.rates:
-        yield LimitView(scope, LimitKind.RATE, rate.unit, rate.period, rate.burst, 0)
-    for quota in limits.quotas:
-        yield LimitView(scope, LimitKind.QUOTA, quota.unit, quota.period, quota.amount, 0)
-    if limits.concurrent is not None:
-        yield LimitView(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, limits.concurrent, 0)
-
-
-def _budget(scope: str, budget: TeamBudget) -> LimitView:
-    unit, period, amount = budget.unit, budget.period, budget.amount
-    return LimitView(scope, LimitKind.BUDGET, unit, period, amount, 0, at=budget.at, then=budget.then)
+        yield from unused_views(f"team {team.name}", UNLIMITED, team.limits.budgets)
 
 
 def limits_report(views: Iterable[LimitView], alone: Mapping[str, object]) -> dict[str, object]:
@@ -109,8 +89,7 @@ def limit_lines(views: Iterable[LimitView]) -> list[str]:
 
 
 def _line(view: LimitView) -> str:
-    period = " at once" if view.period is None else f" per {view.period.value}"
-    used, limit = _amount(view.unit, view.used), _amount(view.unit, view.limit)
-    what = f"{used:.2f} of {limit:.2f} USD" if view.unit is Unit.USD else f"{used} of {limit} {view.unit.value}"
+    used, limit = number_words(view.unit, view.used), amount_words(view.unit, view.limit)
     budget = f", {view.then} at {view.at:.0%}" if view.kind is LimitKind.BUDGET else ""
-    return f"{view.scope}: {what}{period} ({view.ratio:.0%}){budget}{', reached' if view.reached else ''}"
+    reached = ", reached" if view.reached else ""
+    return f"{view.scope}: {used} of {limit} {period_words(view.period)} ({view.ratio:.0%}){budget}{reached}"

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from proxy.limits.limit_book import LimitBook
 from proxy.limits.share_file import SAVE_EVERY, read_shares, write_shares
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
+from proxy.shared_state.redis_eviction import watch_eviction
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
 
@@ -77,6 +79,8 @@ async def limits_and_ledger(
         services.append(leases.run)
         if kept is not None:
             services.append(lambda: _keep_shares(leases, kept))
+    if shared is not None and siblings.number == 1:
+        services.append(partial(watch_eviction, shared.command, logging.getLogger("dragoman")))
     state = LedgerState()
     loaded_here = settings if siblings.source is None else None
     async with loading(loaded_here, state, loaded.config.server.log):

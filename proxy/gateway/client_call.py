@@ -54,9 +54,10 @@ class ClientCalls:
         headers = {"x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
+        lines = header_lines(headers)
         if record.held is not None:
-            headers.update(record.held.headers())
-        response = BufferedResponse(status, body, header_lines(headers))
+            lines += record.held.header_lines()
+        response = BufferedResponse(status, body, lines)
         if self.draining:
             response.force_close()
         return response

@@ -6,12 +6,12 @@ no text, and what vendors take back of thinking unread is not counted.
 Source: the "Vision" page of Anthropic for the tokens of an image, November 2026. The other numbers are rules of thumb.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import orjson
 
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
 from proxy.limits.token_estimate import BYTES_EACH
 from proxy.teams.team_limiter import RequestSize
 
@@ -33,26 +33,38 @@ _OF_TEXT = ("text", "refusal")
 
 def estimate_prompt(request: UnifiedRequest) -> int:
     """Return an estimate of the tokens of a conversation and its tools."""
-    tokens = 0
-    if isinstance(request.prompt, ChatPrompt):
-        tokens = sum([_of_message(message) for message in request.prompt.messages])
+    prompt, params = request.prompt, request.params
+    tokens = _of_messages(prompt.messages) if isinstance(prompt, ChatPrompt) else 0
     for name in _IN_PROMPT:
-        if value := request.params.get(name):
+        if value := params.get(name):
             tokens += _of_bytes(len(orjson.dumps(value))) + PER_TOOL * (len(value) if isinstance(value, list) else 1)
     return tokens
 
 
 def request_size(request: UnifiedRequest) -> RequestSize:
     """Return what a request may take of its team's limits, all its answers together."""
-    prompt, params = request.prompt, request.params
-    if isinstance(prompt, TextPrompt):
-        size = sum([len(text) for text in prompt.texts])
-    elif isinstance(prompt, TokenPrompt):
-        size = BYTES_EACH * sum([len(sequence) for sequence in prompt.sequences])
-    else:
+    prompt, params, answers = request.prompt, request.params, 1
+    if isinstance(prompt, ChatPrompt):
         size = BYTES_PER_TOKEN * estimate_prompt(request)
-    answers = max(params.get("n", 1), params.get("best_of", 1)) * request.prompts
+    elif isinstance(prompt, TextPrompt):
+        size, answers = sum([len(text) for text in prompt.texts]), len(prompt.texts)
+    else:
+        size = BYTES_EACH * sum([len(sequence) for sequence in prompt.sequences])
+        answers = len(prompt.sequences)
+    if "n" in params or "best_of" in params:
+        answers *= max(params.get("n", 1), params.get("best_of", 1))
     return RequestSize(size, params.get("max_tokens"), answers)
+
+
+def _of_messages(messages: Sequence[JsonObject]) -> int:
+    tokens = 0
+    for message in messages:
+        content = message.get("content")
+        if type(content) is str and len(message) == 2 and content.isascii():  # a role besides: most of them
+            tokens += PER_MESSAGE - (-len(content) // BYTES_PER_TOKEN)
+        else:
+            tokens += _of_message(message)
+    return tokens
 
 
 def _of_message(message: JsonObject) -> int:

@@ -4,9 +4,11 @@ Places are a gauge, which nothing heals by itself: a place is released exactly o
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
+from proxy.limits.limit import Unit
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, places_view
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk
 
 SPARE: Final = 25
@@ -53,7 +55,7 @@ class Places:
         if self.freed is not None:
             self.freed()
 
-    def refused(self, units: int) -> None:
+    def refused(self, units: int, now: float) -> None:
         """Note a request that was refused."""
 
     def fetchable(self, now: float) -> bool:
@@ -74,6 +76,15 @@ class Places:
     def full_in(self, now: float, wall: float) -> float:
         """Return a guess of the seconds until all places are free."""
         return GUESS if self.used else 0.0
+
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield the limit as it stands."""
+        yield places_view(scope, self.capacity, self.taken)
+
+    def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
+        """Return what is told when no place is free."""
+        capacity, wait = self.capacity, self.wait(units, now, wall)
+        return Exceeded(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, capacity, self.taken, 1, wait, None)
 
 
 class LeaseKeeper(Protocol):

@@ -7,11 +7,13 @@ Source: ITU-T I.371, as virtual scheduling; the refusals of OpenAI's API follow 
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from proxy.limits.limit import SECONDS, Rate
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, rate_view
 
 SLACK: Final = 1e-6
 """Seconds by which a limit may be passed: sums of intervals are rounded, and the last unit of a burst must not fall to
@@ -26,7 +28,7 @@ request, and must not silence a team for hours."""
 class GcraRule:
     """A rate with its numbers in seconds: between two units, what a burst may be ahead, and the furthest debt. `most`
     is the units that one request takes at most: so no request is what goes beyond the furthest debt, and giving back
-    what one did not use never gives back more than it took."""
+    what one did not use never gives back more than it took. `full` is what headers show while nothing is used."""
 
     rate: Rate
     burst: float
@@ -34,6 +36,7 @@ class GcraRule:
     tolerance: float
     furthest: float
     most: int
+    full: Shown
 
     def correction(self, reserved: int, used: int) -> int:
         """Return the units to take after all, or less than 0 to give back, for what was taken and what was used."""
@@ -55,7 +58,8 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     burst = max(1.0, rate.burst * share)
     ahead = burst * interval
     most = DEBT * rate.burst  # not of the part: units are settled alone that were taken together, and the other way
-    return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval, most)
+    full = (int(burst), rate.amount, 0.0)
+    return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval, most, full)
 
 
 class LocalRate:
@@ -85,9 +89,11 @@ class LocalRate:
     def settle(self, reserved: int, used: int) -> None:
         """Correct what was taken to what was used. What comes back too late to matter is void at the next test."""
         if used != reserved:
-            self.arrival += self.rule.correction(reserved, used) * self.rule.interval
+            rule = self.rule
+            more = used - reserved if reserved < rule.most > used else rule.correction(reserved, used)
+            self.arrival += more * rule.interval
 
-    def refused(self, units: float) -> None:
+    def refused(self, units: float, now: float) -> None:
         """Note a request that was refused."""
 
     def fetchable(self, now: float) -> bool:
@@ -109,18 +115,40 @@ class LocalRate:
         """Return the whole units that are left."""
         return max(0, math.floor(self.left(now)))
 
-    def shown(self, now: float, wall: float) -> tuple[int, int]:
-        """Return what headers show: the whole units that are left, and the limit."""
+    def shown(self, now: float, wall: float) -> Shown:
+        """Return what headers show."""
         rule, base = self.rule, self.arrival
-        left = rule.burst if base <= now else (now + rule.tolerance - base) / rule.interval
-        return int(left) if left > 0 else 0, rule.rate.amount
+        if base <= now:
+            return rule.full
+        left = (now + rule.tolerance - base) / rule.interval
+        return int(left) if left > 0 else 0, rule.rate.amount, base - now
 
     def full_in(self, now: float, wall: float) -> float:
         """Return the seconds until nothing is used any more."""
         return max(0.0, self.arrival - now)
+
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield the limit as it stands."""
+        yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
+
+    def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
+        """Return what is told of lacking so many units."""
+        return rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
 
     def follow(self, rate: Rate, now: float) -> None:
         """Count by another rate from now on. The units that are used stay used."""
         used = max(0.0, self.arrival - now) / self.rule.interval
         self.rule = rule_of(rate)
         self.arrival = now + used * self.rule.interval
+
+
+def rate_used(rate: Rate, left: float) -> int:
+    """Return the units of a rate's burst that are used, a debt included."""
+    return max(0, math.ceil(rate.burst - left))
+
+
+def rate_exceeded(scope: str, rate: Rate, left: float, units: int, wait: float) -> Exceeded:
+    """Return what is told of a rate that lacks so many units."""
+    return Exceeded(
+        scope, LimitKind.RATE, rate.unit, rate.period, rate.amount, rate_used(rate, left), units, wait, None
+    )

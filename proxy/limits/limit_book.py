@@ -15,11 +15,11 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import UNLIMITED, Limits, Period, TeamBudget
-from proxy.limits.limit_views import LimitView, view_of
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import INDEX, BoundMeter, Exceeded, LimitFacts, LimitKind, Reservation, exceeded, tightest
+from proxy.limits.reservation import INDEX, BoundMeter, Facts, Reservation, tightest
 from proxy.limits.scope_state import MeterMaker, ScopeState
-from proxy.limits.spending import SpendingNotes
+from proxy.limits.spending import SpendingCounter, SpendingNotes
 from proxy.limits.waiting_lines import SHORTEST, WaitingLines
 
 CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
@@ -27,8 +27,8 @@ CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
 ROUNDS: Final = 2
 """Exchanges that a request waits for at most: while it waits for one lease, another may have been spent."""
 
-Units: TypeAlias = tuple[int, int, int | None]
-"""Requests, tokens and billionths of a USD."""
+Units: TypeAlias = tuple[int, int, int | None, int]
+"""Requests, tokens, billionths of a USD and places."""
 
 FREE: Final = Reservation((), 0, None)
 """What a request without limits holds."""
@@ -103,12 +103,12 @@ class LimitBook:
             for scope in scopes:
                 if line := self._lines.lines.get(scope):
                     return line.last
-        return self._take(scopes, (1, tokens, cost), now, wall)
+        return self._take(scopes, (1, tokens, cost, 1), now, wall)
 
     async def admit_waiting(self, scopes: Sequence[str], tokens: int, cost: int | None) -> Reservation | Exceeded:
         """Do as `admit`, and wait for units to be fetched: for one exchange, ordinarily below 1 ms."""
         outcome = self.admit(scopes, tokens, cost, self._clock(), self._wall())
-        return await self._fetch(scopes, (1, tokens, cost)) if outcome is None else outcome
+        return await self._fetch(scopes, (1, tokens, cost, 1)) if outcome is None else outcome
 
     async def admit_within(
         self, scopes: Sequence[str], tokens: int, cost: int | None, patience: float
@@ -118,7 +118,7 @@ class LimitBook:
         outcome = await self.admit_waiting(scopes, tokens, cost)
         if isinstance(outcome, Reservation) or outcome.hopeless(patience):
             return outcome
-        units = (1, tokens, cost)
+        units = (1, tokens, cost, 1)
         return await self._lines.wait(
             outcome, patience, lambda: self._take_waiting(scopes, units), self._places(outcome.scope)
         )
@@ -126,14 +126,14 @@ class LimitBook:
     def try_target(self, scopes: Sequence[str], tokens: int, now: float, wall: float) -> Reservation | float:
         """Take from a deployment's limits, or return the seconds until they have enough: another deployment may be
         asked instead. 0: units have to be fetched, which `target_waiting` waits for."""
-        outcome = self._take(scopes, (1, tokens, 0), now, wall)
+        outcome = self._take(scopes, (1, tokens, 0, 1), now, wall)
         return _or_wait(outcome) if outcome is not None else 0.0
 
     async def target_waiting(self, scopes: Sequence[str], tokens: int) -> Reservation | float:
         """Do as `try_target`, and wait for units to be fetched."""
-        return _or_wait(await self._take_waiting(scopes, (1, tokens, 0)))
+        return _or_wait(await self._take_waiting(scopes, (1, tokens, 0, 1)))
 
-    def facts(self, scopes: Sequence[str], now: float, wall: float) -> tuple[LimitFacts | None, LimitFacts | None]:
+    def facts(self, scopes: Sequence[str], now: float, wall: float) -> Facts:
         """Return the tightest limits of requests and of tokens, for a request that holds nothing."""
         states = [state for scope in scopes if (state := self._scopes.get(scope)) is not None]
         return tightest([bound for state in states for bound in state.meters or ()], now, wall)
@@ -143,7 +143,12 @@ class LimitBook:
         state = self._scopes.get(scope)
         if state is None or not state.budgets:
             return None
-        reached = [budget for counter in state.counters() for budget in counter.routes(now, wall)]
+        reached = [
+            budget
+            for _, meter in state.meters or ()
+            if isinstance(meter, SpendingCounter)
+            for budget in meter.routes(now, wall)
+        ]
         return max(reached, key=lambda budget: budget.at).route if reached else None
 
     def periods(self, wall: float) -> Mapping[Period, tuple[int, int]]:
@@ -174,26 +179,30 @@ class LimitBook:
         # A copy: metrics are rendered in a thread.
         for scope, state in list(self._scopes.items()):
             for _, meter in state.meters or ():
-                yield from view_of(scope, meter, now, wall)
+                yield from meter.views(scope, now, wall)
 
     def _take(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Reservation | Exceeded | None:
         """Test everything, then take everything."""
-        find = self._scopes.get
-        held: list[BoundMeter] = []
-        for scope in scopes:
-            if (state := find(scope)) is not None:
-                meters = state.meters
-                if meters is None:
-                    meters = state.make(scope, self._maker, now)
-                for index, meter in meters:
-                    if meter.lacks(units[index], now, wall):  # type: ignore[arg-type]  # only what counts USD is given None
-                        return self._refusal(scopes, units, now, wall)
-                held += meters
+        held = self._meters(scopes[0], now) if len(scopes) == 1 else self._all_meters(scopes, now)
+        for index, meter in held:
+            if meter.lacks(units[index], now, wall):  # type: ignore[arg-type]  # only what counts USD is given None
+                return self._refusal(scopes, units, now, wall)
         if not held:
             return FREE
         for index, meter in held:
             meter.take(units[index], now, wall)  # type: ignore[arg-type]  # as above
         return Reservation(held, units[1], units[2])
+
+    def _meters(self, scope: str, now: float) -> Sequence[BoundMeter]:
+        """Return what counts for a scope, made when it is first asked for."""
+        state = self._scopes.get(scope)
+        if state is None:
+            return ()
+        meters = state.meters
+        return state.make(scope, self._maker, now) if meters is None else meters
+
+    def _all_meters(self, scopes: Sequence[str], now: float) -> Sequence[BoundMeter]:
+        return [bound for scope in scopes for bound in self._meters(scope, now)]
 
     def _refusal(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Exceeded | None:
         """Return the limit that a request waits for longest; None if units may yet be fetched for all that lack any."""
@@ -206,17 +215,15 @@ class LimitBook:
     ) -> Iterator[tuple[str, BoundMeter]]:
         """Yield what has too few units, with its scope."""
         for scope in scopes:
-            if (state := self._scopes.get(scope)) is not None:
-                meters = state.meters if state.meters is not None else state.make(scope, self._maker, now)
-                for bound in meters:
-                    if bound[1].lacks(units[bound[0]], now, wall):  # type: ignore[arg-type]  # as above
-                        yield scope, bound
+            for bound in self._meters(scope, now):
+                if bound[1].lacks(units[bound[0]], now, wall):  # type: ignore[arg-type]  # as above
+                    yield scope, bound
 
     def _longest(self, lacking: Sequence[tuple[str, BoundMeter]], units: Units, now: float, wall: float) -> Exceeded:
         found = []
         for scope, (index, meter) in lacking:
-            meter.refused(units[index] or 0)
-            found.append(exceeded(scope, meter, units[index], now, wall))
+            meter.refused(units[index] or 0, now)
+            found.append(meter.exceeded(scope, units[index], now, wall))  # type: ignore[arg-type]  # as above
         return max(found, key=lambda each: (each.kind is LimitKind.UNPRICED, each.wait))
 
     async def _take_waiting(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:

@@ -1,14 +1,51 @@
-"""What is left of limits and budgets, for `dragoman limits`, the status page and metrics."""
+"""What is told of limits and budgets: to operators as they stand, and to a request that is beyond one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
+from heapq import nlargest
+from typing import Final, TypeAlias
 
-from proxy.limits.concurrency import Places
-from proxy.limits.gcra import LocalRate
-from proxy.limits.limit import Period, Quota, Unit
-from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import LimitKind, Meter
-from proxy.limits.spending import SpendingCounter
+from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+
+MOST_VIEWS: Final = 1000
+"""Limits in reports and metrics: those that are used most. A table may have ten thousand teams."""
+
+
+Shown: TypeAlias = tuple[int, int, float]
+"""What headers say of one limit: the units that are left, the limit, and the seconds until all of it is there again."""
+
+
+class LimitKind(StrEnum):
+    """Why a request is refused. UNPRICED: a budget that counts USD, and a model without a price."""
+
+    RATE = "rate"
+    QUOTA = "quota"
+    CONCURRENT = "concurrent"
+    BUDGET = "budget"
+    UNPRICED = "unpriced"
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """The limit that a request waits for longest. `wait` is the seconds until it would pass, `ends` the end of the
+    calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well."""
+
+    scope: str
+    kind: LimitKind
+    unit: Unit
+    period: Period | None
+    limit: int
+    used: int
+    requested: int
+    wait: float
+    ends: int | None
+
+    def hopeless(self, patience: float) -> bool:
+        """Return whether waiting so many seconds is in vain. A place may be free at any time."""
+        if self.kind is LimitKind.CONCURRENT:
+            return patience <= 0
+        return self.wait > patience or self.kind is LimitKind.UNPRICED
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +75,43 @@ class LimitView:
         return self.used / self.limit if self.limit else 1.0
 
 
-def view_of(scope: str, meter: Meter, now: float, wall: float) -> Iterator[LimitView]:
-    """Yield the limits that one meter counts."""
-    match meter:
-        case LocalRate() | RateLease():
-            rate = meter.rule.rate
-            used = max(0, rate.burst - meter.remaining(now, wall))
-            yield LimitView(scope, LimitKind.RATE, rate.unit, rate.period, rate.burst, used, reached=used >= rate.burst)
-        case Places():
-            full = meter.taken >= meter.capacity
-            yield LimitView(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, meter.capacity, meter.taken, reached=full)
-        case SpendingCounter():
-            ends = meter.full_in(now, wall) and meter.clock.end
-            for limit in meter.rules.limits:
-                quota = isinstance(limit, Quota)
-                kind = LimitKind.QUOTA if quota else LimitKind.BUDGET
-                at, then = (1.0, "reject") if isinstance(limit, Quota) else (limit.at, limit.then)
-                reached = limit in meter.reached or (then == "reject" and meter.spent >= limit.amount * at)
-                yield LimitView(
-                    *(scope, kind, limit.unit, limit.period, limit.amount, meter.spent, int(ends), at, then, reached)
-                )
-        case _:
-            raise TypeError("no such limit")
+def rate_view(scope: str, rate: Rate, used: int) -> LimitView:
+    """Return the view of a rate."""
+    return LimitView(scope, LimitKind.RATE, rate.unit, rate.period, rate.burst, used, reached=used >= rate.burst)
+
+
+def places_view(scope: str, capacity: int, taken: int) -> LimitView:
+    """Return the view of the requests under way at once."""
+    full = taken >= capacity
+    return LimitView(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, capacity, taken, reached=full)
+
+
+def spending_view(
+    scope: str, limit: Quota | TeamBudget, spent: int = 0, ends: int | None = None, *, latched: bool = False
+) -> LimitView:
+    """Return the view of a quota or a budget. `latched` says that its step was reached in this period."""
+    kind, at, then = LimitKind.QUOTA, 1.0, "reject"
+    if isinstance(limit, TeamBudget):
+        kind, at, then = LimitKind.BUDGET, limit.at, limit.then
+    reached = latched or (then == "reject" and spent >= limit.amount * at)
+    return LimitView(scope, kind, limit.unit, limit.period, limit.amount, spent, ends, at, then, reached)
+
+
+def unused_views(scope: str, limits: Limits, budgets: Iterable[TeamBudget] = ()) -> Iterator[LimitView]:
+    """Yield the limits and budgets of a scope with nothing used."""
+    for rate in limits.rates:
+        yield rate_view(scope, rate, 0)
+    for quota in limits.quotas:
+        yield spending_view(scope, quota)
+    for budget in budgets:
+        yield spending_view(scope, budget)
+    if limits.concurrent is not None:
+        yield places_view(scope, limits.concurrent, 0)
+
+
+def most_used(views: Iterable[LimitView]) -> list[LimitView]:
+    """Return the limits that are used most, first."""
+    return nlargest(MOST_VIEWS, views, key=lambda view: view.ratio)
 
 
 def limit_labels(scope: str, unit: Unit, period: Period | None) -> tuple[str, str]:

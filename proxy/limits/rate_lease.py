@@ -6,11 +6,13 @@ Units that are not used within half a second go back, which bounds what passes i
 """
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 from proxy.limits.concurrency import REFUSED_FOR, LeaseKeeper, alone_share
-from proxy.limits.gcra import GcraRule, LocalRate, part_of, rule_of
+from proxy.limits.gcra import GcraRule, LocalRate, part_of, rate_exceeded, rate_used, rule_of
 from proxy.limits.limit import SECONDS, Rate
+from proxy.limits.limit_views import Exceeded, LimitView, Shown, rate_view
 from proxy.shared_state.lease import LeaseGrant, RateAsk
 
 AHEAD: Final = 0.05
@@ -34,7 +36,7 @@ class RateLease:
 
     __slots__ = (
         *("_asked", "_counted_at", "_expires", "_foreign", "_holds", "_keeper", "_least", "_left", "_left_at", "_low"),
-        *("_processes", "_quiet_until", "_returning", "_share", "_size", "balance", "demand", "key", "local", "rule"),
+        *("_processes", "_quiet_until", "_returning", "_share", "_short", "_size", "balance", "demand", "key", "local", "rule"),
         *("_told", "_wanted", "waiting"),
     )
 
@@ -59,6 +61,7 @@ class RateLease:
         self._quiet_until = -math.inf
         self._returning = 0
         self._share = 1.0 / keeper.expected
+        self._short = False
         self._size = 1.0
         self._told = 0
         self._wanted = 0
@@ -95,14 +98,18 @@ class RateLease:
             self._returning -= self.rule.correction(reserved, used)
             self._keeper.due(self)
 
-    def refused(self, units: int) -> None:
-        """Note a request that was refused: it is demand as well."""
+    def refused(self, units: int, now: float) -> None:
+        """Note a request that was refused: it is demand as well. While there is less than is asked for, units are
+        fetched for those that come later, since a refusal waits for nobody."""
         self._asked += units
         self._size += 0.1 * (units - self._size)
+        if self._short and self.local is None and now >= self._quiet_until:
+            self._keeper.wake(self)
 
     def fetchable(self, now: float) -> bool:
-        """Return whether more units could be fetched: not right after there were none."""
-        return self.local is None and now >= self._quiet_until
+        """Return whether to wait for more units: not right after there were none, and not as long as there are too few
+        for units to be leased ahead."""
+        return self.local is None and now >= self._quiet_until and not (self._short and self._low)
 
     def wait_for(self, units: int) -> None:
         """Note a request that waits for so many units more."""
@@ -131,15 +138,27 @@ class RateLease:
         """Return about how many whole units are left."""
         return max(0, math.floor(self.left(now)))
 
-    def shown(self, now: float, wall: float) -> tuple[int, int]:
-        """Return what headers show: about the whole units that are left, and the limit."""
-        return self.remaining(now, wall), self.rule.rate.amount
+    def shown(self, now: float, wall: float) -> Shown:
+        """Return about what headers show."""
+        rule, left = self.rule, self.left(now)
+        burst = rule.rate.burst
+        if left >= burst:
+            return rule.full
+        return int(left) if left > 0 else 0, rule.rate.amount, (burst - left) * rule.interval
 
     def full_in(self, now: float, wall: float) -> float:
         """Return about how many seconds it takes until nothing is used any more."""
         if self.local is not None:
             return self.local.full_in(now, wall)
         return max(0.0, (self.rule.rate.burst - self.left(now)) * self.rule.interval)
+
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield the limit as it stands, about."""
+        yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
+
+    def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
+        """Return what is told of lacking so many units."""
+        return rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
 
     def follow(self, rate: Rate, now: float) -> None:
         """Count by another rate from now on. The units that are used stay used."""
@@ -190,6 +209,8 @@ class RateLease:
             self._expires = now + self._holds
         elif self._wanted:
             self._quiet_until = now + REFUSED_FOR
+        if self._wanted:
+            self._short = grant.granted < self._wanted or grant.level < self._wanted
         self._left, self._left_at = grant.level, now
         self._share, self._processes = grant.share, grant.processes
 

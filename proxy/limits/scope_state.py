@@ -11,7 +11,7 @@ from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import INDEX, BoundMeter, Meter
+from proxy.limits.reservation import INDEX, PLACE, BoundMeter, Meter
 from proxy.limits.spending import SpendingCounter, SpendingNotes, SpendingWord, rules_of
 
 
@@ -75,7 +75,7 @@ class ScopeState:
                 places.capacity = self.limits.concurrent
             else:
                 places = maker.places(scope, self.limits.concurrent)
-            meters.append((INDEX[Unit.REQUESTS], places))
+            meters.append((PLACE, places))
         for rate in self.limits.rates:
             meter = before.get((rate.unit, rate.period))
             if isinstance(meter, LocalRate | RateLease):

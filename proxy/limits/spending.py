@@ -7,13 +7,14 @@ stated anew, so an error of one cannot stay.
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.calendar_period import PeriodClock, bounds
 from proxy.limits.limit import Quota, TeamBudget, Unit
+from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, spending_view
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
 
 OTHERS_HOLD: Final = 10.0
@@ -32,7 +33,8 @@ UNBOUNDED: Final = 1e18
 @dataclass(frozen=True, slots=True)
 class SpendingRules:
     """The quotas and budgets on one counter. `most` is where requests are refused, by `refuses`; the `steps` are where
-    something else happens, in rising order."""
+    something else happens, in rising order. `told` is the amount of a quota, of which headers speak, None of a budget.
+    """
 
     limits: tuple[Quota | TeamBudget, ...]
     unit: Unit
@@ -40,6 +42,7 @@ class SpendingRules:
     refuses: Quota | TeamBudget | None
     steps: tuple[tuple[float, TeamBudget], ...]
     needs_price: bool
+    told: int | None
 
 
 def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
@@ -59,7 +62,9 @@ def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
         elif at < most:
             most, refuses = at, each
     priced = any(isinstance(each, TeamBudget) and each.unpriced == "reject" for each in limits)
-    return SpendingRules(limits, limits[0].unit, most, refuses, tuple(sorted(steps, key=lambda step: step[0])), priced)
+    rising = tuple(sorted(steps, key=lambda step: step[0]))
+    told = refuses.amount if isinstance(refuses, Quota) else None
+    return SpendingRules(limits, limits[0].unit, most, refuses, rising, priced, told)
 
 
 @dataclass(slots=True, eq=False)
@@ -129,7 +134,10 @@ class SpendingCounter:
         self.spent += used - reserved
         if used:
             self._unloaded_sum += used
-            self._keep_unloaded(used)
+            if self._notes.mark == self._mark:  # mostly there is one mark at a time
+                self._newest += used
+            else:
+                self._begin_mark(used)
         if self.spent >= self._next_step:
             self._reach()
 
@@ -161,7 +169,7 @@ class SpendingCounter:
         before, self.reached = self.reached, ()
         self._reach(silent=before)
 
-    def refused(self, units: int | None) -> None:
+    def refused(self, units: int | None, now: float) -> None:
         """Note a request that was refused."""
 
     def fetchable(self, now: float) -> bool:
@@ -177,20 +185,39 @@ class SpendingCounter:
         self._keep_time(now, wall)
         return max(0, math.floor(min(self.rules.most, UNBOUNDED) - self.spent))
 
-    def shown(self, now: float, wall: float) -> tuple[int, int] | None:
-        """Return what headers show of a quota: what is left, and the limit; None of a budget."""
-        limit = self.rules.refuses
-        if not isinstance(limit, Quota):
+    def shown(self, now: float, wall: float) -> Shown | None:
+        """Return what headers show of a quota; None of a budget."""
+        amount = self.rules.told
+        if amount is None:
             return None
         if wall >= self._end or now > self._others_until:
             self._keep_time(now, wall)
-        left = limit.amount - self.spent
-        return left if left > 0 else 0, limit.amount
+        left, ends = amount - self.spent, self._end - wall
+        return left if left > 0 else 0, amount, ends if ends > 0 else 0.0
 
     def full_in(self, now: float, wall: float) -> float:
         """Return the seconds until the period's end."""
         self._keep_time(now, wall)
         return max(0.0, self.clock.end - wall)
+
+    def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
+        """Yield each quota and budget as it stands. Changes nothing: metrics are rendered in a thread."""
+        reached, ends = self.reached, self._end
+        spent = self.spent - (self._others if now > self._others_until else 0)
+        if wall >= ends:
+            spent, reached, ends = self.reserved, (), bounds(self.clock.period, self.clock.zone, wall)[1]
+        for limit in self.rules.limits:
+            yield spending_view(scope, limit, spent, ends, latched=limit in reached)
+
+    def exceeded(self, scope: str, units: int | None, now: float, wall: float) -> Exceeded:
+        """Return what is told of lacking so many units."""
+        rules, ends = self.rules, self.clock.end
+        limit = rules.refuses
+        kind = LimitKind.QUOTA if isinstance(limit, Quota) else LimitKind.BUDGET
+        if units is None and rules.needs_price:
+            kind = LimitKind.UNPRICED
+        amount, wait = 0 if limit is None else limit.amount, max(0.0, ends - wall)
+        return Exceeded(scope, kind, rules.unit, self.clock.period, amount, self.spent, units or 0, wait, ends)
 
     def routes(self, now: float, wall: float) -> Sequence[TeamBudget]:
         """Return the budgets reached by which requests go to another name."""
@@ -222,18 +249,14 @@ class SpendingCounter:
         if self.spent >= self._next_step:
             self._reach()
 
-    def _keep_unloaded(self, used: int) -> None:
-        """Note by which mark an amount will be in the ledger. Mostly there is one mark at a time."""
-        mark = self._notes.mark
-        if mark == self._mark:
-            self._newest += used
-            return
+    def _begin_mark(self, used: int) -> None:
+        """Note an amount that will be in the ledger by another mark than the one before."""
         if self._newest:
             older = self._older = self._older or []
             older.append((self._mark, self._newest))
             if len(older) > MARKS:  # counted by the later mark, so for a little too long
                 older[:2] = [(older[1][0], older[0][1] + older[1][1])]
-        self._mark, self._newest = mark, used
+        self._mark, self._newest = self._notes.mark, used
 
     def _step_after(self, count: int) -> float:
         steps = self.rules.steps

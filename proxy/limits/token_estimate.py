@@ -17,7 +17,8 @@ OUTPUT: Final = 4096
 """Tokens of an answer, where neither the request nor the deployment limits it."""
 
 NEW: Final = 0.02
-"""How much of a ratio each request replaces."""
+KEPT: Final = 1 - NEW
+"""How much of a ratio each request replaces, and how much of it stays."""
 
 LEAST: Final = 0.01
 MOST: Final = 1.2
@@ -34,8 +35,22 @@ class TokenRatio:
     prompt: float = 1.0
     answer: float = 1.0
 
+    def parts(self, prompt_bytes: int, max_tokens: int) -> tuple[int, int]:
+        """Return the tokens of the prompt and of the answer, which have different prices."""
+        return round(prompt_bytes / BYTES_EACH * self.prompt), round(max_tokens * self.answer)
 
-_UNKNOWN: Final = TokenRatio()
+    def learn(self, prompt_bytes: int, max_tokens: int, used: tuple[int, int]) -> None:
+        """Note what a request used: tokens of the prompt, and of the answer."""
+        if prompt_bytes > 0:
+            moved = KEPT * self.prompt + NEW * BYTES_EACH * used[0] / prompt_bytes
+            self.prompt = MOST if moved > MOST else moved if moved > LEAST else LEAST
+        if max_tokens > 0:
+            moved = KEPT * self.answer + NEW * used[1] / max_tokens
+            self.answer = MOST if moved > MOST else moved if moved > LEAST else LEAST
+
+
+UNKNOWN: Final = TokenRatio()
+"""That of a team and a model of which nothing was seen; it never learns."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,26 +59,13 @@ class TokenEstimates:
 
     _ratios: BoundedDict[tuple[str, str], TokenRatio] = field(default_factory=lambda: BoundedDict(PAIRS))
 
-    def tokens(self, team: str, model: str, prompt_bytes: int, max_tokens: int) -> int:
-        """Return the tokens to reserve; one at least."""
-        prompt, answer = self.parts(team, model, prompt_bytes, max_tokens)
-        return max(1, prompt + answer)
+    def ratio(self, pair: tuple[str, str]) -> TokenRatio:
+        """Return what is known of a team and a model."""
+        return self._ratios.get(pair, UNKNOWN)
 
-    def parts(self, team: str, model: str, prompt_bytes: int, max_tokens: int) -> tuple[int, int]:
-        """Return the tokens of the prompt and of the answer, which have different prices."""
-        ratio = self._ratios.get((team, model), _UNKNOWN)
-        return round(prompt_bytes / BYTES_EACH * ratio.prompt), round(max_tokens * ratio.answer)
-
-    def learn(self, pair: tuple[str, str], prompt_bytes: int, max_tokens: int, used: tuple[int, int]) -> None:
-        """Note what a request of a team and model used: tokens of the prompt, and of the answer."""
-        ratio = self._ratios.get(pair)
-        if ratio is None:
-            ratio = self._ratios[pair] = TokenRatio()
-        if prompt_bytes > 0:
-            ratio.prompt = _moved(ratio.prompt, used[0] * BYTES_EACH / prompt_bytes)
-        if max_tokens > 0:
-            ratio.answer = _moved(ratio.answer, used[1] / max_tokens)
-
-
-def _moved(before: float, seen: float) -> float:
-    return min(MOST, max(LEAST, (1 - NEW) * before + NEW * seen))
+    def begin(self, pair: tuple[str, str]) -> TokenRatio:
+        """Return what is known of a team and a model, to learn more."""
+        found = self._ratios.get(pair)
+        if found is None:
+            found = self._ratios[pair] = TokenRatio()
+        return found

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from proxy.limits.concurrency import Places
-from proxy.limits.reservation import Exceeded, Reservation
+from proxy.limits.limit_views import Exceeded
+from proxy.limits.reservation import Reservation
 
 MOST: Final = 1024
 """Requests that wait for one scope; further ones are refused at once."""

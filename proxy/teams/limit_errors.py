@@ -8,11 +8,12 @@ as long as `retry-after-ms` says, all at once, so that each refusal here says so
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from math import ceil
-from typing import Final, TypeAlias
+from typing import Final
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.limits.limit import NANO, Unit
-from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.limit_words import amount_words
+from proxy.limits.reservation import Facts
 
 SPREAD: Final = 0.25
 """The most of a wait, up to PATIENT, that a refusal adds to it: the end of a month is not put off by a week."""
@@ -22,9 +23,6 @@ QUOTA: Final = "insufficient_quota"
 PATIENT: Final = 60.0
 """Seconds up to which a client is told to try again. Anthropic's SDKs (2.12) would wait for any time, to the end of the
 month."""
-
-Facts: TypeAlias = tuple[LimitFacts | None, LimitFacts | None]
-"""The tightest limits of requests and of tokens."""
 
 
 def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
@@ -55,17 +53,27 @@ def budget_unread() -> GatewayError:
 
 def limit_headers(facts: Facts) -> dict[str, str]:
     """Return the headers of an answer about the tightest limits of requests and of tokens."""
+    lines = limit_lines(facts).split("\r\n")[:-1]
+    return dict([line.split(": ", 1) for line in lines])
+
+
+def limit_lines(facts: Facts) -> str:
+    """Return the same headers as lines: most answers are written so, and need nothing else of them."""
     requests, tokens = facts
-    headers = {}
+    lines = ""
     if requests is not None:
-        headers["x-ratelimit-limit-requests"] = str(requests.limit)
-        headers["x-ratelimit-remaining-requests"] = str(requests.remaining)
-        headers["x-ratelimit-reset-requests"] = go_duration(requests.reset)
+        left, limit, reset = requests
+        lines = (
+            f"x-ratelimit-limit-requests: {limit}\r\nx-ratelimit-remaining-requests: {left}\r\n"
+            f"x-ratelimit-reset-requests: {go_duration(reset)}\r\n"
+        )
     if tokens is not None:
-        headers["x-ratelimit-limit-tokens"] = str(tokens.limit)
-        headers["x-ratelimit-remaining-tokens"] = str(tokens.remaining)
-        headers["x-ratelimit-reset-tokens"] = go_duration(tokens.reset)
-    return headers
+        left, limit, reset = tokens
+        lines += (
+            f"x-ratelimit-limit-tokens: {limit}\r\nx-ratelimit-remaining-tokens: {left}\r\n"
+            f"x-ratelimit-reset-tokens: {go_duration(reset)}\r\n"
+        )
+    return lines
 
 
 def _message(exceeded: Exceeded, zone: tzinfo) -> str:
@@ -85,12 +93,8 @@ def _message(exceeded: Exceeded, zone: tzinfo) -> str:
             f"Limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
             f"Requested {requested}.{until}"
         )
-    spent = f"{_amount(exceeded.unit, used)} of {_amount(exceeded.unit, exceeded.limit)}"
+    spent = f"{amount_words(exceeded.unit, used)} of {amount_words(exceeded.unit, exceeded.limit)}"
     return f"The budget of {scope}{period} is spent, with what is reserved for running requests: {spent}.{until}"
-
-
-def _amount(unit: Unit, amount: int) -> str:
-    return f"{amount / NANO:.2f} USD" if unit is Unit.USD else f"{amount} {unit.value}"
 
 
 def _moment(seconds: int, zone: tzinfo) -> str:
@@ -100,9 +104,9 @@ def _moment(seconds: int, zone: tzinfo) -> str:
 
 def go_duration(seconds: float) -> str:
     """Return seconds as Go writes durations, rounded up to milliseconds: 12ms, 1.5s, 6m0s, 1h2m3s."""
-    milliseconds = max(0, ceil(seconds * 1000 - 1e-6))
+    milliseconds = ceil(seconds * 1000 - 1e-6)
     if milliseconds < 1000:
-        return f"{milliseconds}ms"
+        return f"{milliseconds}ms" if milliseconds > 0 else "0ms"
     whole, rest = divmod(milliseconds, 1000)
     minutes, left = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)

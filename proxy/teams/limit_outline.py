@@ -6,8 +6,9 @@ Pure: nothing is counted. What was used of them only a running gateway knows.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from proxy.limits.limit import NANO, UNLIMITED, Limits, Quota, Rate, TeamBudget, Unit
-from proxy.limits.token_estimate import OUTPUT, TokenEstimates
+from proxy.limits.limit import UNLIMITED, TeamBudget
+from proxy.limits.limit_words import budget_words, limit_words
+from proxy.limits.token_estimate import OUTPUT, UNKNOWN
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.teams.team_limiter import RequestSize
@@ -46,14 +47,14 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
     if not held and not targets:
         return None
     most = OUTPUT if size.max_tokens is None else size.max_tokens
-    tokens = TokenEstimates().tokens(team.name, planned.label, size.prompt_bytes or 0, most)
+    tokens = sum(UNKNOWN.parts(size.prompt_bytes or 0, most)) or 1
     return RequestLimits(tokens, held, targets, team.limits.patience)
 
 
 def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
     """Yield the limits of a team, of its keys, and of the team for one name. Which key will ask nobody knows."""
     own = f"team {team.name}"
-    budgets = tuple(map(budget_words, team.limits.budgets))
+    budgets = tuple(map(_budget, team.limits.budgets))
     if words := (*limit_words(snapshot.scopes.get(own, UNLIMITED)), *budgets):
         yield HeldTo(own, words)
     keys = sorted({f"key {team.name}/{key.label}" for key in snapshot.keys.values() if key.team.name == team.name})
@@ -62,22 +63,10 @@ def _of_team(snapshot: Snapshot, team: Team, model: str) -> Iterator[HeldTo]:
             yield HeldTo(scope, limit_words(limits))
 
 
-def limit_words(limits: Limits) -> tuple[str, ...]:
-    """Return each limit of a scope in words."""
-    every: tuple[Rate | Quota, ...] = (*limits.rates, *limits.quotas)
-    amounts = [
-        f"{each.amount} {each.unit.value} per {each.period.value}"
-        + (f", {each.burst} in one go" if isinstance(each, Rate) and each.burst != each.amount else "")
-        for each in every
-    ]
-    return (*amounts, *([] if limits.concurrent is None else [f"{limits.concurrent} requests at once"]))
-
-
-def budget_words(budget: TeamBudget) -> str:
+def _budget(budget: TeamBudget) -> str:
     """Return a budget in words, with what happens once so much of it is spent."""
-    amount = f"{budget.amount / NANO:g} USD" if budget.unit is Unit.USD else f"{budget.amount} {budget.unit.value}"
     then = f"answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
-    return f"{amount} per {budget.period.value}; once {budget.at:.0%} are spent: {then}"
+    return f"{budget_words(budget)}; once {budget.at:.0%} are spent: {then}"
 
 
 _THEN = {"warn": "a line in the log", "reject": "refused"}

@@ -1,5 +1,5 @@
-"""Holds requests to the limits and budgets of their team and key: once, after they are parsed and before they are
-planned to their end.
+"""Holds requests to the limits and budgets of their team and key: once, after they are parsed and planned, and before
+any deployment is asked.
 
 A request of a team without limits costs one look into a dict.
 """
@@ -9,20 +9,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from providers.target import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, Limits, Quota, Rate, Unit
 from proxy.limits.limit_book import FREE, LimitBook
-from proxy.limits.limit_views import limit_labels
-from proxy.limits.reservation import Exceeded, LimitKind, Reservation
-from proxy.limits.token_estimate import OUTPUT, TokenEstimates
+from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
+from proxy.limits.reservation import Reservation
+from proxy.limits.token_estimate import OUTPUT, UNKNOWN, TokenEstimates, TokenRatio
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import NO_KEY, WILDCARD, Key, Snapshot, Team
-from proxy.teams.limit_errors import budget_unread, limit_exceeded, limit_headers, no_price
+from proxy.teams.limit_errors import budget_unread, limit_exceeded, limit_headers, limit_lines, no_price
 
 _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 """Billionths of a USD in a millionth: prices are per million tokens."""
@@ -35,8 +35,7 @@ Later: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits until a request is admitted, at most so many seconds. Raises GatewayError where it is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSize:
+class RequestSize(NamedTuple):
     """What a request may take: bytes of its prompt, or None where what it costs cannot be told from tokens; the most
     tokens of each of its answers (None: it does not say), and how many answers it wants."""
 
@@ -45,16 +44,28 @@ class RequestSize:
     answers: int = 1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundScopes:
+    """What holds a key's requests for a name: the scopes with limits, whether some of them count more than requests,
+    and whether one counts USD. `pair` are the team and the name."""
+
+    pair: tuple[str, str]
+    scopes: tuple[str, ...] = ()
+    amounts: bool = False
+    priced: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Held:
     """What one request holds of its limits until it ends. See `HeldLimits`."""
 
     _limits: "TeamLimiter"
-    _reservation: Reservation
-    _model: str
-    _prompt_bytes: int
-    _max_tokens: int
-    tokens: int
+    _bound: BoundScopes
+    _reservation: Reservation = FREE
+    _prompt_bytes: int = 0
+    _max_tokens: int = 0
+    _ratio: TokenRatio = UNKNOWN
+    tokens: int = 1
     """The tokens that are reserved."""
     soonest: float = math.inf
     """See HeldLimits."""
@@ -83,21 +94,26 @@ class Held:
             return
         tokens, billed = 0, None
         if usage is not None:
-            tokens = max(0, min(usage.prompt_tokens + usage.completion_tokens, MOST_TOKENS))
-            if (cost := record.cost) is not None:
-                billed = max(0, min(round(cost * NANO), MOST_COST))
+            tokens = _within(usage.prompt_tokens + usage.completion_tokens, MOST_TOKENS)
+            if self._bound.priced and (cost := record.cost) is not None:
+                billed = _within(round(cost * NANO), MOST_COST)
         self._limits.settling()
         self._reservation.settle(tokens, billed)
         if self._target is not None:
             self._target.settle(tokens, billed)
         if usage is not None and self._prompt_bytes and not usage.estimated:
             used = (usage.prompt_tokens, usage.completion_tokens)
-            self._limits.estimates.learn((record.team, self._model), self._prompt_bytes, self._max_tokens, used)
+            ratio = self._ratio if self._ratio is not UNKNOWN else self._limits.estimates.begin(self._bound.pair)
+            ratio.learn(self._prompt_bytes, self._max_tokens, used)
 
     def headers(self) -> Mapping[str, str]:
         """See HeldLimits."""
+        return limit_headers(self._reservation.facts(*self._limits.times()))
+
+    def header_lines(self) -> str:
+        """See HeldLimits."""
         limits = self._limits
-        return limit_headers(self._reservation.facts(limits._now(), limits._wall()))
+        return limit_lines(self._reservation.facts(limits._now(), limits._wall()))
 
 
 class TeamLimiter:
@@ -119,7 +135,8 @@ class TeamLimiter:
         self._zone: tzinfo = UTC
         self._limited: Mapping[str, bool] = {}
         self._targets = False
-        self._scopes: BoundedDict[tuple[Key, str], tuple[tuple[str, ...], bool]] = BoundedDict(KEPT)
+        self._scopes: BoundedDict[tuple[Key, str], BoundScopes] = BoundedDict(KEPT)
+        self._routed: frozenset[str] = frozenset()
         self._free: dict[Team, Team] = {}
 
     def use(self, snapshot: Snapshot) -> None:
@@ -130,6 +147,9 @@ class TeamLimiter:
         amounts = {scope: _on_amounts(limits) for scope, limits in snapshot.scopes.items()}
         self._limited = {**amounts, **dict.fromkeys(budgets, True)}
         self._targets = bool(snapshot.target_limits)
+        self._routed = frozenset(
+            name for name, team in snapshot.teams.items() for each in team.limits.budgets if each.then == "route"
+        )
         self._scopes = BoundedDict(KEPT)
         self._free = {}
 
@@ -141,12 +161,11 @@ class TeamLimiter:
         """Return the name that answers a team's requests because of what it has spent, and the team that may ask for
         it, since that is the operator's word; None for the name asked for."""
         team = key.team
-        budgets = team.limits.budgets
-        if not budgets:
+        if team.name not in self._routed:
             return None
         name = self.book.route_of(f"team {team.name}", *self.times())
         # A request that began before a reload has the names of the table before.
-        if name is None or all(budget.route != name for budget in budgets):
+        if name is None or all(budget.route != name for budget in team.limits.budgets):
             return None
         if (free := self._free.get(team)) is None:
             free = self._free[team] = replace(team, allow=(WILDCARD,))
@@ -155,71 +174,83 @@ class TeamLimiter:
     def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
         Raises GatewayError where it is refused."""
-        model = planned.label
-        scopes, amounts = self._scopes_of(key, model)
-        if not scopes and not self._targets:
+        bound = self._bound(key, planned.label)
+        if not bound.scopes and not self._targets:
             return None
-        budgets = key.team.limits.budgets
-        if budgets and self.unread():
+        if key.team.limits.budgets and self.unread():
             record.outcome = "limited"
             raise budget_unread()
-        held = Held(self, FREE, model, 0, 0, 1)
-        cost = self._measure(held, key, planned, size()) if amounts or self._targets else 0
-        outcome = self.book.admit(scopes, held.tokens, cost, self._now(), self._wall())
+        held = Held(self, bound)
+        cost = self._measure(held, planned, size()) if bound.amounts or self._targets else 0
+        outcome = self.book.admit(bound.scopes, held.tokens, cost, self._now(), self._wall())
         if isinstance(outcome, Reservation):
             held._reservation = outcome
             record.held = held
             return None
         if isinstance(outcome, Exceeded) and outcome.hopeless(key.team.limits.patience):
-            raise self._refusal(outcome, scopes, model, record)
-        return partial(self._admitted_later, key, scopes, cost, record, held)
+            raise self._refusal(outcome, bound, record)
+        return partial(self._admitted_later, key, cost, record, held)
 
-    def _measure(self, held: Held, key: Key, planned: Plan, size: RequestSize) -> int | None:
+    def _measure(self, held: Held, planned: Plan, size: RequestSize) -> int | None:
         """Estimate what a request takes, and return what that costs; None where it cannot be told."""
-        most = size.max_tokens
+        prompt_bytes, most, answers = size
         if most is None:
             most = planned.targets[0].max_output_tokens or OUTPUT
-        held._prompt_bytes = size.prompt_bytes or 0
-        held._max_tokens = most = min(most * size.answers, MOST_TOKENS)
-        prompt, answer = self.estimates.parts(key.team.name, held._model, held._prompt_bytes, most)
-        held.tokens = max(1, prompt + answer)
-        if not key.team.limits.budgets:
+        held._prompt_bytes = prompt_bytes or 0
+        most *= answers
+        held._max_tokens = most = most if most < MOST_TOKENS else MOST_TOKENS
+        bound = held._bound
+        held._ratio = ratio = self.estimates.ratio(bound.pair)
+        prompt, answer = ratio.parts(held._prompt_bytes, most)
+        held.tokens = prompt + answer or 1
+        if not bound.priced:
             return 0
-        return None if size.prompt_bytes is None else _cost(planned, prompt, answer)
+        return None if prompt_bytes is None else _cost(planned, prompt, answer)
 
     async def _admitted_later(
-        self, key: Key, scopes: tuple[str, ...], cost: int | None, record: RequestRecord, held: Held, longest: float
+        self, key: Key, cost: int | None, record: RequestRecord, held: Held, longest: float
     ) -> None:
         began, patience = self._now(), min(key.team.limits.patience, longest)
         try:
-            outcome = await self.book.admit_within(scopes, held.tokens, cost, patience)
+            outcome = await self.book.admit_within(held._bound.scopes, held.tokens, cost, patience)
         finally:
             record.limit_waited += self._now() - began
         if isinstance(outcome, Exceeded):
-            raise self._refusal(outcome, scopes, held._model, record)
+            raise self._refusal(outcome, held._bound, record)
         held._reservation = outcome
         record.held = held
 
-    def _refusal(self, exceeded: Exceeded, scopes: tuple[str, ...], model: str, record: RequestRecord) -> GatewayError:
+    def _refusal(self, exceeded: Exceeded, bound: BoundScopes, record: RequestRecord) -> GatewayError:
         """Return the error of a request beyond a limit, and count it."""
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
         if exceeded.kind is LimitKind.UNPRICED:
-            return no_price(exceeded.scope, model)
+            return no_price(exceeded.scope, bound.pair[1])
         record.outcome = "limited"
         self.refused(team, limit)
-        return limit_exceeded(exceeded, self.book.facts(scopes, *self.times()), self._zone, self._draw)
+        return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
 
-    def _scopes_of(self, key: Key, model: str) -> tuple[tuple[str, ...], bool]:
-        """Return the scopes with limits of a key's request for a name, and whether some are on tokens or cost."""
-        if key is NO_KEY or not self._limited:
-            return (), False
+    def _bound(self, key: Key, model: str) -> BoundScopes:
+        """Return what holds a key's request for a name."""
+        if not self._limited and not self._targets:
+            return _UNBOUND
         found = self._scopes.get((key, model))
         if found is None:
             team = key.team.name
             every = (f"team {team}", f"key {team}/{key.label}", f"team {team} model {model}")
-            scopes = tuple(scope for scope in every if scope in self._limited)
-            found = self._scopes[key, model] = scopes, any(self._limited[scope] for scope in scopes)
+            scopes = () if key is NO_KEY else tuple(scope for scope in every if scope in self._limited)
+            amounts = any(self._limited[scope] for scope in scopes)
+            priced = any(budget.unit is Unit.USD for budget in key.team.limits.budgets)
+            found = self._scopes[key, model] = BoundScopes((team, model), scopes, amounts, priced)
         return found
+
+
+_UNBOUND: Final = BoundScopes(("", ""))
+"""Stands for what is not limited, in a table without limits."""
+
+
+def _within(number: int, most: int) -> int:
+    """Return a number that somebody wrote, from 0 to `most`."""
+    return most if number > most else number if number > 0 else 0
 
 
 def _on_amounts(limits: Limits) -> bool:
@@ -231,15 +262,18 @@ def _on_amounts(limits: Limits) -> bool:
 def _cost(planned: Plan, prompt: int, answer: int) -> int | None:
     """Return what so many tokens cost at the first target, in billionths of a USD; None where one of the targets that
     may answer has no price."""
-    costs = [_cost_at(target.price, prompt, answer) for target in planned.every_target]
-    return None if None in costs else costs[0]
-
-
-def _cost_at(price: Price | None, prompt: int, answer: int) -> int | None:
-    # As `providers.target.cost`: of what has no price, none must be used.
-    if price is None or (price.output is None and answer):
+    targets = planned.targets
+    price = targets[0].price
+    if (len(targets) > 1 or planned.fallbacks) and any(_unpriced(each.price, answer) for each in planned.every_target):
+        return None
+    if price is None or _unpriced(price, answer):
         return None
     return round((prompt * price.input + answer * (price.output or 0)) * _NANO_PER_MILLIONTH)
+
+
+def _unpriced(price: Price | None, answer: int) -> bool:
+    """Return whether what is used has no price: as `providers.target.cost`, of what has none, none must be used."""
+    return price is None or (price.output is None and answer > 0)
 
 
 def _never() -> bool:

@@ -1,16 +1,10 @@
 """The metrics of limits, budgets and the ledger: read from what counts them, whenever metrics are rendered."""
 
 from collections.abc import Callable, Iterable, Iterator
-from heapq import nlargest
-from typing import Final
 
 from proxy.ledger.ledger_settings import LedgerState
-from proxy.limits.limit_views import LimitView, limit_labels
-from proxy.limits.reservation import LimitKind
+from proxy.limits.limit_views import LimitKind, LimitView, limit_labels, most_used
 from proxy.telemetry.merged_metrics import Key, MetricFamily
-
-MOST: Final = 1000
-"""Limits that are shown: those that are used most. A table may have ten thousand teams."""
 
 
 def limit_families(
@@ -23,7 +17,7 @@ def limit_families(
         # Budgets that differ in their amounts alone have one name: the one that is used most is shown.
         used: dict[Key, float] = {}
         spent: dict[Key, float] = {}
-        for view in nlargest(MOST, views(), key=lambda each: each.ratio):
+        for view in most_used(views()):
             team, limit = limit_labels(view.scope, view.unit, view.period)
             if view.kind is LimitKind.BUDGET:
                 name = f"{limit}, at {view.at:.0%} {view.then}"

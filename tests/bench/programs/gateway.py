@@ -34,14 +34,18 @@ _PROFILES = {
 }
 
 
-def gateway_table(upstream: RunningUpstream, server: str = "") -> str:
-    """One team with a key; each dialect's vendor at the fake upstream, in plain HTTP and over TLS."""
+MODEL_SETTINGS = "max_output_tokens: 8192"
+
+
+def gateway_table(upstream: RunningUpstream, server: str = "", team: str = "", model: str = MODEL_SETTINGS) -> str:
+    """One team with a key, and what `team` adds to it; each dialect's vendor at the fake upstream, in plain HTTP and
+    over TLS, with models of the settings `model`."""
     vendors = []
     for name, (profile, path) in _PROFILES.items():
         plain, secure = f"http://127.0.0.1:{upstream.port}{path}", f"https://localhost:{upstream.tls_port}{path}"
         vendors.append(f'  {name}: {{profile: {profile}, base_url: "{plain}"}}')
         vendors.append(f'  {name}_tls: {{profile: {profile}, base_url: "{secure}", ca_file: "{upstream.authority}"}}')
-    models = [f'  "{model}": {{max_output_tokens: 8192}}' for model in MODELS.values()]
+    models = [f'  "{name}": {{{model}}}' for name in MODELS.values()]
     digest = hashlib.sha256(KEY.encode()).hexdigest()
     return "\n".join(
         [
@@ -51,7 +55,7 @@ def gateway_table(upstream: RunningUpstream, server: str = "") -> str:
             *vendors,
             "models:",
             *models,
-            f'teams: {{load: {{keys: ["sha256:{digest}"], models: ["*"]}}}}',
+            f'teams: {{load: {{keys: ["sha256:{digest}"], models: ["*"]{team and ", " + team}}}}}',
             server,
         ]
     )
@@ -68,13 +72,15 @@ class Gateway(Target):
 @dataclass(frozen=True, slots=True)
 class Build:
     """Which gateway: its name in the tables, the folder of the checkout, the interpreter, the number of workers,
-    `server.limits`, and further variables of its environment."""
+    `server.limits`, further settings of the team and of the models, and further variables of its environment."""
 
     name: str = "gateway"
     checkout: Path = ROOT
     python: str = sys.executable
     workers: int = 1
     limits: str = "{}"
+    team: str = ""
+    model: str = MODEL_SETTINGS
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def program(self) -> Program:
@@ -89,7 +95,7 @@ class Build:
         table = folder / "gateway.yaml"
         sections = f"watch: false, workers: {self.workers}, limits: {self.limits}, admin: {{port: {admin}}}"
         server = f"server: {{port: {port}, {sections}}}"
-        table.write_text(gateway_table(upstream, server), encoding="utf-8")
+        table.write_text(gateway_table(upstream, server, self.team, self.model), encoding="utf-8")
         environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(self.checkout), **self.variables}
         command = [self.python, "-m", "proxy", "serve", "-c", str(table)]
         with running_process(command, folder, admin, environment) as pid:

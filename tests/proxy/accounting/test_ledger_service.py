@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.loop_clock import loop_clock
 from proxy.process.load_table import LoadedTable
-from proxy.request_record import UNKNOWN_TEAM
+from proxy.request_record import UNKNOWN_TEAM, Outcome
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 from tests.proxy.ledger.kit import record
 from tests.support.waiting import until
@@ -70,6 +71,21 @@ async def reading(ledger: LedgerService) -> AsyncIterator[None]:
 
 def test_a_table_without_a_ledger_has_no_settings(tmp_path: Path) -> None:
     assert settings_of(table(tmp_path, "{ledger: 'off'}"[1:-1]).loaded) is None
+
+
+async def test_what_asked_no_deployment_and_was_answered_has_no_row(tmp_path: Path) -> None:
+    made = table(tmp_path)
+    ledger, _ = service(made)
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    async with loading(settings, ledger.state):
+        ledger.start()
+        outcomes: tuple[Outcome, ...] = ("ok", "limited", "client_error")
+        for outcome in outcomes:
+            ledger.append(replace(spent(100), attempts=[], outcome=outcome))
+        ledger.close()
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as link:
+        assert {name for (name,) in link.execute("SELECT outcome FROM request")} == {"limited", "client_error"}
 
 
 async def test_rows_of_known_teams_are_written_with_their_tags_and_others_are_not(tmp_path: Path) -> None:

@@ -2,18 +2,15 @@
 
 from proxy.accounting.limit_report import (
     MOST_LINES,
-    MOST_VIEWS,
     limit_lines,
     limits_report,
     merged_views,
     most_used,
     team_of,
-    views_of,
     with_unused,
 )
-from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_views import LimitView
-from proxy.limits.reservation import LimitKind
+from proxy.limits.limit import NANO, Period, Unit
+from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView
 from tests.proxy.kit.tables import digest_of, snapshot
 
 TABLE = f"""
@@ -69,15 +66,6 @@ def test_what_nobody_has_used_is_in_the_report_with_all_of_it_left() -> None:
     assert {each.scope for each in mine} == {"team search", "key search/ci", "team search model mock/echo"}
     (budget,) = (each for each in mine if each.kind is LimitKind.BUDGET)
     assert (budget.limit, budget.at, budget.then) == (500 * NANO, 0.8, "warn")
-
-
-def test_a_scope_has_a_line_for_each_of_its_limits() -> None:
-    limits = Limits((Rate(Unit.TOKENS, 60, Period.MINUTE, 10),), (Quota(Unit.TOKENS, 9, Period.DAY),), 3)
-    assert [(each.kind.value, each.limit) for each in views_of("team a", limits)] == [
-        ("rate", 10),
-        ("quota", 9),
-        ("concurrent", 3),
-    ]
 
 
 def test_money_is_in_usd_and_a_period_has_its_end() -> None:

@@ -5,10 +5,10 @@ import pytest
 from providers.failure import FailureKind, UpstreamError
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_book import FREE, LimitBook
+from proxy.limits.limit_book import LimitBook
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.snapshot import Snapshot
-from proxy.teams.team_limiter import Held, TeamLimiter
+from proxy.teams.team_limiter import BoundScopes, Held, TeamLimiter
 from tests.proxy.kit.tables import snapshot
 
 WALL = 1_795_003_200.0
@@ -35,7 +35,7 @@ class Door:
 
     def record(self, tokens: int = 10) -> RequestRecord:
         record = RequestRecord("r", 0.0, "openai", "/")
-        record.held = Held(self.teams, FREE, "v/m", 0, 0, tokens)
+        record.held = Held(self.teams, BoundScopes(("t", "v/m")), tokens=tokens)
         return record
 
     async def hold(self, record: RequestRecord, label: str) -> None:

@@ -1,8 +1,8 @@
 """Estimates of conversations."""
 
 from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, Operation, Params, TextPrompt, UnifiedRequest
-from proxy.gateway.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt
+from providers.unified_request import ChatPrompt, Operation, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from proxy.gateway.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt, request_size
 
 
 def estimate(*messages: JsonObject, params: Params | None = None) -> int:
@@ -15,6 +15,17 @@ def test_texts_are_rounded_up() -> None:
     assert estimate({"role": "user", "content": "é"}) == PER_MESSAGE + 1
     assert estimate({"role": "user", "content": [{"type": "text", "text": "xxxx"}, 1]}) == PER_MESSAGE + 2
     assert estimate({"role": "assistant", "content": None}) == PER_MESSAGE
+
+
+def test_a_request_takes_its_prompt_and_all_its_answers() -> None:
+    chat = ChatPrompt(({"role": "user", "content": "x" * 300},))
+    params: Params = {"max_tokens": 7, "n": 2, "best_of": 5}
+    sizes = [
+        request_size(UnifiedRequest(Operation.CHAT, "v/m", chat, {})),
+        request_size(UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("xx", "yyy")), params)),
+        request_size(UnifiedRequest(Operation.COMPLETIONS, "v/m", TokenPrompt(((1, 2, 3), (4,))), {"n": 2})),
+    ]
+    assert sizes == [(318, None, 1), (5, 7, 10), (16, None, 4)]
 
 
 def test_more_text_is_never_fewer_tokens() -> None:

@@ -48,7 +48,7 @@ def test_a_place_is_free_again_when_it_is_released() -> None:
     assert places.wait(1, 0.0, WALL) == 0
     places.settle(1, 0)
     assert places.full_in(0.0, WALL) == 0
-    places.refused(1)
+    places.refused(1, 0.0)
     assert not places.fetchable(0.0)
 
 

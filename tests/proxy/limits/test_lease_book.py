@@ -49,7 +49,7 @@ async def test_above_the_limit_all_together_get_exactly_it(weights: Sequence[flo
     assert within(admitted, 3, 6) == pytest.approx(3000, rel=0.01)
     assert excess(admitted, 1000, 1000) <= 1000 * HOLDS / 50
     assert world.calls / 6 < 1000
-    assert quantile([wait for each in processes for wait in each.refusals], 0.99) <= 0.0015
+    assert quantile([wait for each in processes for wait in each.refusals], 0.99) == 0
     got = [len(each.admitted) / each.asked for each in processes]
     assert min(got) > 0.5
     if weights is EVEN:

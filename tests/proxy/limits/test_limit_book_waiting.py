@@ -6,7 +6,8 @@ import pytest
 
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
 from proxy.limits.limit_book import LimitBook
-from proxy.limits.reservation import Exceeded, LimitKind, Reservation
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.reservation import Reservation
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, fleet, stop
 

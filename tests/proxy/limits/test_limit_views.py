@@ -3,9 +3,8 @@
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.limit import Period, Quota, Rate, TeamBudget, Unit
-from proxy.limits.limit_views import LimitView, view_of
-from proxy.limits.reservation import LimitKind
+from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit_views import LimitKind, LimitView, limit_labels, most_used, unused_views
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
@@ -13,7 +12,7 @@ from tests.proxy.limits.kit.simulation import BERLIN, WALL
 def test_a_rate_shows_its_burst_and_what_is_used_of_it() -> None:
     meter = LocalRate(rule_of(Rate(Unit.REQUESTS, 60, Period.MINUTE, 30)))
     meter.take(20, 0.0, WALL)
-    (view,) = view_of("team t", meter, 0.0, WALL)
+    (view,) = meter.views("team t", 0.0, WALL)
     assert view == LimitView("team t", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 30, 20)
     assert (view.remaining, view.ratio) == (10, 2 / 3)
 
@@ -21,10 +20,10 @@ def test_a_rate_shows_its_burst_and_what_is_used_of_it() -> None:
 def test_places_show_how_many_are_taken() -> None:
     meter = Places(2)
     for used in (0, 1, 2):
-        (view,) = view_of("team t", meter, 0.0, WALL)
+        (view,) = meter.views("team t", 0.0, WALL)
         assert (view.used, view.remaining, view.reached) == (used, 2 - used, used == 2)
         meter.take(1, 0.0, WALL)
-    (none,) = view_of("team t", Places(0), 0.0, WALL)
+    (none,) = Places(0).views("team t", 0.0, WALL)
     assert none.ratio == 1
 
 
@@ -37,7 +36,7 @@ def test_each_quota_and_budget_of_a_counter_is_shown() -> None:
     )
     meter = SpendingCounter("team t", rules_of(limits), PeriodClock(Period.DAY, BERLIN, WALL), SpendingNotes())
     meter.take(550, 0.0, WALL)
-    views = list(view_of("team t", meter, 0.0, WALL))
+    views = list(meter.views("team t", 0.0, WALL))
     assert [(each.kind, each.limit, each.used, each.then, each.reached) for each in views] == [
         (LimitKind.QUOTA, 1000, 550, "reject", False),
         (LimitKind.BUDGET, 800, 550, "warn", True),
@@ -46,3 +45,29 @@ def test_each_quota_and_budget_of_a_counter_is_shown() -> None:
     ]
     assert {each.ends for each in views} == {meter.clock.end}
     assert views[3].remaining == 0
+
+
+def test_a_scope_has_a_view_of_each_of_its_limits_before_any_is_used() -> None:
+    limits = Limits((Rate(Unit.TOKENS, 60, Period.MINUTE, 10),), (Quota(Unit.TOKENS, 9, Period.DAY),), 3)
+    views = list(unused_views("team a", limits, (TeamBudget(Unit.TOKENS, 8, Period.WEEK, 0.5, "warn"),)))
+    assert [(each.kind.value, each.limit, each.used) for each in views] == [
+        ("rate", 10, 0),
+        ("quota", 9, 0),
+        ("budget", 8, 0),
+        ("concurrent", 3, 0),
+    ]
+    assert (views[2].at, views[2].then) == (0.5, "warn")
+
+
+def test_what_is_used_most_comes_first() -> None:
+    views = [LimitView(scope, LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 10, used) for scope, used in USED.items()]
+    assert [each.scope for each in most_used(views)] == ["team c", "team a", "team b"]
+
+
+USED = {"team a": 5, "team b": 1, "team c": 9}
+
+
+def test_labels_have_the_team_and_what_is_limited() -> None:
+    assert limit_labels("team a model m", Unit.TOKENS, Period.DAY) == ("a", "m: tokens per day")
+    assert limit_labels("key a/ci", Unit.REQUESTS, None) == ("a", "key ci: requests at once")
+    assert limit_labels("vendor v", Unit.REQUESTS, Period.MINUTE) == ("", "vendor v: requests per minute")

@@ -61,7 +61,7 @@ def test_at_first_it_asks_for_who_waits_and_no_more(lease: RateLease) -> None:
 def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: RateLease) -> None:
     for tick in range(1, 100):
         for _ in range(5):
-            lease.refused(1)
+            lease.refused(1, tick / 100)
         lease.ask(tick / 100)
     assert lease.demand == pytest.approx(500, rel=0.2)
     lease.tell(LeaseGrant(1, 300.0, 0.5, 2), 1.0)
@@ -74,7 +74,7 @@ def test_it_fetches_before_all_is_used(keeper: Keeper) -> None:
     lease = RateLease("t", Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), keeper, 0.0)
     for tick in range(1, 200):
         for _ in range(8):
-            lease.refused(1)
+            lease.refused(1, tick / 100)
         if (ask := lease.ask(tick / 100)) is not None:
             lease.tell(LeaseGrant(ask.want, 1000.0, 0.5, 2), tick / 100)
     held = lease.balance
@@ -83,6 +83,24 @@ def test_it_fetches_before_all_is_used(keeper: Keeper) -> None:
         lease.take(1, 2.0, WALL)
     assert keeper.noted == ["wake"]
     assert lease.balance == pytest.approx(held / 2, abs=2)
+
+
+def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keeper: Keeper) -> None:
+    lease = RateLease("t", Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), keeper, 0.0)
+    for tick in range(1, 20):
+        for _ in range(5):
+            lease.refused(1, tick / 100)
+        if (ask := lease.ask(tick / 100)) is not None:
+            lease.tell(LeaseGrant(0, 0.0, 0.5, 2), tick / 100)
+    keeper.noted.clear()
+    assert lease.lacks(1, 0.3, WALL)
+    assert not lease.fetchable(0.3)
+    lease.refused(1, 0.3)
+    assert keeper.noted == ["wake"]
+    told(lease, 1000, 0.3, 5000.0)
+    assert not lease.lacks(1, 0.3, WALL)
+    lease.take(lease.balance, 0.3, WALL)
+    assert lease.fetchable(0.3)
 
 
 def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, keeper: Keeper) -> None:

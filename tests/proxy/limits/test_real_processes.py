@@ -13,7 +13,9 @@ def test_four_processes_pass_together_what_one_would(tmp_path: Path) -> None:
     with real_redis(tmp_path) as redis:
         result = run_fleet(redis.url, 4, 200, 500, 4)
     assert result.alone == 0
-    assert len(result.admitted) == pytest.approx(200 * 5, rel=0.04)
+    # A busy machine ends later than it was told to.
+    lasted = result.admitted[-1][0] - result.begin
+    assert len(result.admitted) == pytest.approx(200 * (1 + lasted), rel=0.04)
     assert excess(result.admitted, 200, 200) <= 0.02 * 200 * 5
 
 

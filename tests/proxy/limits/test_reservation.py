@@ -6,14 +6,8 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.limit import Period, Quota, Rate, TeamBudget, Unit
-from proxy.limits.reservation import (
-    Exceeded,
-    LimitFacts,
-    LimitKind,
-    Meter,
-    Reservation,
-    exceeded,
-)
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.reservation import PLACE, Meter, Reservation
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
@@ -31,7 +25,7 @@ def counter(limit: Quota | TeamBudget) -> SpendingCounter:
 def test_a_rate_says_how_much_of_its_burst_is_used_and_how_long_to_wait() -> None:
     meter = rate()
     meter.take(80, 0.0, WALL)
-    told = exceeded("team t", meter, 50, 0.0, WALL)
+    told = meter.exceeded("team t", 50, 0.0, WALL)
     assert told == Exceeded("team t", LimitKind.RATE, Unit.TOKENS, Period.MINUTE, 600, 80, 50, told.wait, None)
     assert told.wait == pytest.approx(3.0)
 
@@ -46,7 +40,7 @@ def test_a_rate_says_how_much_of_its_burst_is_used_and_how_long_to_wait() -> Non
 def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | TeamBudget, kind: LimitKind) -> None:
     meter = counter(limit)
     meter.take(4, 0.0, WALL)
-    told = exceeded("team t", meter, 3, 0.0, WALL)
+    told = meter.exceeded("team t", 3, 0.0, WALL)
     assert (told.kind, told.limit, told.used, told.requested) == (kind, 5, 4, 3)
     assert told.ends == meter.clock.end
     assert told.wait == meter.clock.end - WALL
@@ -54,14 +48,14 @@ def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | TeamBu
 
 def test_a_cost_that_nobody_knows_is_no_amount() -> None:
     meter = counter(TeamBudget(Unit.USD, 5, Period.DAY, 0.5, "warn", unpriced="reject"))
-    told = exceeded("team t", meter, None, 0.0, WALL)
+    told = meter.exceeded("team t", None, 0.0, WALL)
     assert (told.kind, told.limit, told.requested) == (LimitKind.UNPRICED, 0, 0)
 
 
 def test_places_say_how_many_are_taken() -> None:
     meter = Places(1)
     meter.take(1, 0.0, WALL)
-    told = exceeded("team t", meter, 1, 0.0, WALL)
+    told = meter.exceeded("team t", 1, 0.0, WALL)
     assert (told.kind, told.limit, told.used, told.period) == (LimitKind.CONCURRENT, 1, 1, None)
     assert told.wait > 0
 
@@ -70,9 +64,10 @@ def test_headers_speak_of_rates_and_quotas_only() -> None:
     quota = counter(Quota(Unit.REQUESTS, 7, Period.DAY))
     budget = counter(TeamBudget(Unit.TOKENS, 5, Period.DAY))
     meters: list[Meter] = [rate(), quota, budget, Places(3)]
-    assert [each.shown(0.0, WALL) for each in meters] == [(100, 600), (7, 7), None, None]
-    held = Reservation([(1, meters[0]), (0, quota), (1, budget), (0, meters[3])], 1, 0)
-    assert held.facts(0.0, WALL) == (LimitFacts(7, 7, quota.clock.end - WALL), LimitFacts(600, 100, 0.0))
+    resets = quota.clock.end - WALL
+    assert [each.shown(0.0, WALL) for each in meters] == [(100, 600, 0.0), (7, 7, resets), None, None]
+    held = Reservation([(1, meters[0]), (0, quota), (1, budget), (PLACE, meters[3])], 1, 0)
+    assert held.facts(0.0, WALL) == ((7, 7, resets), (100, 600, 0.0))
 
 
 def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:

@@ -6,6 +6,7 @@ from proxy.limits.gcra import LocalRate
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.rate_lease import RateLease
+from proxy.limits.reservation import PLACE
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.spending import SpendingCounter, SpendingNotes
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -32,7 +33,7 @@ def test_quotas_and_budgets_of_one_unit_and_period_are_counted_once() -> None:
     meters = [meter for _, meter in made]
     assert [type(each) for each in meters] == [Places, LocalRate, SpendingCounter, SpendingCounter, SpendingCounter]
     assert [len(each.rules.limits) for each in state.counters()] == [2, 1, 1]
-    assert [index for index, _ in made] == [0, 0, 1, 2, 2]
+    assert [index for index, _ in made] == [PLACE, 0, 1, 2, 2]
 
 
 def test_what_stays_is_the_same_object_with_other_numbers() -> None:

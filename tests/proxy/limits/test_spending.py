@@ -63,7 +63,7 @@ def test_it_says_when_the_period_ends() -> None:
     assert each.remaining(NOW, WALL) == 0
     assert not each.lacks(1, NOW, each.clock.end)
     assert not each.fetchable(NOW)
-    each.refused(1)
+    each.refused(1, NOW)
 
 
 def test_what_is_reserved_goes_on_into_the_next_period_and_counts_there() -> None:
@@ -231,3 +231,20 @@ def test_warnings_alone_refuse_nothing() -> None:
 def test_the_lowest_limit_that_refuses_is_named(limits: tuple[Quota | TeamBudget, ...]) -> None:
     assert rules_of(limits).refuses == limits[0]
     assert rules_of(limits).limits == limits
+
+
+def test_looking_changes_nothing_also_after_the_period_ended() -> None:
+    each = counter(WARN)
+    spend(each, 60 * NANO)
+    each.take(5 * NANO, NOW, WALL)
+    each.hear(7 * NANO, NOW)
+    end = each.clock.end
+    before = [(name, getattr(each, name)) for name in SpendingCounter.__slots__]
+    (view,) = each.views("team t", NOW + OTHERS_HOLD + 1, WALL)
+    assert (view.used, view.reached, view.ends) == (65 * NANO, True, end)
+    (view,) = each.views("team t", NOW, float(end))
+    assert (view.used, view.reached) == (5 * NANO, False)
+    assert view.ends is not None
+    assert view.ends > end
+    assert [(name, getattr(each, name)) for name in SpendingCounter.__slots__] == before
+    assert each.clock.end == end

@@ -6,7 +6,8 @@ import pytest
 
 from proxy.limits.concurrency import Places
 from proxy.limits.limit import Unit
-from proxy.limits.reservation import Exceeded, LimitKind, Reservation
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.reservation import Reservation
 from proxy.limits.waiting_lines import WaitingLines
 from tests.proxy.kit.virtual_time import in_virtual_time
 

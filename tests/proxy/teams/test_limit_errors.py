@@ -7,8 +7,8 @@ import pytest
 
 from proxy.errors import ErrorFacts
 from proxy.limits.limit import NANO, Period, Unit
-from proxy.limits.reservation import Exceeded, LimitFacts, LimitKind
-from proxy.teams.limit_errors import budget_unread, go_duration, limit_exceeded, limit_headers, no_price
+from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.teams.limit_errors import budget_unread, go_duration, limit_exceeded, limit_headers, limit_lines, no_price
 
 MIDNIGHT = 1_795_046_400
 """2026-11-19 00:00 UTC."""
@@ -85,13 +85,20 @@ def test_a_quota_and_places_are_rate_limits_to_clients() -> None:
 
 
 def test_a_refusal_shows_all_limits_as_a_good_answer_does() -> None:
-    facts = (LimitFacts(60, 0, 60.0), LimitFacts(1000, 999, 0.06))
+    facts = ((0, 60, 60.0), (999, 1000, 0.06))
     headers = limit_exceeded(rate(), facts, UTC, lambda: 0.0).facts.headers
     assert {name: headers[name] for name in headers if name.startswith("x-ratelimit")} == limit_headers(facts)
 
 
+def test_lines_of_a_head_say_what_headers_say() -> None:
+    facts = ((4999, 5000, 0.0115), None)
+    written = "".join([f"{name}: {value}\r\n" for name, value in limit_headers(facts).items()])
+    assert limit_lines(facts) == written
+    assert limit_lines(NOTHING) == ""
+
+
 def test_headers_are_whole_numbers_and_durations() -> None:
-    assert limit_headers((LimitFacts(5000, 4999, 0.0115), LimitFacts(160_000, 159_976, 0.009))) == {
+    assert limit_headers(((4999, 5000, 0.0115), (159_976, 160_000, 0.009))) == {
         "x-ratelimit-limit-requests": "5000",
         "x-ratelimit-remaining-requests": "4999",
         "x-ratelimit-reset-requests": "12ms",

@@ -1,9 +1,8 @@
 """What a dry run says of limits: every scope that holds a request, in words, and what it would reserve."""
 
-from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import plan
-from proxy.teams.limit_outline import HeldTo, budget_words, limit_words, request_limits
+from proxy.teams.limit_outline import HeldTo, request_limits
 from proxy.teams.team_limiter import RequestSize
 from tests.proxy.kit.tables import digest_of, snapshot
 
@@ -53,19 +52,25 @@ teams: {{data: {{keys: ["{digest_of("d")}"], models: ["*"]}}}}
     assert request_limits(table, team, planned, RequestSize(1, 1)) is None
 
 
-def test_words_tell_the_unit_the_period_and_what_may_come_at_once() -> None:
-    rates = (Rate(Unit.REQUESTS, 60, Period.MINUTE, 60), Rate(Unit.TOKENS, 100, Period.SECOND, 10))
-    assert limit_words(Limits(rates, (Quota(Unit.TOKENS, 7, Period.HOUR),), 3)) == (
-        "60 requests per minute",
-        "100 tokens per second, 10 in one go",
-        "7 tokens per hour",
-        "3 requests at once",
-    )
-
-
 def test_a_budget_says_what_happens_and_when() -> None:
-    spent = (Unit.USD, 500 * NANO, Period.MONTH)
-    assert budget_words(TeamBudget(*spent, 0.8, "route", "cheap")) == (
-        "500 USD per month; once 80% are spent: answered by cheap"
+    table = snapshot(f"""
+vendors: {{mock: {{}}}}
+models: {{mock/echo: {{}}}}
+teams:
+  data:
+    keys: ["{digest_of("d")}"]
+    models: ["*"]
+    budget: [{{usd: 500, per: month, at: 80%, then: {{route: mock/echo}}}}, {{usd: 5, per: day, at: 50%, then: warn}}]
+""")
+    team = table.teams["data"]
+    found = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), RequestSize(1, 1))
+    assert found is not None
+    assert found.held == (
+        HeldTo(
+            "team data",
+            (
+                "500 USD per month; once 80% are spent: answered by mock/echo",
+                "5 USD per day; once 50% are spent: a line in the log",
+            ),
+        ),
     )
-    assert budget_words(TeamBudget(*spent, 0.5, "warn")).endswith("once 50% are spent: a line in the log")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.completion import Usage
 from proxy.errors import GatewayError
+from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
@@ -344,5 +345,5 @@ def test_made_up_usage_teaches_nothing() -> None:
 def test_ten_thousand_teams_and_names_that_clients_make_up_stay_bounded() -> None:
     desk = Desk("limits: {requests_per_day: 100M}")
     for number in range(20_000):
-        desk.limiter._scopes_of(desk.key, f"v/{number}")
+        desk.limiter._bound(desk.key, f"v/{number}")
     assert len(desk.limiter._scopes) == 16_384

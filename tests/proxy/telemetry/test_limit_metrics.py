@@ -6,9 +6,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.limit import NANO, Period, Unit
-from proxy.limits.limit_views import LimitView
-from proxy.limits.reservation import LimitKind
-from proxy.telemetry.limit_metrics import MOST, ledger_families, limit_families
+from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView
+from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
 
@@ -56,13 +55,13 @@ def test_budgets_say_at_what_they_do_what_and_no_series_comes_twice() -> None:
 
 
 def test_their_number_is_bounded_and_the_most_used_are_shown() -> None:
-    views = [rate(f"team t{number}", number) for number in range(MOST + 500)]
+    views = [rate(f"team t{number}", number) for number in range(MOST_VIEWS + 500)]
     found = {
         name: value
         for name, value in scraped(limit_families(lambda: views, lambda: False)).items()
         if "limit_used" in name
     }
-    assert len(found) == MOST
+    assert len(found) == MOST_VIEWS
     assert min(found.values()) == 500 / 100_000
 
 
