@@ -29,30 +29,38 @@ Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
 
 
-async def wait_for_place(
-    reports: "AttemptReports", queue: DeploymentQueue, prepared: Prepared, planned: PlannedRequest[ClientRequest]
-) -> None:
-    """Wait for a place at a deployment that has none free. Raises UpstreamError BUSY where none came; that is an
-    attempt as well."""
-    try:
-        await queue.take(planned.team.name)
-    except UpstreamError as error:
-        now, target, failure = reports.now(), prepared.target, error.failure
-        attempt = Attempt(target.label, now, now, failure.kind.value, None, failure.message, name=target.name)
-        planned.record.attempts.append(attempt)
-        raise
+def free_place(
+    reports: "AttemptReports", prepared: Prepared, planned: PlannedRequest[ClientRequest]
+) -> DeploymentQueue | None:
+    """Take a place for an attempt at once, and return the queue that it is in. None where there is something to wait
+    for: a place, or a limit that the operator wrote for a deployment. See `taken_place`."""
+    queue = reports.deployments.queue(prepared.target)
+    return queue if not reports.limits.scopes and queue.take_free(planned.team.name) else None
 
 
-async def hold_limits(
-    reports: "AttemptReports", queue: DeploymentQueue, prepared: Prepared, planned: PlannedRequest[ClientRequest]
-) -> None:
-    """Hold an attempt with a place in `queue` to the limits of its deployment. Raises UpstreamError where it is at one,
-    and then the place is given back."""
+async def taken_place(
+    reports: "AttemptReports", prepared: Prepared, planned: PlannedRequest[ClientRequest]
+) -> DeploymentQueue:
+    """Take a place for an attempt, hold it to the limits of its deployment, and return the queue that the place is in.
+
+    Raises UpstreamError: BUSY where no place came, which is an attempt as well, and where the deployment is at a limit;
+    then the place is given back.
+    """
+    queue, team = reports.deployments.queue(prepared.target), planned.team.name
+    if not queue.take_free(team):
+        try:
+            await queue.take(team)
+        except UpstreamError as error:
+            now, target, failure = reports.now(), prepared.target, error.failure
+            attempt = Attempt(target.label, now, now, failure.kind.value, None, failure.message, name=target.name)
+            planned.record.attempts.append(attempt)
+            raise
     try:
         await reports.limits.hold(prepared.target, planned.record)
     except BaseException:
-        queue.release(planned.team.name)
+        queue.release(team)
         raise
+    return queue
 
 
 @dataclass(slots=True, eq=False)

@@ -21,7 +21,7 @@ from proxy.dispatch.attempt_deadline import AttemptLimits
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest, RetryContext, first_success
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.next_deployment import P, Prepare, prepared_off_loop
-from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, hold_limits, wait_for_place
+from proxy.dispatch.running_attempt import AttemptReports, RunningAttempt, Secrets, free_place, taken_place
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.limits.limit_book import LimitBook
 from proxy.loop_clock import loop_clock
@@ -140,11 +140,7 @@ class WholeAttempts(Generic[P, T]):
     async def make(self, prepared: P, limits: AttemptLimits) -> tuple[P, T]:
         """Make one attempt."""
         reports, planned = self._reports, self._planned
-        queue = reports.deployments.queue(prepared.target)
-        if not queue.take_free(planned.team.name):
-            await wait_for_place(reports, queue, prepared, planned)
-        if reports.limits.scopes:
-            await hold_limits(reports, queue, prepared, planned)
+        queue = free_place(reports, prepared, planned) or await taken_place(reports, prepared, planned)
         with RunningAttempt(reports, prepared, planned, queue, AnswerKind.WHOLE, limits.total):
             return prepared, await self._read(prepared, planned.record, planned.deadlines, limits.answer)
 
@@ -190,11 +186,7 @@ class OpenedAttempt(Generic[P, S]):
 
     async def _make(self, prepared: P, limits: AttemptLimits) -> tuple[P, S]:
         reports, planned = self._reports, self._planned
-        queue = reports.deployments.queue(prepared.target)
-        if not queue.take_free(planned.team.name):
-            await wait_for_place(reports, queue, prepared, planned)
-        if reports.limits.scopes:
-            await hold_limits(reports, queue, prepared, planned)
+        queue = free_place(reports, prepared, planned) or await taken_place(reports, prepared, planned)
         running = RunningAttempt(reports, prepared, planned, queue, AnswerKind.STREAM, limits.total)
         try:
             answer = self._begin(prepared)

@@ -78,11 +78,12 @@ class PlainRequest(Incoming):
 
     __slots__ = (
         *("_cache", "_client_max_size", "_headers", "_payload", "_payload_writer", "_protocol", "_target"),
-        *("content", "headers", "keep_alive", "method", "version"),
+        *("content", "content_length", "headers", "keep_alive", "method", "version"),
     )
 
     headers: CIMultiDictProxy[str]
     content: StreamReader
+    content_length: int
     keep_alive: bool
     method: str
     version: HttpVersion
@@ -98,6 +99,7 @@ class PlainRequest(Incoming):
         self._headers = self.headers = head.headers
         self.method = head.method
         self.version = HttpVersion11
+        self.content_length = head.length
         self.keep_alive = head.keep_alive
 
     def __repr__(self) -> str:

@@ -36,9 +36,9 @@ class Noting:
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
         path = path_of(http)
-        fields = [(name.lower(), value) for name, value in http.headers.items()]
+        fields = [(name.lower(), value) for name, value in http.headers.items() if name.lower() != "content-length"]
         asked = (http.method, path, list(http.query.items()), fields, tuple(http.version), http.keep_alive)
-        self.asked.append((asked, http.remote, http.content_length))
+        self.asked.append((asked, http.remote, http.content_length or 0))
         if path == "/unread":
             return BufferedResponse(401, b"{}", "")
         try:

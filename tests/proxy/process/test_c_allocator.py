@@ -1,4 +1,4 @@
-"""Large buffers leave the process when they are freed."""
+"""Large buffers leave the process when they are freed, those of common size stay."""
 
 import subprocess
 import sys
@@ -31,3 +31,23 @@ assert resident() - before < 4 << 20, resident() - before
 
 def test_what_large_buffers_took_is_given_back() -> None:
     subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, check=True)
+
+
+READS = """
+import resource
+from proxy.process.c_allocator import return_large_buffers
+
+def faults(count):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(count):
+        bytearray(256 * 1024 - 1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+assert return_large_buffers() is True
+faults(1000)
+assert faults(1000) < 100
+"""
+
+
+def test_the_room_for_a_read_is_not_taken_from_the_system_each_time() -> None:
+    subprocess.run([sys.executable, "-c", READS], cwd=ROOT, check=True)
