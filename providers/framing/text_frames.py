@@ -14,8 +14,9 @@ of them, and it reads no faster than `find` and `startswith` do (CPython 3.11).
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import orjson
@@ -37,6 +38,9 @@ MOST_LESSONS: Final = 6
 _PLAIN: Final = bytes(byte for byte in range(32, 127) if byte not in b'"\\')
 """What stands for itself in a JSON string, in whoever's JSON."""
 
+NO_ODD: Final[Mapping[int, str]] = MappingProxyType({})
+"""See TextRun: every text of a run is plain."""
+
 _STRING: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,17}+")
 _BEFORE_DATA: Final = re.compile(rb"(?:event: ?[^\r\n]{1,64}\r?\n)?data: ?")
@@ -51,6 +55,17 @@ class TextFrames:
     _opening: bytes
     _steps: tuple[tuple[type, bytes], ...]
     _text: int
+
+    def only(self, data: bytes) -> bytes | None:
+        """Return the text of data that is one event of this form, as it stands between its quotes, if that needs no
+        escapes; None for all other data. Nearly every read of a stream is such: four comparisons for it, where `read`
+        searches for each event's end (0.35 and 0.9 us with `text_run`)."""
+        opening, closing = self._opening, self._steps[0][1]
+        if not data.startswith(opening) or not data.endswith(closing) or len(self._steps) > 1:
+            return None
+        # Where the constants overlap, the text is empty.
+        literal = data[len(opening) : -len(closing)]
+        return literal if literal and not literal.translate(None, _PLAIN) else None
 
     def read(self, data: bytes) -> tuple[list[bytes], int]:
         """Return the texts of the events of this form that the data begins with, as they stand between their quotes,
@@ -119,7 +134,7 @@ def text_run(index: int, literals: list[bytes], fingerprint: str | None) -> Text
     """Return texts of a choice that were read as a run; None if one of them is not the inside of a JSON string."""
     joined = b"".join(literals)
     if not joined.translate(None, _PLAIN):
-        return TextRun(index, literals, {}, len(joined), len(joined), fingerprint)
+        return TextRun(index, literals, NO_ODD, len(joined), len(joined), fingerprint)
     odd: dict[int, str] = {}
     characters = size = 0
     for place, literal in enumerate(literals):

@@ -46,7 +46,7 @@ from providers.dialects.shared.stream_reader import cut
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_sse import DataLines, EventTooLarge, SSEParser
-from providers.framing.text_frames import text_run
+from providers.framing.text_frames import NO_ODD, text_run
 from providers.json_types import JsonObject, JsonValue
 
 MAX_BODY = 32 * 1024 * 1024
@@ -143,6 +143,11 @@ class OpenAIStream(RunDecoder):
         """See RunDecoder. The events of a run change what `_plain` would have changed for them."""
         same = self._same
         if same is not None:
+            literal = same.form.only(data)
+            if literal is not None:
+                size = len(literal)
+                same.choice.written += size
+                return TextRun(same.choice.index, [literal], NO_ODD, size, size, same.fingerprint), b""
             literals, end = same.form.read(data)
             if end == len(data) <= MOST_LED:
                 run = text_run(same.choice.index, literals, same.fingerprint)
