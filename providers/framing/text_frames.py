@@ -14,7 +14,7 @@ of them, and it reads no faster than `find` and `startswith` do (CPython 3.11).
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -176,14 +176,24 @@ class FrameLearner:
         if not self.lessons or len(data) > MOST_BYTES or b"\n" in data or b"\r" in data:
             return
         self.lessons -= 1
-        before: JsonValue = orjson.loads(self._learned) if self._learned else None
-        if isinstance(before, dict):
-            self.changing |= {name for name in self.unread if before.get(name) != marked.get(name)}
+        if self._learned:
+            self.changing |= _changed(self._learned, marked, self.unread)
         self._learned = data
         line_end = b"\r\n" if b"\r" in piece else b"\n"
         begin = _BEFORE_DATA.match(piece)
         if begin is not None:
             self.frames = learn(data, member, marked, self.changing, (begin[0], 2 * line_end))
+
+
+def _changed(before: bytes, after: JsonObject, names: Iterable[str]) -> frozenset[str]:
+    """Return those members that are not the same in two events. None where the first had to be mended before it was
+    read: what changes shows at the next lesson."""
+    try:
+        found: JsonValue = orjson.loads(before)
+    except orjson.JSONDecodeError:
+        return frozenset()
+    held = found if isinstance(found, dict) else {}
+    return frozenset(name for name in names if held.get(name) != after.get(name))
 
 
 @record
