@@ -31,6 +31,10 @@ HandOn = Callable[[Parts], bool]
 """Takes the parts of a piece, which raise UpstreamError where the stream breaks; returns whether to go on."""
 
 
+HandRunOn = Callable[[TextRun], bool]
+"""Does the same with a piece that is a run and nothing else."""
+
+
 class Stream(Protocol):
     """A stream that has shown its first content. Calls of `wait` and `take` alternate."""
 
@@ -93,13 +97,13 @@ class OpenStream:
         piece, self._piece = self._piece, b""
         return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
 
-    def each(self, hand: HandOn) -> Awaitable[None]:
+    def each(self, hand: HandOn, hand_run: HandRunOn) -> Awaitable[None]:
         """See hand_each. A piece is decoded and handed on within the callback that brought it."""
         decoder = self.decoder
         runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
-        return self.response.each(partial(self._came, hand, runs))
+        return self.response.each(partial(self._came, hand, hand_run, runs))
 
-    def _came(self, hand: HandOn, runs: RunDecoder | None, piece: bytes) -> bool:
+    def _came(self, hand: HandOn, hand_run: HandRunOn, runs: RunDecoder | None, piece: bytes) -> bool:
         """Hand on a piece, or the end. Returns whether to go on."""
         self.ended = not piece
         if runs is None or not piece:
@@ -107,7 +111,7 @@ class OpenStream:
         else:
             found = runs.lead(piece)
             if found is not None and not found[1]:
-                return hand((found[0],))  # nearly every piece is a run, which ends no stream
+                return hand_run(found[0])  # nearly every piece is a run, which ends no stream
             parts = _parts_after(found, runs, piece)
         return hand(parts) and not self.over
 
@@ -195,10 +199,11 @@ def first_parts(stream: Stream) -> Parts:
     return stream.first_parts() if isinstance(stream, OpenStream) and stream.finisher is None else stream.first()
 
 
-def hand_each(stream: Stream, hand: HandOn) -> Awaitable[None]:
+def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn) -> Awaitable[None]:
     """Give `hand` the parts of each piece of a stream as it comes, the end's included, until it returns False or the
-    stream is over. Raises what the stream and `hand` raise. `hand` may be called outside the task that waits."""
-    return stream.each(hand) if isinstance(stream, OpenStream) else _pulled(stream, hand)
+    stream is over; or `hand_run` the only part of a piece. Raises what the stream and both raise. They may be called
+    outside the task that waits."""
+    return stream.each(hand, hand_run) if isinstance(stream, OpenStream) else _pulled(stream, hand)
 
 
 async def _pulled(stream: Stream, hand: HandOn) -> None:
@@ -210,6 +215,8 @@ async def _pulled(stream: Stream, hand: HandOn) -> None:
 
 async def drain(response: UpstreamResponse) -> None:
     """Read a little of what follows a whole answer, so that the connection is kept; close it where there is more."""
+    if response.take_all() is not None:
+        return  # nearly always: a timeout and a wait would cost 10 us
     size = 0
     try:
         async with asyncio.timeout(DRAIN_WAIT):

@@ -43,6 +43,8 @@ from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signat
 from proxy.surfaces.response.write_sse import ascii_json, run_events, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
+_AFTER_TEXT = b'"' + END
+
 
 class MessagesRenderer:
     """Renders one answer; see proxy.surfaces.surface.Renderer.
@@ -133,7 +135,7 @@ class MessagesRenderer:
             return None
         if run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
-        return run_events(self._text, run, END)
+        return run_events(self._text + b'"', run, _AFTER_TEXT)
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the counts are sent last."""

@@ -21,7 +21,7 @@ WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
 _TEXT = b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":null}'
 """A choice with text alone. Formatted by hand, because nearly every token comes this way."""
 
-_BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.partition(b"%b")
+_BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 
 
 _USUAL_ENDS = ("stop", "length")
@@ -30,7 +30,7 @@ _USUAL_ENDS = ("stop", "length")
 class ChatRenderer(AnswerRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_choices", "_request", "_tool_finish")
+    __slots__ = ("_around", "_choices", "_request", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
@@ -38,6 +38,8 @@ class ChatRenderer(AnswerRenderer):
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
         self._request = request
         self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
+        # A choice's number, the suffix of events for which it holds, and what is before and after its text in a run.
+        self._around = (-1, b"", b"", b"")
         # Whether each choice that has begun has ended.
         self._choices: dict[int, bool] = {}
 
@@ -114,8 +116,12 @@ class ChatRenderer(AnswerRenderer):
             return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
+        index, suffix, before, after = self._around
         writer = self._writer
-        return run_events(writer.prefix + _BEFORE_TEXT % run.index, run, _AFTER_TEXT + writer.suffix)
+        if index != run.index or suffix is not writer.suffix:
+            before, after = writer.prefix + _BEFORE_TEXT % run.index, _AFTER_TEXT + writer.suffix
+            self._around = run.index, writer.suffix, before, after
+        return run_events(before, run, after)
 
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)

@@ -18,7 +18,7 @@ OBJECT = "text_completion"
 _TEXT = b'{"index":%d,"text":%b,"logprobs":null,"finish_reason":null}'
 """A choice with text alone. Formatted by hand, because nearly every token comes this way."""
 
-_BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.partition(b"%b")
+_BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 
 
 class TextRenderer(AnswerRenderer):

@@ -36,15 +36,15 @@ def _escaped(value: object) -> bytes:
 
 
 def run_events(before: bytes, run: TextRun, after: bytes) -> bytes:
-    """Return an event for each text of a run: its JSON as `ascii_json` writes it, between `before` and `after`."""
+    """Return an event for each text of a run: the inside of its JSON string, as `ascii_json` writes that, between
+    `before` and `after`, which have the string's quotes."""
     literals = run.literals
     if run.odd:
         literals = [*literals]
         for place, text in run.odd.items():
             literals[place] = ascii_json(text)[1:-1]
     if len(literals) == 1:
-        return b"".join((before, b'"', literals[0], b'"', after))
-    before, after = before + b'"', b'"' + after
+        return b"".join((before, literals[0], after))
     return before + (after + before).join(literals) + after
 
 

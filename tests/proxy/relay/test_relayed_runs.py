@@ -104,8 +104,9 @@ async def _relay(decoder: StreamDecoder, steps: Sequence[Step], asked: UnifiedRe
             body = Body(*steps)
             stream = OpenStream(body, decoder, *await until_content(body, decoder))
             clock.commit(60.0, 600.0, 3600.0)
-            await Relay(stream, renderer, write, clock, outcome.record, asked).run()
-        outcome.writes.append(renderer.end())
+            relay = Relay(stream, renderer, write, clock, outcome.record, asked)
+            await relay.run()
+        outcome.writes.append(relay.held + renderer.end())
     except UpstreamError as error:
         outcome.failure = error.failure
     return outcome

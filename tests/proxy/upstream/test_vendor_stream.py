@@ -198,7 +198,7 @@ def test_each_piece_is_handed_on_in_parts() -> None:
             found.extend(parts)
             return True
 
-        await hand_each(stream, hand)
+        await hand_each(stream, hand, lambda run: hand((run,)))
         assert stream.over
         return texts(found)
 
