@@ -18,6 +18,9 @@ from typing import Any
 from config.sections.server_section import AdminSection, ServerSection
 from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
+from proxy.admin.admin_endpoints import Admin
+from proxy.admin.admin_endpoints import error_body as admin_error_body
+from proxy.admin.status import OneProcess, StatusSource
 from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
@@ -37,8 +40,6 @@ from proxy.overload.memory_usage import MemoryMeter, groups
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
-from proxy.process.admin_endpoints import Admin
-from proxy.process.admin_endpoints import error_body as admin_error_body
 from proxy.process.c_allocator import return_large_buffers
 from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.freeze_watchdog import FreezeWatchdog
@@ -48,7 +49,6 @@ from proxy.process.load_table import EMBEDDED, LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
 from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
-from proxy.process.status import OneProcess, StatusSource
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
@@ -254,7 +254,7 @@ async def admin_listener(
     """Open the operator's listener for the block and yield its URL. Raises OSError when the port is taken."""
     async with AsyncExitStack() as stack:
         guard = BrowserGuard(listen.admin_host, settings.hosts, (), ADMIN)
-        admin = PublicServer(Admin(status, reloader, settings.token).handle, ADMIN_BODY, admin_error_body, guard)
+        admin = PublicServer(Admin(status, reloader.reload, settings.token).handle, ADMIN_BODY, admin_error_body, guard)
         listener = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
         _close_with(stack, admin, listener)
         yield url_of("http", listen.admin_host, listener)

@@ -7,24 +7,15 @@ position and counted.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from config.load_config import Loaded, Sources, fingerprint
-from config.problem import Problem
+from proxy.admin.reload_history import ReloadResult
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.telemetry.metrics import Metrics
 
 WATCH_EVERY = 5.0
 """Seconds between looks at the files; polling sees the symlink swaps of Kubernetes volumes, which file events miss."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReloadResult:
-    """The digest in force after a reload, and the problems for which the new table was refused."""
-
-    digest: str
-    problems: tuple[Problem, ...] = ()
 
 
 class Reloader:

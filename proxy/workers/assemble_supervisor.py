@@ -10,6 +10,7 @@ from typing import Final
 from config.sections.server_section import ServerSection
 from proxy.accounting.ledger_service import loading, settings_of
 from proxy.accounting.usage_desk import UsageDesk
+from proxy.admin.status import combined, limit_facts, status_facts, together
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
 from proxy.ledger.usage_report import UsageAnswer
@@ -27,7 +28,6 @@ from proxy.process.assemble_app import (
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
-from proxy.process.status import combined, limit_facts, status_facts, together
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.limit_metrics import ledger_families
 from proxy.telemetry.merged_metrics import merged

@@ -9,23 +9,27 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from providers.vendor_credential import Credential
+from proxy.admin.reload_history import ReloadResult
+from proxy.admin.status import StatusSource
 from proxy.errors import ErrorFacts
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
 from proxy.listener.response_headers import BASE_HEADERS, JSON
-from proxy.process.reload import Reloader
-from proxy.process.status import StatusSource
 from proxy.telemetry.metrics import Metrics
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Reload = Callable[[], Awaitable[ReloadResult]]
 
 
 class Admin:
-    """The handler of the operator's requests. Where a token is set, all but the health paths require it as Bearer."""
+    """The handler of the operator's requests. Where a token is set, all but the health paths require it as Bearer.
+    `reload` loads the table again."""
 
-    def __init__(self, status: StatusSource, reloader: Reloader, token: SecretStr | None) -> None:
+    def __init__(
+        self, status: StatusSource, reload: Callable[[], Awaitable[ReloadResult]], token: SecretStr | None
+    ) -> None:
         self._source = status
-        self._reloader = reloader
+        self._reload_table = reload
         self._expected = None if token is None else Credential("bearer", key=token).headers()["Authorization"].encode()
         self._routes: dict[str, dict[str, Handler]] = {
             "/metrics": {"GET": self._scrape},
@@ -67,7 +71,7 @@ class Admin:
         return web.Response(body=text, headers={**BASE_HEADERS, "Content-Type": Metrics.content_type})
 
     async def _reload(self, request: web.BaseRequest) -> web.StreamResponse:
-        result = await self._reloader.reload()
+        result = await self._reload_table()
         if result.problems:
             problems = [str(problem) for problem in result.problems]
             return json_response({"result": "refused", "digest": result.digest, "problems": problems}, 400)
