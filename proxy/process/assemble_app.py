@@ -20,7 +20,9 @@ from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
 from proxy.admin.admin_endpoints import Admin
 from proxy.admin.admin_endpoints import error_body as admin_error_body
-from proxy.admin.status import OneProcess, StatusSource
+from proxy.admin.failed_requests import FailedRequests
+from proxy.admin.recent_requests import RecentRequests
+from proxy.admin.status import OneProcess, RequestWatch, StatusSource
 from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
@@ -193,7 +195,7 @@ async def public_gateway(
             breakers.share(shared.cooldowns)
             metrics.shared(lambda: shared.up)
         limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
-        observer = RequestObserver(metrics, lines, server.log, limits.ledger)
+        watch, observer = _observing(metrics, lines, server, limits)
         queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
 
         def ticked(lags: Lags) -> None:
@@ -216,7 +218,7 @@ async def public_gateway(
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
-        status = OneProcess(gateway, dispatcher, live, lines, discovered, limits)
+        status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
         url = url_of(scheme_of(server), host, listener)
         services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
         services += limits.services
@@ -254,7 +256,7 @@ async def admin_listener(
     """Open the operator's listener for the block and yield its URL. Raises OSError when the port is taken."""
     async with AsyncExitStack() as stack:
         guard = BrowserGuard(listen.admin_host, settings.hosts, (), ADMIN)
-        admin = PublicServer(Admin(status, reloader.reload, settings.token).handle, ADMIN_BODY, admin_error_body, guard)
+        admin = PublicServer(Admin(status, reloader, settings.token).handle, ADMIN_BODY, admin_error_body, guard)
         listener = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
         _close_with(stack, admin, listener)
         yield url_of("http", listen.admin_host, listener)
@@ -281,6 +283,16 @@ async def _limiting(
     if limits.ledger is not None:
         metrics.watch_families(ledger_families(limits.ledger.state))
     return limits
+
+
+def _observing(
+    metrics: Metrics, lines: LineWriter, server: ServerSection, limits: LimitsAndLedger
+) -> tuple[RequestWatch, RequestObserver]:
+    """Return what keeps the last requests for the operator, and what is told of every request that ends."""
+    clock = asyncio.get_running_loop().time
+    watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
+    also = (watch.recent.add, watch.failed.add)
+    return watch, RequestObserver(metrics, lines, server.log, limits.ledger, also)
 
 
 async def _discovering(

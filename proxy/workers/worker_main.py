@@ -174,7 +174,8 @@ def handlers(app: PublicGateway, source: Source, shutdown: Shutdown, leases: Sup
         return await asyncio.to_thread(lambda: FAMILIES.dump_json(app.metrics.families()))
 
     async def status(body: bytes) -> bytes:
-        return STATUS.dump_json(await app.status.full_status(body.decode() or None))
+        found = await app.status.full_status(body.decode() or None)
+        return await asyncio.to_thread(STATUS.dump_json, found)
 
     async def granted(body: bytes) -> bytes:
         leases.answered(body)
