@@ -36,6 +36,7 @@ nav a { display: inline-block; padding: .15rem 0; }
 button, select, input, .button { font: inherit; color: var(--text); background: var(--card); border-radius: .4rem;
   border: 1px solid var(--soft); padding: .3rem .7rem; min-height: 2.2rem; max-width: 100%; }
 button, .button { cursor: pointer; text-decoration: none; display: inline-block; }
+[hidden] { display: none; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem; margin: 1rem 0; }
 .headline { font-size: 1.1rem; font-weight: 600; border-radius: .6rem; padding: .7rem 1rem; margin: 1rem 0 0; }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); gap: .9rem 1.2rem; margin: 0; }

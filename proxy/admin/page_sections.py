@@ -290,18 +290,19 @@ def _failure(request: FailedRequest, name: str) -> Markup:
         request.team,
         joined((request.model or NONE, element("small", request.surface))),
         span(request.milliseconds / 1000),
-        _attempts(request, name),
+        _attempts(request),
+        name=name,
     )
 
 
-def _attempts(request: FailedRequest, name: str) -> str:
+def _attempts(request: FailedRequest) -> str:
     if not request.attempts:
         return "no deployment was called"
     last = request.attempts[-1]
     summary = f"{counted(len(request.attempts) + request.more, 'attempt')}: {last.deployment} {_told(last)}"
     items = [element("li", _attempt(each)) for each in request.attempts]
     more = [element("li", f"{request.more} more")] if request.more else []
-    return element("details", element("summary", summary), element("ol", *items, *more, class_="plain"), id=name)
+    return element("details", element("summary", summary), element("ol", *items, *more, class_="plain"))
 
 
 def _told(attempt: FailedAttempt) -> str:

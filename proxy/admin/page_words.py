@@ -86,9 +86,10 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Markup]) -> Ma
     )
 
 
-def row(columns: Sequence[Column], head: str, *cells: str) -> Markup:
-    """Return a row whose first cell names it; an empty one is left out on a narrow screen."""
-    parts: list[str] = [_ROW, enclosed(_ROW_HEAD, head, _TH_END)]
+def row(columns: Sequence[Column], head: str, *cells: str, name: str = "") -> Markup:
+    """Return a row whose first cell names it; an empty one is left out on a narrow screen. By its name the page's
+    script finds it again, wherever it then stands."""
+    parts: list[str] = [start_tag("tr", role="row", id=name) if name else _ROW, enclosed(_ROW_HEAD, head, _TH_END)]
     parts += [enclosed(_cell(*each, not cell), cell, _TD_END) for each, cell in zip(columns[1:], cells, strict=True)]
     return joined((*parts, _TR_END))
 

@@ -11,6 +11,7 @@ from proxy.deployment_health.last_failures import Noted
 from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_views import LimitView
 from proxy.limits.reservation import LimitKind
+from proxy.request_record import Outcome
 from proxy.routing.snapshot import Snapshot
 from tests.proxy.kit.tables import snapshot
 
@@ -36,8 +37,9 @@ def table() -> Snapshot:
 
 def failed(number: int = 1, text: str = "it broke") -> FailedRequest:
     attempt = FailedAttempt("v/m/a", "server", 500, 120, text)
-    facts = ("upstream_error", "upstream_error", 1500)
-    return FailedRequest(NOW - number, f"req-{number}", "search", "v/m", "openai", 502, *facts, (attempt, attempt))
+    outcome: Outcome = "upstream_error"
+    facts = ("search", "v/m", "openai", 502)
+    return FailedRequest(NOW - number, f"req-{number}", *facts, outcome, outcome, 1500, (attempt, attempt))
 
 
 def status(text: str = "it broke") -> ProcessStatus:

@@ -69,6 +69,10 @@ def test_a_table_names_its_columns_and_rows_for_screen_readers() -> None:
     )
 
 
+def test_a_row_can_have_a_name_to_be_found_by() -> None:
+    assert row((Column("Name"),), "v", name='r-"1').startswith('<tr role="row" id="r-&quot;1"><th scope="row"')
+
+
 def test_a_section_is_named_by_its_heading() -> None:
     assert section("x", "Things", note("None.")) == (
         '<section id="x" aria-labelledby="x-title"><h2 id="x-title">Things</h2><p class="note">None.</p></section>'
