@@ -119,6 +119,14 @@ class Breakers:
                 longest[label] = max(longest.get(label, 0.0), wait)
         return iter(longest.items())
 
+    def cooling(self, now: float) -> Iterator[str]:
+        """Yield the label of each deployment that admits no request because a vendor asked for a cooldown alone."""
+        reasons: dict[str, set[bool]] = {}
+        for (label, _, _), breaker in self._known.items():
+            if breaker.state(now) is State.OPEN:
+                reasons.setdefault(label, set()).add(breaker.only_cooling_down(now))
+        return (label for label, only in reasons.items() if only == {True})
+
     def arrange(self, targets: Sequence[Target], now: float, team: str = "") -> Order:
         """Return the targets of a group in the order in which a team is to call them.
 

@@ -18,6 +18,11 @@ from typing import Any
 from config.sections.server_section import AdminSection, ServerSection
 from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
+from proxy.admin.admin_endpoints import Admin
+from proxy.admin.admin_endpoints import error_body as admin_error_body
+from proxy.admin.failed_requests import FailedRequests
+from proxy.admin.recent_requests import RecentRequests
+from proxy.admin.status import OneProcess, RequestWatch, StatusSource
 from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
@@ -37,8 +42,6 @@ from proxy.overload.memory_usage import MemoryMeter, groups
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
-from proxy.process.admin_endpoints import Admin
-from proxy.process.admin_endpoints import error_body as admin_error_body
 from proxy.process.c_allocator import return_large_buffers
 from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.freeze_watchdog import FreezeWatchdog
@@ -48,7 +51,6 @@ from proxy.process.load_table import EMBEDDED, LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
 from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
-from proxy.process.status import OneProcess, StatusSource
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
@@ -195,7 +197,7 @@ async def public_gateway(
             breakers.share(shared.cooldowns)
             metrics.shared(lambda: shared.up)
         limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
-        observer = RequestObserver(metrics, lines, server.log, limits.ledger)
+        watch, observer = _observing(metrics, lines, server, limits)
         queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
 
         def ticked(lags: Lags) -> None:
@@ -218,7 +220,7 @@ async def public_gateway(
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
-        status = OneProcess(gateway, dispatcher, live, lines, discovered, limits)
+        status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
         url = url_of(scheme_of(server), host, listener)
         services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
         services += limits.services
@@ -283,6 +285,16 @@ async def _limiting(
     if limits.ledger is not None:
         metrics.watch_families(ledger_families(limits.ledger.state))
     return limits
+
+
+def _observing(
+    metrics: Metrics, lines: LineWriter, server: ServerSection, limits: LimitsAndLedger
+) -> tuple[RequestWatch, RequestObserver]:
+    """Return what keeps the last requests for the operator, and what is told of every request that ends."""
+    clock = asyncio.get_running_loop().time
+    watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
+    also = (watch.recent.add, watch.failed.add)
+    return watch, RequestObserver(metrics, lines, server.log, limits.ledger, also)
 
 
 async def _discovering(

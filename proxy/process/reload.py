@@ -6,25 +6,17 @@ position and counted.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from config.load_config import Loaded, Sources, fingerprint
 from config.problem import Problem
+from proxy.admin.reload_history import ReloadHistory, ReloadResult
 from proxy.process.load_table import LoadedTable, Source, TableRefused
 from proxy.telemetry.metrics import Metrics
 
 WATCH_EVERY = 5.0
 """Seconds between looks at the files; polling sees the symlink swaps of Kubernetes volumes, which file events miss."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReloadResult:
-    """The digest in force after a reload, and the problems for which the new table was refused."""
-
-    digest: str
-    problems: tuple[Problem, ...] = ()
 
 
 class Reloader:
@@ -38,9 +30,15 @@ class Reloader:
         self._sources = table.loaded.sources
         self._metrics = metrics
         self._use_table = use_table
+        self.history = ReloadHistory(source.wall)
         self._lock = asyncio.Lock()
         self._requested = asyncio.Event()
         self._log = logging.getLogger("dragoman")
+
+    @property
+    def warnings(self) -> Sequence[Problem]:
+        """See ReloadableTable."""
+        return self._table.warnings
 
     def request(self) -> None:
         """Let `run` reload soon; for signal handlers."""
@@ -78,14 +76,16 @@ class Reloader:
             self._metrics.reload_failed()
             for problem in error.problems:
                 self._log.error("reload refused: %s", problem)
+            self.history.refused(self._table.snapshot.digest, error.problems)
             return ReloadResult(self._table.snapshot.digest, error.problems)
         if changed := _needs_restart(self._table.loaded, table.loaded):
             self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
         if self._table.snapshot.zone != table.snapshot.zone:
             self._log.info("server.timezone: limits and budgets follow it now, days of the ledger after a restart")
-        self._table, self._sources = table, table.loaded.sources
+        before, self._table, self._sources = self._table, table, table.loaded.sources
         await self._use_table(table)
         self._metrics.reloaded(table.snapshot.digest)
+        self.history.taken(before.loaded.config, table.loaded.config, table.snapshot.digest)
         self._log.info("table %s in force", table.snapshot.digest[:12])
         for warning in table.warnings:
             self._log.warning("%s", warning)

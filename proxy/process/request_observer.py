@@ -1,6 +1,6 @@
 """Report what became of each request to the metrics, the access log and the ledger."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
@@ -14,11 +14,19 @@ from proxy.telemetry.plain_lines import PlainLines
 
 class RequestObserver:
     """Counts requests, writes their lines of the access log, in the form `json` or `text`, and their rows of the
-    ledger where there is one."""
+    ledger where there is one. `also` get each finished request too, with what it cost (None: not known)."""
 
-    def __init__(self, metrics: Metrics, lines: LineWriter, form: str, ledger: LedgerService | None = None) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        lines: LineWriter,
+        form: str,
+        ledger: LedgerService | None = None,
+        also: Sequence[Callable[[RequestRecord, float | None], None]] = (),
+    ) -> None:
         self._metrics = metrics
         self._ledger = ledger
+        self._also = tuple(also)
         self._lines = lines
         self._line = LINE_WRITERS[form]()
         self._early_refusal_line = EARLY_REFUSAL_LINES[form]
@@ -31,6 +39,8 @@ class RequestObserver:
         self._lines.write(self._line(record, cost))
         if self._ledger is not None:
             self._ledger.append(record)
+        for observe in self._also:
+            observe(record, cost)
 
     def refused(self, surface: str, reason: OverloadReason, count: int) -> None:
         """Report `count` requests that were refused before they were parsed."""

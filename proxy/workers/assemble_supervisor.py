@@ -5,12 +5,14 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from config.sections.server_section import ServerSection
 from proxy.accounting import loader_process
 from proxy.accounting.ledger_service import settings_of
 from proxy.accounting.usage_desk import UsageDesk
+from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, together
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
 from proxy.ledger.usage_report import UsageAnswer
@@ -28,7 +30,6 @@ from proxy.process.assemble_app import (
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
-from proxy.process.status import combined, limit_facts, status_facts, together
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.limit_metrics import ledger_families
 from proxy.telemetry.merged_metrics import merged
@@ -64,15 +65,15 @@ class SeveralProcesses:
         """See StatusSource."""
         return self._workers.ready
 
-    async def facts(self) -> dict[str, object]:
-        """See StatusSource; `workers` has a line for each."""
+    async def view(self) -> GatewayView:
+        """See StatusSource."""
         statuses = await self._workers.statuses()
         status = combined(status for _, status in statuses)
         written = [] if status.ledger is None else [status.ledger]
         ledger = await self._reports.now(together([*written, self._loads]) or self._loads)
-        facts = status_facts(self._live.snapshot, status, ledger)
-        lines = [f"{worker.name}, table {worker.digest[:12]}, {each.in_flight} in flight" for worker, each in statuses]
-        return {**facts, "ready": self.ready, "workers": lines}
+        workers = tuple(WorkerNow(worker.name, worker.digest, each.in_flight) for worker, each in statuses)
+        live = self._live
+        return GatewayView(live.snapshot, replace(status, ready=self.ready), ledger, live.since, live.now(), workers)
 
     async def limits(self, team: str | None) -> dict[str, object]:
         """See StatusSource."""

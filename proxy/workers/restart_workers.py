@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from proxy.admin.status import ProcessStatus
 from proxy.off_loop.child_process import Child, ProcessHandle
 from proxy.process.freeze_watchdog import FROZEN, LOOK_EVERY, FreezeDetector, main_thread
 from proxy.process.heartbeat import Heartbeat, shared_file
 from proxy.process.load_table import LoadedTable
-from proxy.process.status import ProcessStatus
 from proxy.telemetry.merged_metrics import MetricFamily, WorkerCounts, lasting, merged, of_worker
 from proxy.telemetry.metrics import WorkerMetrics
 from proxy.workers.lease_channel import NAME, LeaseDesk

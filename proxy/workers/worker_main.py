@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from config.reading.table_files import Copies
 from proxy.accounting.counting_together import Siblings
+from proxy.admin.status import ProcessStatus
 from proxy.background_tasks import background
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.tls import Secured
@@ -35,7 +36,6 @@ from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.load_table import LoadedTable, LogForm, Source
 from proxy.process.shutdown import Shutdown, drain_or_stop
-from proxy.process.status import ProcessStatus
 from proxy.process_name import name_process
 from proxy.telemetry.log_writer import unbuffered
 from proxy.telemetry.merged_metrics import MetricFamily
@@ -174,7 +174,8 @@ def handlers(app: PublicGateway, source: Source, shutdown: Shutdown, leases: Sup
         return await asyncio.to_thread(lambda: FAMILIES.dump_json(app.metrics.families()))
 
     async def status(body: bytes) -> bytes:
-        return STATUS.dump_json(await app.status.full_status(body.decode() or None))
+        found = await app.status.full_status(body.decode() or None)
+        return await asyncio.to_thread(STATUS.dump_json, found)
 
     async def granted(body: bytes) -> bytes:
         leases.answered(body)

@@ -77,6 +77,10 @@ PROXY: Final[Rooms] = {
         *("telemetry", "listener", "upstream", "overload", "relay"),
         *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
     ),
+    "admin": (
+        *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
+        *("discovery", "dispatch", "gateway"),
+    ),
     "process": (
         *("surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream", "http_client"),
         *(
@@ -92,6 +96,7 @@ PROXY: Final[Rooms] = {
             "discovery",
             "dispatch",
             "gateway",
+            "admin",
         ),
     ),
     "workers": (
@@ -103,6 +108,7 @@ PROXY: Final[Rooms] = {
         "ledger",
         "routing",
         "accounting",
+        "admin",
         "process",
     ),
     "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),

@@ -5,6 +5,7 @@ Nearly all events of a stream are such, and each is the one before but for its t
 """
 
 from collections.abc import Mapping
+
 from providers.completion import TextRun
 from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice

@@ -256,6 +256,18 @@ def keyed(key: str) -> Credential:
 MINE, OTHERS = replace(A, credential=keyed("mine")), replace(A, credential=keyed("others"))
 
 
+def test_who_only_cools_down_is_told_apart_from_who_failed() -> None:
+    breakers, wild = registry(), replace(BASE, table_key="v/*")
+    cool(breakers.of(A), 0.0, 50)
+    eject(breakers.of(B), 0.0)
+    cool(breakers.of(C), 0.0, 5)
+    cool(breakers.of(replace(wild, model="one", upstream_model="one")), 0.0, 50)
+    eject(breakers.of(replace(wild, model="two", upstream_model="two")), 0.0)
+    assert list(breakers.cooling(1.0)) == [A.label, C.label]
+    # The failed ones may be tried by now.
+    assert list(breakers.cooling(6.0)) == [A.label, wild.label]
+
+
 def test_a_process_alone_tells_nobody() -> None:
     breakers = registry()
     cool(breakers.of(A), 0.0, 20.0)

@@ -48,5 +48,21 @@ def test_a_request_is_counted_and_logged_with_the_same_cost(form: str) -> None:
     assert form == "text" or orjson.loads(first)["cost_usd"] == 2
 
 
+def test_others_get_each_finished_request_with_its_cost() -> None:
+    got: list[tuple[str, float | None]] = []
+
+    def watch(record: RequestRecord, cost: float | None) -> None:
+        got.append((record.request_id, cost))
+
+    lines = LineWriter(BytesIO(), print)
+    observer = RequestObserver(Metrics(), lines, "json", also=(watch, watch))
+    record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
+    record.usage, record.price = Usage(1_000_000, 0), Price(2, 8)
+    observer.finished(record)
+    observer.refused("openai", OverloadReason.QUEUE, 3)
+    lines.close()
+    assert got == [("req-1", 2.0)] * 2
+
+
 def test_every_form_of_the_log_has_a_writer() -> None:
     assert LINE_WRITERS.keys() == EARLY_REFUSAL_LINES.keys()

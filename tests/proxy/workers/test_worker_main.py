@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from config.reading.table_files import Copies
+from proxy.admin.status import ProcessStatus
 from proxy.off_loop.child_process import ROOT, program
 from proxy.process.heartbeat import shared_file
 from proxy.process.load_table import Source
-from proxy.process.status import ProcessStatus
 from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import COPIES, FAMILIES, REPORT_EVERY, SETTINGS, STATUS, WorkerSettings
 from tests.proxy.kit.gateway_rig import ask

@@ -1,33 +1,38 @@
-"""The operator's endpoints: health, metrics, status, limits, usage, reload. Served on a port of their own."""
+"""The operator's endpoints: page, health, metrics, status, limits, usage, reload. Served on a port of their own."""
 
-import hmac
+import asyncio
 from collections.abc import Awaitable, Callable
-from html import escape
 
 import orjson
 from aiohttp import web
 from pydantic import SecretStr
 
-from providers.vendor_credential import Credential
+from proxy.admin.admin_token import AdminToken, challenge
+from proxy.admin.page import render
+from proxy.admin.page_assets import PAGE_HEADERS
+from proxy.admin.page_model import PageQuery, status_page
+from proxy.admin.reload_history import ReloadableTable
+from proxy.admin.status import StatusSource
+from proxy.admin.status_json import status_json
 from proxy.errors import ErrorFacts
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
 from proxy.listener.response_headers import BASE_HEADERS, JSON
-from proxy.process.reload import Reloader
-from proxy.process.status import StatusSource
 from proxy.telemetry.metrics import Metrics
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Admin:
-    """The handler of the operator's requests. Where a token is set, all but the health paths require it as Bearer."""
+    """The handler of the operator's requests. Where a token is set, all but the health paths require it."""
 
-    def __init__(self, status: StatusSource, reloader: Reloader, token: SecretStr | None) -> None:
+    def __init__(self, status: StatusSource, table: ReloadableTable, token: SecretStr | None) -> None:
         self._source = status
-        self._reloader = reloader
-        self._expected = None if token is None else Credential("bearer", key=token).headers()["Authorization"].encode()
+        self._table = table
+        self._token = AdminToken(token)
+        self._drawing = asyncio.Lock()
         self._routes: dict[str, dict[str, Handler]] = {
+            "/": {"GET": self._page},
             "/metrics": {"GET": self._scrape},
             "/status": {"GET": self._status},
             "/limits": {"GET": self._limits},
@@ -39,8 +44,10 @@ class Admin:
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Respond to one request."""
         path, method = path_of(http), http.method
-        if path not in HEALTH_PATHS and not self._permitted(http):
-            return json_response({"error": "The admin token is missing or wrong."}, 401)
+        if path not in HEALTH_PATHS and not self._token.permits(http.headers.get("Authorization", "")):
+            refused = json_response({"error": "The admin token is missing or wrong."}, 401)
+            challenge(refused.headers)
+            return refused
         methods = self._routes.get(path)
         if methods is None:
             return json_response({"error": f"Unknown path '{path}'."}, 404)
@@ -50,12 +57,6 @@ class Admin:
         response = json_response({"error": f"Method {method} is not allowed here."}, 405)
         response.headers["Allow"] = ", ".join(methods)
         return response
-
-    def _permitted(self, request: web.BaseRequest) -> bool:
-        if self._expected is None:
-            return True
-        presented = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-        return hmac.compare_digest(presented, self._expected)
 
     async def _health(self, request: web.BaseRequest) -> web.StreamResponse:
         return health_response(path_of(request), self._source.ready)
@@ -67,7 +68,7 @@ class Admin:
         return web.Response(body=text, headers={**BASE_HEADERS, "Content-Type": Metrics.content_type})
 
     async def _reload(self, request: web.BaseRequest) -> web.StreamResponse:
-        result = await self._reloader.reload()
+        result = await self._table.reload()
         if result.problems:
             problems = [str(problem) for problem in result.problems]
             return json_response({"result": "refused", "digest": result.digest, "problems": problems}, 400)
@@ -83,11 +84,20 @@ class Admin:
         return web.Response(body=answer.body, status=answer.status, headers={**BASE_HEADERS, "Content-Type": JSON})
 
     async def _status(self, request: web.BaseRequest) -> web.StreamResponse:
-        facts = await self._source.facts()
-        if "text/html" not in request.headers.get("Accept", ""):
-            return json_response(facts, 200)
-        page = _page(facts)
-        return web.Response(body=page.encode(), headers={**BASE_HEADERS, "Content-Type": "text/html; charset=utf-8"})
+        if "text/html" in request.headers.get("Accept", ""):
+            return await self._page(request)
+        view, table = await self._source.view(), self._table
+        facts = await asyncio.to_thread(status_json, view, table.history.newest, table.warnings)
+        return json_response(facts, 200)
+
+    async def _page(self, request: web.BaseRequest) -> web.StreamResponse:
+        query = PageQuery.of(request.query)
+        # One at a time, in a thread: a table may have thousands of deployments.
+        async with self._drawing:
+            view, table = await self._source.view(), self._table
+            reloads, warnings = table.history.newest, table.warnings
+            html = await asyncio.to_thread(lambda: render(status_page(view, reloads, warnings, query)).encode())
+        return web.Response(body=html, headers=PAGE_HEADERS)
 
 
 def error_body(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
@@ -98,18 +108,3 @@ def error_body(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
 def json_response(value: dict[str, object], status: int) -> web.Response:
     """Return a JSON response."""
     return web.Response(body=orjson.dumps(value), status=status, headers={**BASE_HEADERS, "Content-Type": JSON})
-
-
-def _page(facts: dict[str, object]) -> str:
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{_cell(value)}</td></tr>" for name, value in facts.items())
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Dragoman</title>"
-        "<style>body{font:16px system-ui;margin:2rem}th{text-align:left;vertical-align:top;padding-right:2rem}</style>"
-        f"<h1>Dragoman</h1><table>{rows}</table></html>"
-    )
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return "<br>".join(escape(str(item)) for item in value) or "none"
-    return escape(str(value))

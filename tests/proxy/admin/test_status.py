@@ -1,10 +1,10 @@
 """The status of one process and of several."""
 
+from proxy.admin.status import ProcessStatus, combined, status_facts
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.deployment_health.last_failures import Noted
 from proxy.discovery.discovered_models import ListState
 from proxy.process.load_table import Source
-from proxy.process.status import ProcessStatus, combined, status_facts
 from proxy.workers.worker_main import STATUS
 
 

@@ -1,13 +1,18 @@
 """The status of the gateway for its operator, whether it runs as one process or as several."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Protocol
 
 from proxy.accounting.limit_report import limit_lines, limits_report, merged_views, most_used, with_unused
 from proxy.accounting.limits_and_ledger import LimitsAndLedger
 from proxy.accounting.usage_desk import LedgerNow
+from proxy.admin.failed_requests import FailedRequest, FailedRequests, newest_of
+from proxy.admin.recent_requests import NO_USES, RecentRequests, RecentUses, summed
+from proxy.deployment_health.breaker_registry import Breakers
+from proxy.deployment_health.circuit_breaker import State
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.deployment_health.last_failures import Noted, latest
 from proxy.discovery.discovered_models import DiscoveredModels, ListState
@@ -23,6 +28,15 @@ from proxy.telemetry.metrics import CachedExposition
 from proxy.version import VERSION
 
 
+class DeploymentState(IntEnum):
+    """How a deployment is asked, where it is not as usual; the greater the worse. COOLING is for a cooldown that the
+    vendor asked for, OPEN for its failures."""
+
+    TRIAL = 1
+    COOLING = 2
+    OPEN = 3
+
+
 class StatusSource(Protocol):
     """What the operators' endpoints show of a gateway, in however many processes."""
 
@@ -30,8 +44,8 @@ class StatusSource(Protocol):
     def ready(self) -> bool:
         """Return whether it takes requests."""
 
-    async def facts(self) -> dict[str, object]:
-        """Return what the status page shows, by name."""
+    async def view(self) -> "GatewayView":
+        """Return what the status page shows."""
 
     async def limits(self, team: str | None) -> dict[str, object]:
         """Return what is left of the limits that are used most, or of those of a team, as JSON values."""
@@ -50,7 +64,9 @@ class ProcessStatus:
     seconds until they may be called; `last_failures` the last failure of each deployment that had one; `limited` those
     with a concurrency limit; `shared` the state of its link to the other processes: off, up or alone; `model_lists` the
     vendors' own lists of models that the table has fetched; `limits` those that are used most, and `limits_alone`
-    whether they are divided as was last known, since whoever counts for all does not answer."""
+    whether they are divided as was last known, since whoever counts for all does not answer; `states` are those of
+    deployments that are not asked as usual; `recent` counts the last minutes; `failed` are the last failed requests,
+    newest first."""
 
     ready: bool
     in_flight: int
@@ -63,6 +79,34 @@ class ProcessStatus:
     limits: tuple[LimitView, ...] = ()
     limits_alone: bool = False
     ledger: LedgerState | None = None
+    states: Mapping[str, DeploymentState] = field(default_factory=dict)
+    recent: RecentUses = NO_USES
+    failed: tuple[FailedRequest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerNow:
+    """A worker that serves: its name, the digest of its table, and its requests in flight."""
+
+    name: str
+    digest: str
+    in_flight: int
+
+    def __str__(self) -> str:
+        return f"{self.name}, table {self.digest[:12]}, {self.in_flight} in flight"
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayView:
+    """What operators see of a gateway at a moment. `since` is when it started and `now` this moment, in unix seconds;
+    `workers` are None where one process serves."""
+
+    snapshot: Snapshot
+    status: ProcessStatus
+    ledger: LedgerNow | None
+    since: int
+    now: float
+    workers: tuple[WorkerNow, ...] | None = None
 
 
 def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
@@ -92,7 +136,18 @@ def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
         merged_views(status.limits for status in every),
         any(status.limits_alone for status in every),
         together([status.ledger for status in every if status.ledger is not None]),
+        _worst_states(status.states for status in every),
+        summed(status.recent for status in every),
+        newest_of(status.failed for status in every),
     )
+
+
+def _worst_states(several: Iterable[Mapping[str, DeploymentState]]) -> Mapping[str, DeploymentState]:
+    worst: dict[str, DeploymentState] = {}
+    for states in several:
+        for label, state in states.items():
+            worst[label] = max(state, worst.get(label, state))
+    return worst
 
 
 def together(states: Iterable[LedgerState]) -> LedgerState | None:
@@ -137,6 +192,24 @@ def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None) -> 
     return limits_report(with_unused(status.limits, snapshot, team), alone)
 
 
+def _states(breakers: Breakers, now: float) -> Iterator[tuple[str, DeploymentState]]:
+    cooling = set(breakers.cooling(now))
+    for label, state in breakers.states(now):
+        if state is State.OPEN:
+            yield label, DeploymentState.COOLING if label in cooling else DeploymentState.OPEN
+        elif state is State.HALF_OPEN:
+            yield label, DeploymentState.TRIAL
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWatch:
+    """What is known of requests of the past: counts, failures, and the lines of the log that were dropped."""
+
+    recent: RecentRequests
+    failed: FailedRequests
+    lines: LineWriter
+
+
 class OneProcess:
     """The status of a gateway that runs in this process alone."""
 
@@ -145,16 +218,16 @@ class OneProcess:
         gateway: Gateway,
         dispatcher: Dispatcher,
         live: CurrentSnapshot,
-        lines: LineWriter,
+        watch: RequestWatch,
         discovered: DiscoveredModels,
         limits: LimitsAndLedger,
     ) -> None:
         self._gateway = gateway
         self._dispatcher = dispatcher
         self._live = live
-        self._lines = lines
         self._discovered = discovered
         self._limits = limits
+        self._watch = watch
         self.exposition = CachedExposition(lambda: asyncio.to_thread(dispatcher.metrics.render))
 
     @property
@@ -169,7 +242,7 @@ class OneProcess:
         return ProcessStatus(
             gateway.ready,
             gateway.in_flight,
-            self._lines.dropped,
+            self._watch.lines.dropped,
             dict(deployments.breakers.waits(now)),
             deployments.breakers.shared,
             dict(self._dispatcher.last_failures.noted),
@@ -177,20 +250,24 @@ class OneProcess:
             dict(self._discovered.states()),
             limits_alone=self._limits.book.alone,
             ledger=self._limits.ledger_state,
+            states=dict(_states(deployments.breakers, now)),
+            failed=self._watch.failed.newest(),
         )
 
     async def full_status(self, team: str | None = None) -> ProcessStatus:
-        """Return the status with what is used of limits, of all or those of a team."""
+        """Return the status with what is used of limits, of all or those of a team, and with counts of requests."""
         book, times = self._limits.book, self._limits.team.times()
-        # In a thread: a table may have ten thousand teams.
+        # In a thread: a table may have ten thousand teams, and a thousand deployments.
         used = await asyncio.to_thread(lambda: most_used(book.views(*times), team))
-        return replace(self.status(), limits=used)
+        recent = await asyncio.to_thread(self._watch.recent.uses)
+        return replace(self.status(), limits=used, recent=recent)
 
-    async def facts(self) -> dict[str, object]:
+    async def view(self) -> GatewayView:
         """See StatusSource."""
         status = await self.full_status()
         ledger = None if status.ledger is None else await self._limits.reports.now(status.ledger)
-        return status_facts(self._live.snapshot, status, ledger)
+        live = self._live
+        return GatewayView(live.snapshot, status, ledger, live.since, live.now())
 
     async def limits(self, team: str | None) -> dict[str, object]:
         """See StatusSource."""

@@ -1,0 +1,227 @@
+"""What the operator's page shows, as values: made of a view of the gateway and of what the visitor asks for. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from config.problem import Problem
+from providers.target import Target
+from proxy.accounting.limit_report import with_unused
+from proxy.admin.failed_requests import FailedRequest, clipped
+from proxy.admin.recent_requests import NO_USE, RecentUse, quantile, sum_of
+from proxy.admin.reload_history import PastReload
+from proxy.admin.status import DeploymentState, GatewayView, ProcessStatus, WorkerNow
+from proxy.admin.status_json import tokens_per_second
+from proxy.deployment_health.concurrency_limit import Limited
+from proxy.limits.limit_views import LimitView
+
+MOST_ROWS: Final = 200
+"""Rows of a table, unless the visitor asks for all of them."""
+
+MOST_LIMITS: Final = 50
+"""Limits that are shown: those that are used most."""
+
+MOST_QUERY: Final = 200
+"""Characters of what the visitor looks for."""
+
+
+class Health(IntEnum):
+    """The states of a deployment as the page names them; the greater the worse."""
+
+    UP = 0
+    LIMITED = 1
+    TRIAL = 2
+    COOLING = 3
+    OPEN = 4
+
+
+_HEALTH: Final[Mapping[DeploymentState, Health]] = {
+    DeploymentState.TRIAL: Health.TRIAL,
+    DeploymentState.COOLING: Health.COOLING,
+    DeploymentState.OPEN: Health.OPEN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """What the visitor asks for: deployments of one vendor, names with a text in them, tables without a cut."""
+
+    vendor: str = ""
+    text: str = ""
+    whole: bool = False
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "PageQuery":
+        """Return what the parameters of an address ask for."""
+        vendor, text = (clipped(query.get(name, ""), MOST_QUERY).strip() for name in ("vendor", "q"))
+        return cls(vendor, text, query.get("rows") == "all")
+
+    def matches(self, vendor: str, name: str) -> bool:
+        """Return whether a deployment is asked for."""
+        return (not self.vendor or vendor == self.vendor) and self.text.casefold() in name.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Counts and times of the last minutes; times in seconds, None where there were none."""
+
+    requests: int
+    errors: int
+    refused: int
+    first_p50: float | None
+    first_p95: float | None
+    duration_p50: float | None
+    duration_p95: float | None
+    tokens: float
+
+    @classmethod
+    def of(cls, use: RecentUse, seconds: float) -> "Traffic":
+        """Return what counts of so many seconds say."""
+        return cls(
+            use.requests,
+            use.errors,
+            use.refused,
+            quantile(use.firsts, 0.5),
+            quantile(use.firsts, 0.95),
+            quantile(use.durations, 0.5),
+            quantile(use.durations, 0.95),
+            tokens_per_second(use, seconds),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentRow:
+    """One deployment. `probe` are the seconds until it is asked again, None where it is asked as usual; `failed` is
+    when it failed last, in unix seconds, and `reason` why; `limit` its concurrency limit in words."""
+
+    name: str
+    vendor: str
+    model: str
+    health: Health
+    probe: float | None
+    reason: str
+    failed: float | None
+    limit: str
+    traffic: Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """The deployments of one vendor or one model together."""
+
+    name: str
+    vendor: str
+    deployments: int
+    troubled: int
+    traffic: Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class StatusPage:
+    """A page. `troubled` of all `deployments` are not asked as usual; `found` are those the visitor asks for, of which
+    `rows` are shown, the worst first. `limits_more` and `models_found` count what is beyond the rows."""
+
+    view: GatewayView
+    query: PageQuery
+    deployments: int
+    troubled: int
+    found: int
+    rows: Sequence[DeploymentRow]
+    vendors: Sequence[GroupRow]
+    models: Sequence[GroupRow]
+    models_found: int
+    limits: Sequence[LimitView]
+    limits_more: int
+    whole: Traffic
+    reloads: Sequence[PastReload]
+    warnings: Sequence[str]
+    vendor_names: Sequence[str]
+
+    @property
+    def status(self) -> ProcessStatus:
+        """The status of all processes together."""
+        return self.view.status
+
+    @property
+    def workers(self) -> Sequence[WorkerNow] | None:
+        """The workers; None where one process serves."""
+        return self.view.workers
+
+    @property
+    def failures(self) -> Sequence[FailedRequest]:
+        """The last failed requests, newest first."""
+        return self.view.status.failed
+
+
+def status_page(
+    view: GatewayView, reloads: Sequence[PastReload], warnings: Iterable[Problem], query: PageQuery
+) -> StatusPage:
+    """Return the page of a view."""
+    status, targets = view.status, list(view.snapshot.targets())
+    health = {target.label: _health(status, target.label) for target in targets}
+    asked = [target for target in targets if query.matches(target.vendor, target.label)]
+    asked.sort(key=lambda target: (-health[target.label], target.label))
+    cut = None if query.whole else MOST_ROWS
+    models = _grouped(asked, lambda target: target.table_key)
+    limits = with_unused(status.limits, view.snapshot)
+    return StatusPage(
+        view=view,
+        query=query,
+        deployments=len(targets),
+        troubled=sum(1 for each in health.values() if each),
+        found=len(asked),
+        rows=[_row(status, target, health[target.label]) for target in asked[:cut]],
+        vendors=[_group(*each, health, status) for each in _grouped(targets, lambda target: target.vendor)],
+        models=[_group(*each, health, status) for each in models[:cut]],
+        models_found=len(models),
+        limits=limits[:MOST_LIMITS],
+        limits_more=max(0, len(limits) - MOST_LIMITS),
+        whole=Traffic.of(status.recent.whole, status.recent.seconds),
+        reloads=reloads,
+        warnings=[str(warning) for warning in warnings],
+        vendor_names=sorted({target.vendor for target in targets}),
+    )
+
+
+def _health(status: ProcessStatus, label: str) -> Health:
+    state = status.states.get(label)
+    if state is not None:
+        return _HEALTH[state]
+    limited = status.limited.get(label)
+    return Health.LIMITED if limited is not None and _holds_back(limited) else Health.UP
+
+
+def _holds_back(limited: Limited) -> bool:
+    """Return whether requests wait for a limit, or would, or it was learned: the operator's own is no state."""
+    return limited.why != "operator" or limited.waiting > 0 or limited.in_flight >= limited.limit
+
+
+def _row(status: ProcessStatus, target: Target, health: Health) -> DeploymentRow:
+    label = target.label
+    noted, limited = status.last_failures.get(label), status.limited.get(label)
+    return DeploymentRow(
+        name=label,
+        vendor=target.vendor,
+        model=target.table_key,
+        health=health,
+        probe=status.unavailable.get(label, 0.0) if health >= Health.TRIAL else None,
+        reason="" if noted is None else noted.what,
+        failed=None if noted is None else noted.when,
+        limit="" if limited is None else str(limited),
+        traffic=Traffic.of(status.recent.deployments.get(label, NO_USE), status.recent.seconds),
+    )
+
+
+def _grouped(targets: Iterable[Target], key: Callable[[Target], str]) -> list[tuple[str, list[Target]]]:
+    found: dict[str, list[Target]] = {}
+    for target in targets:
+        found.setdefault(key(target), []).append(target)
+    return sorted(found.items())
+
+
+def _group(name: str, targets: Sequence[Target], health: Mapping[str, Health], status: ProcessStatus) -> GroupRow:
+    known = status.recent.deployments
+    use = sum_of([known[target.label] for target in targets if target.label in known])
+    troubled = sum(1 for target in targets if health[target.label])
+    return GroupRow(name, targets[0].vendor, len(targets), troubled, Traffic.of(use, status.recent.seconds))

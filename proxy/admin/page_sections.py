@@ -1,0 +1,314 @@
+"""The sections of the operator's page, each from the page's values. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from proxy.admin.failed_requests import FailedAttempt, FailedRequest
+from proxy.admin.html import Markup, element, joined
+from proxy.admin.page_model import DeploymentRow, GroupRow, Health, StatusPage, Traffic
+from proxy.admin.page_words import (
+    NONE,
+    STATES,
+    Column,
+    age,
+    counted,
+    moment,
+    note,
+    ratio,
+    row,
+    section,
+    span,
+    state,
+    table,
+)
+from proxy.admin.recent_requests import FAILED
+from proxy.admin.reload_history import PastReload
+from proxy.limits.limit import NANO, Unit
+from proxy.limits.limit_views import LimitView
+from proxy.limits.reservation import LimitKind
+from proxy.version import VERSION
+
+_TRAFFIC: Final = (
+    *(Column("Requests", "n"), Column("Errors", "n"), Column("Refused", "n")),
+    *(Column("First token p50 / p95", "n"), Column("Duration p50 / p95", "n"), Column("Tokens/s", "n")),
+)
+_CALLS: Final = (Column("Calls", "n"), *_TRAFFIC[1:])
+_DEPLOYMENTS: Final = (Column("Deployment"), Column("State", "full"), Column("Last failure", "full"), *_CALLS)
+_GROUPS: Final = (Column("Name"), Column("Deployments", "n"), *_CALLS)
+_LIMITS: Final = (Column("Of"), Column("Limit"), Column("Used"), Column("Share"), Column("Ends"))
+_WORKERS: Final = (Column("Worker"), Column("Table"), Column("In flight", "n"))
+_RELOADS: Final = (Column("When (UTC)"), Column("Result"), Column("Table"), Column("What changed", "full"))
+_FAILURES: Final = (
+    *(
+        Column("When (UTC)"),
+        Column("Status"),
+        Column("Request", "full"),
+        Column("Team"),
+        Column("Model asked for", "any"),
+    ),
+    *(Column("Duration", "n"), Column("Attempts and cause", "full")),
+)
+
+
+MOST_OPEN: Final = 20
+"""Failed requests that are shown at once; the older ones are folded."""
+
+
+def headline(page: StatusPage) -> Markup:
+    """Return the sentence that says whether all is well. Its text changes only when that does, since screen readers
+    tell it then."""
+    if not page.status.ready:
+        return element("p", "✕ Not ready: it takes no requests now.", class_="headline bad", role="status")
+    if not page.troubled:
+        text = f"✓ Ready, and {counted(page.deployments, 'deployment')} up."
+        return element("p", text, class_="headline good", role="status")
+    text = f"▲ Ready, but {page.troubled} of {counted(page.deployments, 'deployment')} not as usual."
+    return element("p", text, class_="headline warn", role="status")
+
+
+def overview(page: StatusPage) -> Markup:
+    """Return the facts about the gateway as a whole."""
+    whole, status, view = page.whole, page.status, page.view
+    window = f"of the last {age(status.recent.seconds)}"
+    facts = [
+        _fact("Requests", f"{whole.requests:,}", window),
+        _fact("Errors", ratio(whole.errors, whole.requests), "of the gateway or a vendor"),
+        _fact("Refused", ratio(whole.refused, whole.requests), "keys, limits, bad requests"),
+        _fact("First token p50 / p95", _pair(whole.first_p50, whole.first_p95)),
+        _fact("Duration p50 / p95", _pair(whole.duration_p50, whole.duration_p95)),
+        _fact("Generated tokens per second", f"{whole.tokens:,.1f}"),
+        _fact("In flight", f"{status.in_flight:,}"),
+        _fact("Up for", age(view.now - view.since), f"version {VERSION}"),
+        _fact("Table", element("code", view.snapshot.digest[:12]), _table_of(page)),
+        _fact("Shared state", _SHARED[status.shared], "cooldowns, by Redis"),
+        _fact("Ledger", "none" if view.ledger is None else view.ledger.line(), wide=view.ledger is not None),
+    ]
+    if status.log_lines_dropped:
+        facts.append(_fact("Log lines dropped", f"{status.log_lines_dropped:,}"))
+    if status.limits_alone:
+        facts.append(_fact("Limits", "counted alone", "whoever counts for all does not answer"))
+    facts += [_fact(f"Models of {name}", str(listed)) for name, listed in sorted(status.model_lists.items())]
+    return section("overview", "Overview", element("dl", *facts))
+
+
+_SHARED: Final = {"off": "off", "up": "connected", "alone": "not reachable: alone"}
+
+
+def _table_of(page: StatusPage) -> str:
+    snapshot = page.view.snapshot
+    return f"{counted(len(snapshot.teams), 'team')}, {counted(len(snapshot.routes), 'route')}"
+
+
+def _fact(name: str, value: str, more: str = "", *, wide: bool = False) -> Markup:
+    inner = (value, element("small", more)) if more else (value,)
+    return element("div", element("dt", name), element("dd", *inner), class_=wide and "wide")
+
+
+def _pair(first: float | None, second: float | None) -> str:
+    return NONE if first is None else f"{span(first)} / {span(second)}"
+
+
+def warnings(page: StatusPage) -> Markup:
+    """Return what `dragoman check` warns of; nothing where it warns of nothing."""
+    if not page.warnings:
+        return Markup()
+    lines = [element("li", warning) for warning in page.warnings]
+    return section("warnings", "Warnings of the table", element("ul", *lines, class_="plain"))
+
+
+def deployments(page: StatusPage) -> Markup:
+    """Return the deployments that the visitor asks for."""
+    caption = "The worst first. Counts and times are of calls in the last minutes; times of a call that ended well."
+    rows = (_deployment(each) for each in page.rows)
+    tally = _tally(page.rows)
+    parts = [_filter(page), table(caption, _DEPLOYMENTS, rows)]
+    if page.found < page.deployments:
+        parts.append(note(f"{page.found:,} of {counted(page.deployments, 'deployment')} match."))
+    if len(page.rows) < page.found:
+        parts.append(note(f"{len(page.rows):,} of {page.found:,} are shown: look for a name, or ", _all_of(page)))
+    return section("deployments", f"Deployments{f': {tally}' if tally else ''}", *parts)
+
+
+def _tally(rows: Sequence[DeploymentRow]) -> str:
+    counts = {health: sum(1 for each in rows if each.health is health) for health in reversed(Health)}
+    return ", ".join(f"{count} {STATES[health][0][2:]}" for health, count in counts.items() if count and health)
+
+
+def _filter(page: StatusPage) -> Markup:
+    query = page.query
+    options = [element("option", "all vendors", value="")]
+    options += [element("option", name, value=name, selected=name == query.vendor) for name in page.vendor_names]
+    clear = element("a", "Show all", href="?", class_="button") if query.vendor or query.text else Markup()
+    return element(
+        "form",
+        element("label", "Vendor", element("select", *options, name="vendor")),
+        element("label", "Name has", element("input", name="q", value=query.text, type="search", maxlength="200")),
+        element("button", "Filter"),
+        clear,
+        method="get",
+        role="search",
+        aria_label="Deployments",
+    )
+
+
+def _all_of(page: StatusPage) -> Markup:
+    asked = {"vendor": page.query.vendor, "q": page.query.text, "rows": "all"}
+    return element("a", "show all rows", href="?" + urlencode({name: value for name, value in asked.items() if value}))
+
+
+def _deployment(each: DeploymentRow) -> Markup:
+    badge = [state(each.health)]
+    if each.probe is not None:
+        badge.append(element("small", f"next probe in {span(each.probe)}" if each.probe else "next request is a probe"))
+    if each.limit:
+        badge.append(element("small", each.limit))
+    failed = joined((each.reason, element("small", moment(each.failed)))) if each.failed is not None else ""
+    return row(_DEPLOYMENTS, each.name, joined(badge), failed, *_traffic(each.traffic))
+
+
+def _traffic(traffic: Traffic) -> tuple[str, ...]:
+    if not traffic.requests:
+        return ("0", "", "", "", "", "")
+    return (
+        f"{traffic.requests:,}",
+        ratio(traffic.errors, traffic.requests),
+        ratio(traffic.refused, traffic.requests),
+        _pair(traffic.first_p50, traffic.first_p95),
+        _pair(traffic.duration_p50, traffic.duration_p95),
+        f"{traffic.tokens:,.1f}",
+    )
+
+
+def vendors_and_models(page: StatusPage) -> Markup:
+    """Return the deployments by vendor and by model."""
+    vendors = table("All deployments of a vendor together.", _GROUPS, (_group(each, True) for each in page.vendors))
+    models = table("All deployments of a model together.", _GROUPS, (_group(each, False) for each in page.models))
+    parts = [element("details", element("summary", counted(len(page.vendors), "vendor")), vendors, id="by-vendor")]
+    found = counted(page.models_found, "model")
+    shown = "" if len(page.models) == page.models_found else f", of which {len(page.models):,} are shown"
+    parts.append(element("details", element("summary", found + shown), models, id="by-model"))
+    return section("models", "Vendors and models", *parts)
+
+
+def _group(group: GroupRow, linked: bool) -> Markup:
+    name = element("a", group.name, href="?" + urlencode({"vendor": group.vendor})) if linked else group.name
+    up = f"{group.deployments - group.troubled:,} of {group.deployments:,} up"
+    return row(_GROUPS, name, up, *_traffic(group.traffic))
+
+
+def limits(page: StatusPage) -> Markup:
+    """Return limits and budgets; nothing where the table has none."""
+    if not page.limits:
+        return Markup()
+    parts = [table("Those that are used most.", _LIMITS, (_limit(view) for view in page.limits))]
+    if page.limits_more:
+        more = f"{counted(page.limits_more, 'more limit')}: see "
+        parts.append(
+            note(more, element("a", "/limits", href="/limits"), " and its parameter ", element("code", "team"))
+        )
+    return section("limits", "Limits and budgets", *parts)
+
+
+def _limit(view: LimitView) -> Markup:
+    period = "at once" if view.period is None else f"per {view.period.value}"
+    unit = "USD" if view.unit is Unit.USD else view.unit.value
+    does = f"{view.then} at {view.at:.0%}" if view.kind is LimitKind.BUDGET else ""
+    what = joined((f"{_amount(view.unit, view.limit)} {unit} {period}", element("small", does) if does else ""))
+    share = min(1.0, max(0.0, view.ratio))
+    label = f"{view.ratio:.0%} used"
+    bar = element("meter", label, min="0", max="1", high="0.8", optimum="0", value=f"{share:.3f}", aria_label=label)
+    used = f"{_amount(view.unit, view.used)} {unit}"
+    told = element("span", "✕ reached", class_="state bad") if view.reached else Markup()
+    ends = "" if view.ends is None else moment(view.ends)
+    return row(_LIMITS, view.scope, what, used, joined((bar, f" {view.ratio:.0%} ", told)), ends)
+
+
+def _amount(unit: Unit, amount: int) -> str:
+    return f"{amount / NANO:,.2f}" if unit is Unit.USD else f"{amount:,}"
+
+
+def workers(page: StatusPage) -> Markup:
+    """Return the workers; nothing where one process serves."""
+    if page.workers is None:
+        return Markup()
+    in_force = page.view.snapshot.digest
+    rows = [row(_WORKERS, each.name, _digest(each.digest, in_force), f"{each.in_flight:,}") for each in page.workers]
+    return section("workers", "Workers", table("Processes that take requests.", _WORKERS, rows))
+
+
+def _digest(digest: str, in_force: str) -> Markup:
+    shown = element("code", digest[:12])
+    return shown if digest == in_force else joined((shown, element("small", "not the one in force")))
+
+
+def reloads(page: StatusPage) -> Markup:
+    """Return the last reloads of the table."""
+    if not page.reloads:
+        return section("reloads", "Reloads", note("The table has not been reloaded since the start."))
+    return section("reloads", "Reloads", table("The newest first.", _RELOADS, map(_reload, page.reloads)))
+
+
+def _reload(past: PastReload) -> Markup:
+    lines = past.problems or past.changes or ("nothing in the table itself",)
+    told = element("ul", *(element("li", line) for line in lines), class_="plain")
+    result = ("✕ refused", "bad") if past.problems else ("✓ taken", "good")
+    badge = element("span", result[0], class_=f"state {result[1]}")
+    return row(_RELOADS, moment(past.when), badge, element("code", past.digest[:12]), told)
+
+
+def failures(page: StatusPage) -> Markup:
+    """Return the last failed requests."""
+    if not page.failures:
+        return section("failures", "Failed requests", note("None since the start."))
+    caption = "The newest first: the last that failed, and fewer of those that were refused for what the client did."
+    rows = list(_failures(page.failures))
+    parts = [table(caption, _FAILURES, rows[:MOST_OPEN])]
+    if older := rows[MOST_OPEN:]:
+        inner = table("Those before them.", _FAILURES, older)
+        parts.append(element("details", element("summary", f"{len(older)} older"), inner, id="older-failures"))
+    return section("failures", "Failed requests", *parts)
+
+
+def _failures(failed: Sequence[FailedRequest]) -> Iterator[Markup]:
+    seen: dict[str, int] = {}
+    for request in failed:
+        # Clients choose the ids of requests, the same one twice if they like.
+        name = f"r-{round(1000 * request.when)}-{request.request_id}"
+        seen[name] = seen.get(name, 0) + 1
+        yield _failure(request, name if seen[name] == 1 else f"{name}-{seen[name]}")
+
+
+def _failure(request: FailedRequest, name: str) -> Markup:
+    colour = "bad" if request.outcome in FAILED else "warn"
+    badge = element("span", f"{request.status} {request.outcome.replace('_', ' ')}", class_=f"state {colour}")
+    return row(
+        _FAILURES,
+        moment(request.when),
+        joined((badge, element("small", request.code) if request.code else "")),
+        element("code", request.request_id),
+        request.team,
+        joined((request.model or NONE, element("small", request.surface))),
+        span(request.milliseconds / 1000),
+        _attempts(request),
+        name=name,
+    )
+
+
+def _attempts(request: FailedRequest) -> str:
+    if not request.attempts:
+        return "no deployment was called"
+    last = request.attempts[-1]
+    summary = f"{counted(len(request.attempts) + request.more, 'attempt')}: {last.deployment} {_told(last)}"
+    items = [element("li", _attempt(each)) for each in request.attempts]
+    more = [element("li", f"{request.more} more")] if request.more else []
+    return element("details", element("summary", summary), element("ol", *items, *more, class_="plain"))
+
+
+def _told(attempt: FailedAttempt) -> str:
+    return attempt.outcome if attempt.status is None else f"{attempt.outcome} ({attempt.status})"
+
+
+def _attempt(attempt: FailedAttempt) -> Markup:
+    what = f"{attempt.deployment}: {_told(attempt)} after {span(attempt.milliseconds / 1000)}"
+    return joined((what, element("br") if attempt.message else "", attempt.message))

@@ -1,0 +1,116 @@
+"""How the operator's page writes numbers, times, states and tables. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from proxy.admin.html import Markup, element, enclosed, joined, start_tag
+from proxy.admin.page_model import Health
+from proxy.telemetry.log_format import timestamp
+
+NONE: Final = "–"
+
+STATES: Final[Mapping[Health, tuple[str, str]]] = {
+    Health.UP: ("✓ up", "good"),
+    Health.LIMITED: ("▲ limited", "warn"),
+    Health.TRIAL: ("◐ on trial", "warn"),
+    Health.COOLING: ("■ cooling down", "warn"),
+    Health.OPEN: ("✕ breaker open", "bad"),
+}
+"""What a state is called, and its colour, which says nothing that the words do not."""
+
+
+def state(health: Health) -> Markup:
+    """Return the badge of a state."""
+    words, colour = STATES[health]
+    return element("span", words, class_=f"state {colour}")
+
+
+def span(seconds: float | None) -> str:
+    """Return a time of an answer in words."""
+    if seconds is None:
+        return NONE
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds:.0f} s"
+
+
+def age(seconds: float) -> str:
+    """Return a long time in its two largest units."""
+    left = max(0, int(seconds))
+    parts: list[str] = []
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, length)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
+
+
+def moment(unix: float) -> Markup:
+    """Return a moment in UTC."""
+    written = timestamp(unix)
+    return element("time", f"{written[:10]} {written[11:19]}", datetime=written)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a number of things."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def ratio(part: int, whole: int) -> str:
+    """Return a part with its share in per cent; the share is left out where there is none."""
+    return f"{part:,} ({part / whole:.1%})" if part and whole else f"{part:,}"
+
+
+class Column(NamedTuple):
+    """A column of a table: its heading, and the class of its cells: `n` for numbers, `any` for names that may be
+    broken anywhere, `full` for those as wide as the table on a narrow screen."""
+
+    heading: str
+    look: str = ""
+
+
+def table(caption: str, columns: Sequence[Column], rows: Iterable[Markup]) -> Markup:
+    """Return a table. The roles repeat what the elements say: a browser forgets that where a style lays out the rows as
+    blocks, as on a narrow screen."""
+    heads = joined(
+        element("th", column.heading, scope="col", role="columnheader", class_=column.look or False)
+        for column in columns
+    )
+    return element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", heads, role="row"), role="rowgroup"),
+        element("tbody", joined(rows), role="rowgroup"),
+        role="table",
+    )
+
+
+def row(columns: Sequence[Column], head: str, *cells: str, name: str = "") -> Markup:
+    """Return a row whose first cell names it; an empty one is left out on a narrow screen. By its name the page's
+    script finds it again, wherever it then stands."""
+    parts: list[str] = [start_tag("tr", role="row", id=name) if name else _ROW, enclosed(_ROW_HEAD, head, _TH_END)]
+    parts += [enclosed(_cell(*each, not cell), cell, _TD_END) for each, cell in zip(columns[1:], cells, strict=True)]
+    return joined((*parts, _TR_END))
+
+
+_ROW: Final = start_tag("tr", role="row")
+_ROW_HEAD: Final = start_tag("th", scope="row", role="rowheader")
+_TR_END, _TH_END, _TD_END = Markup("</tr>"), Markup("</th>"), Markup("</td>")
+
+
+@lru_cache(256)
+def _cell(heading: str, look: str, empty: bool) -> Markup:
+    looks = f"{look} empty".strip() if empty else look
+    return start_tag("td", role="cell", data_label=heading, class_=looks or False)
+
+
+def section(name: str, heading: str, *parts: str) -> Markup:
+    """Return a section under a heading, which names it for screen readers."""
+    title = element("h2", heading, id=f"{name}-title")
+    return element("section", title, *parts, id=name, aria_labelledby=f"{name}-title")
+
+
+def note(text: str, *more: str) -> Markup:
+    """Return a note below a table."""
+    return element("p", text, *more, class_="note")

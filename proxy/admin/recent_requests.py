@@ -1,0 +1,224 @@
+"""What requests of the last minutes took: counts and quantiles, of all together and of each deployment.
+
+A deployment that was called lately takes `MINUTES` arrays of `_WIDTH` numbers, 3 KB, whatever it is sent; a finished
+request costs 1 us for each attempt. Of a minute that is over nothing moves.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Final
+
+from providers.failure import AGAINST_ALL
+from proxy.request_record import OTHER, Outcome, RequestRecord
+
+MINUTES: Final = 5
+"""Minutes that are kept, the running one included."""
+
+MOST: Final = 4096
+"""Deployments that are counted apart; a table may have more, and many tables certainly do."""
+
+BOUNDS: Final = tuple(round(0.01 * 1.4**step, 6) for step in range(33))
+"""Upper bounds of the classes of times, in seconds: 10 ms to 8 minutes, each 40 % longer than the one before."""
+
+_CLASSES: Final = len(BOUNDS) + 1
+_REQUESTS, _ERRORS, _REFUSED, _TOKENS, _DURATION = range(5)
+_FIRST: Final = _DURATION + _CLASSES
+_WIDTH: Final = _FIRST + _CLASSES
+_NOTHING: Final = bytes(8 * _WIDTH)
+_NEVER: Final = -(10**9)
+
+FAILED: Final[frozenset[Outcome]] = frozenset({"upstream_error", "timeout", "truncated", "error"})
+"""Outcomes that a vendor or the gateway is to blame for."""
+
+REFUSED: Final[frozenset[Outcome]] = frozenset({"client_error", "denied", "limited"})
+"""Outcomes that the client or its limits are to blame for."""
+
+_FAULTS: Final = frozenset(kind.value for kind in AGAINST_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentUse:
+    """Counts of the last minutes. `errors` are those that a vendor or the gateway is to blame for, `refused` those of
+    clients, `tokens` generated ones; `durations` and `firsts` are the numbers in the classes of BOUNDS, without the
+    empty ones at the end."""
+
+    requests: int = 0
+    errors: int = 0
+    refused: int = 0
+    tokens: int = 0
+    durations: tuple[int, ...] = ()
+    firsts: tuple[int, ...] = ()
+
+
+NO_USE: Final = RecentUse()
+
+
+def sum_of(uses: Sequence[RecentUse]) -> RecentUse:
+    """Return the counts of several as one."""
+    if len(uses) == 1:
+        return uses[0]
+    return RecentUse(
+        sum(use.requests for use in uses),
+        sum(use.errors for use in uses),
+        sum(use.refused for use in uses),
+        sum(use.tokens for use in uses),
+        tuple(map(sum, zip_longest(*(use.durations for use in uses), fillvalue=0))),
+        tuple(map(sum, zip_longest(*(use.firsts for use in uses), fillvalue=0))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RecentUses:
+    """Counts of the last `seconds`, of `whole` requests and of the calls of each deployment, by label."""
+
+    seconds: float = 0.0
+    whole: RecentUse = NO_USE
+    deployments: Mapping[str, RecentUse] = field(default_factory=dict)
+
+
+NO_USES: Final = RecentUses()
+
+
+def quantile(counts: Sequence[int], share: float) -> float | None:
+    """Return the seconds that a share of the counted times stayed below, interpolated in its class; None of none. A
+    time beyond the last bound is told as that bound."""
+    rank, below, start = share * sum(counts), 0, 0.0
+    for count, end in zip(counts, BOUNDS, strict=False):
+        if count and below + count >= rank:
+            return start + (end - start) * (rank - below) / count
+        below, start = below + count, end
+    return BOUNDS[-1] if any(counts) else None
+
+
+def summed(found: Iterable[RecentUses]) -> RecentUses:
+    """Return the counts of several processes as one."""
+    every = list(found)
+    parts: dict[str, list[RecentUse]] = {}
+    for uses in every:
+        for label, use in uses.deployments.items():
+            parts.setdefault(label, []).append(use)
+    deployments = {label: sum_of(those) for label, those in parts.items()}
+    seconds = max((uses.seconds for uses in every), default=0.0)
+    return RecentUses(seconds, sum_of([uses.whole for uses in every]), deployments)
+
+
+class MinuteRing:
+    """Counts of the last minutes, each minute in an array that is used again MINUTES later."""
+
+    __slots__ = ("_minutes", "_rows")
+
+    def __init__(self) -> None:
+        self._minutes = [_NEVER] * MINUTES
+        self._rows: list[array[float]] = [array("d") for _ in range(MINUTES)]
+
+    def at(self, minute: int) -> "array[float]":
+        """Return the array of a minute."""
+        place = minute % MINUTES
+        if self._minutes[place] != minute:
+            # In this order, since another thread may read.
+            self._rows[place] = array("d", _NOTHING)
+            self._minutes[place] = minute
+        return self._rows[place]
+
+    @property
+    def newest(self) -> int:
+        """The last minute with counts."""
+        return max(self._minutes)
+
+    def since(self, minute: int) -> RecentUse | None:
+        """Return the counts since a minute began; None where there are none."""
+        kept = [row for then, row in zip(self._minutes, self._rows, strict=True) if then >= minute]
+        if not kept:
+            return None
+        total = [int(sum(column)) for column in zip(*kept, strict=True)]
+        times = (_trimmed(total[_DURATION:_FIRST]), _trimmed(total[_FIRST:]))
+        return RecentUse(total[_REQUESTS], total[_ERRORS], total[_REFUSED], total[_TOKENS], *times)
+
+
+def _trimmed(counts: list[int]) -> tuple[int, ...]:
+    while counts and not counts[-1]:
+        counts.pop()
+    return tuple(counts)
+
+
+class RecentRequests:
+    """Counts finished requests and their attempts. `clock` gives the seconds that records are written in."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._started = clock()
+        self._whole = MinuteRing()
+        self._deployments: dict[str, MinuteRing] = {}
+        self._minute = _NEVER
+        self._rows: dict[str, array[float]] = {}
+        self._row = array("d")
+
+    def add(self, record: RequestRecord, cost: float | None) -> None:
+        """Count a finished request. One that was shed is not: shedding has to be cheap, and has a metric."""
+        outcome = record.outcome
+        if outcome == "shed":
+            return
+        if (minute := int(record.finished // 60)) != self._minute:
+            self._begin(minute)
+        row = self._row
+        row[_REQUESTS] += 1
+        if outcome in FAILED:
+            row[_ERRORS] += 1
+        elif outcome in REFUSED:
+            row[_REFUSED] += 1
+        if not record.attempts:
+            return
+        first, usage = record.first_content, record.billed or record.usage
+        tokens = 0 if usage is None else usage.completion_tokens
+        if outcome == "ok":
+            _add_times(row, record.started, first, record.finished)
+        row[_TOKENS] += tokens
+        for attempt in record.attempts:
+            row = self._rows.get(attempt.deployment) or self._row_of(attempt.deployment)
+            row[_REQUESTS] += 1
+            if attempt.outcome == "ok":
+                continue
+            row[_ERRORS if attempt.outcome in _FAULTS else _REFUSED] += 1
+        row[_TOKENS] += tokens
+        if attempt.outcome == "ok":
+            _add_times(row, attempt.started, first, attempt.finished or record.finished)
+
+    def uses(self) -> RecentUses:
+        """Return the counts of the last minutes. Of a thousand deployments it takes 25 ms, and may be called in another
+        thread: a request that ends meanwhile is counted in part."""
+        now = self._clock()
+        oldest = _oldest(int(now // 60))
+        found = {label: ring.since(oldest) for label, ring in list(self._deployments.items())}
+        used = {label: use for label, use in found.items() if use is not None}
+        seconds = min(now - 60 * oldest, now - self._started)
+        return RecentUses(seconds, self._whole.since(oldest) or NO_USE, used)
+
+    def _begin(self, minute: int) -> None:
+        """Count for another minute from now on, and forget the deployments that are not called any more."""
+        self._minute, self._rows, self._row = minute, {}, self._whole.at(minute)
+        oldest = _oldest(minute)
+        for label in [label for label, ring in self._deployments.items() if ring.newest < oldest]:
+            del self._deployments[label]
+
+    def _row_of(self, label: str) -> "array[float]":
+        """Return the array of a deployment for the running minute, found once in it."""
+        ring = self._deployments.get(label)
+        if ring is None:
+            known = label if len(self._deployments) < MOST else OTHER
+            ring = self._deployments.setdefault(known, MinuteRing())
+        row = self._rows[label] = ring.at(self._minute)
+        return row
+
+
+def _oldest(minute: int) -> int:
+    """Return the first of the minutes that are kept in the given one."""
+    return minute - MINUTES + 1
+
+
+def _add_times(row: "array[float]", started: float, first: float | None, finished: float) -> None:
+    row[_DURATION + bisect_left(BOUNDS, finished - started)] += 1
+    if first is not None:
+        row[_FIRST + bisect_left(BOUNDS, first - started)] += 1

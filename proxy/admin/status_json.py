@@ -1,0 +1,90 @@
+"""The status of a gateway as JSON values, for scripts. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from config.problem import Problem
+from proxy.admin.failed_requests import FailedRequest
+from proxy.admin.recent_requests import RecentUse, RecentUses, quantile
+from proxy.admin.reload_history import PastReload
+from proxy.admin.status import GatewayView, status_facts
+from proxy.telemetry.log_format import timestamp
+
+
+def status_json(view: GatewayView, reloads: Sequence[PastReload], warnings: Sequence[Problem]) -> dict[str, object]:
+    """Return the answer of `GET /status`."""
+    status = view.status
+    facts = status_facts(view.snapshot, status, view.ledger)
+    if view.workers is not None:
+        facts["workers"] = [str(worker) for worker in view.workers]
+    return {
+        **facts,
+        "uptime_s": int(view.now - view.since),
+        "states": {label: state.name.lower() for label, state in sorted(status.states.items())},
+        "recent": recent_json(status.recent),
+        "failed_requests": [_failed(request) for request in status.failed],
+        "reloads": [_reload(each) for each in reloads],
+        "warnings": [str(warning) for warning in warnings],
+    }
+
+
+def recent_json(recent: RecentUses) -> dict[str, object]:
+    """Return counts and times of the last minutes."""
+    used = {label: _use(use, recent.seconds) for label, use in sorted(recent.deployments.items())}
+    return {"seconds": round(recent.seconds), "whole": _use(recent.whole, recent.seconds), "deployments": used}
+
+
+def tokens_per_second(use: RecentUse, seconds: float) -> float:
+    """Return the generated tokens per second of a window; one of no length counts as a second."""
+    return use.tokens / max(1.0, seconds)
+
+
+def _use(use: RecentUse, seconds: float) -> Mapping[str, object]:
+    return {
+        "requests": use.requests,
+        "errors": use.errors,
+        "refused": use.refused,
+        "tokens_per_second": round(tokens_per_second(use, seconds), 2),
+        "first_token_p50_s": _rounded(quantile(use.firsts, 0.5)),
+        "first_token_p95_s": _rounded(quantile(use.firsts, 0.95)),
+        "duration_p50_s": _rounded(quantile(use.durations, 0.5)),
+        "duration_p95_s": _rounded(quantile(use.durations, 0.95)),
+    }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
+
+
+def _failed(request: FailedRequest) -> dict[str, object]:
+    return {
+        "time": timestamp(request.when),
+        "request_id": request.request_id,
+        "team": request.team,
+        "surface": request.surface,
+        "model": request.model,
+        "status": request.status,
+        "outcome": request.outcome,
+        "code": request.code or None,
+        "duration_ms": request.milliseconds,
+        "attempts": [
+            {
+                "deployment": attempt.deployment,
+                "outcome": attempt.outcome,
+                "status": attempt.status,
+                "duration_ms": attempt.milliseconds,
+                "message": attempt.message or None,
+            }
+            for attempt in request.attempts
+        ],
+        "attempts_left_out": request.more,
+    }
+
+
+def _reload(past: PastReload) -> dict[str, object]:
+    return {
+        "time": timestamp(past.when),
+        "result": past.result,
+        "table": past.digest,
+        "changes": list(past.changes),
+        "problems": list(past.problems),
+    }

@@ -1,0 +1,46 @@
+"""What changed between two tables, by name: never a value, since any may be a secret. Pure."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from pydantic import BaseModel
+
+from config.sections.table_schema import GatewayConfig
+
+MOST_CHANGES: Final = 50
+"""Changes of one reload that are named."""
+
+_NAMED: Final[Mapping[str, str]] = {"vendors": "vendor", "models": "model", "routes": "route", "teams": "team"}
+"""The parts of a table that have entries by name, with what one of them is."""
+
+
+def table_changes(before: GatewayConfig, after: GatewayConfig) -> tuple[str, ...]:
+    """Return the changes, a line each; how many more there are stands for those beyond MOST_CHANGES."""
+    every = _changes(before, after)
+    named = list(islice(every, MOST_CHANGES))
+    more = sum(1 for _ in every)
+    return (*named, f"and {more} more") if more else tuple(named)
+
+
+def _changes(before: GatewayConfig, after: GatewayConfig) -> Iterator[str]:
+    for part, entry in _NAMED.items():
+        yield from _entries(entry, getattr(before, part), getattr(after, part))
+    for part in ("server", "defaults"):
+        keys = _keys(getattr(before, part), getattr(after, part))
+        yield from (f"{part}.{key} changed" for key in keys)
+
+
+def _entries(what: str, before: Mapping[str, BaseModel], after: Mapping[str, BaseModel]) -> Iterator[str]:
+    yield from (f"{what} {name} added" for name in after if name not in before)
+    yield from (f"{what} {name} removed" for name in before if name not in after)
+    for name, now in after.items():
+        then = before.get(name)
+        if then is not None and then != now:
+            yield f"{what} {name} changed: {', '.join(_keys(then, now))}"
+
+
+def _keys(before: BaseModel, after: BaseModel) -> list[str]:
+    """Return the keys whose values differ."""
+    names = type(after).model_fields
+    return [name for name in names if getattr(before, name) != getattr(after, name)]

@@ -1,0 +1,49 @@
+"""Who may see the operator's page: programs by Bearer, browsers by the password they ask for."""
+
+from base64 import b64encode
+
+import pytest
+from multidict import CIMultiDict
+from pydantic import SecretStr
+
+from proxy.admin.admin_token import CHALLENGES, MOST_HEADER, AdminToken, challenge
+
+TOKEN = "admin-tökén:with a colon"
+GUARD = AdminToken(SecretStr(TOKEN))
+
+
+def basic(user: str, password: str, scheme: str = "Basic") -> str:
+    return f"{scheme} {b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+@pytest.mark.parametrize(
+    "given", [f"Bearer {TOKEN}", basic("", TOKEN), basic("operator", TOKEN), basic("x", TOKEN, "basic")]
+)
+def test_the_token_is_taken_in_either_form(given: str) -> None:
+    assert GUARD.permits(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("", "Basic", "Basic ", "Basic !!!", "Basic =", TOKEN, f"Basic {TOKEN}", f"bearer {TOKEN}", "Bearer \udcff"),
+        *(basic("", ""), basic(TOKEN, ""), basic("", TOKEN + "x"), basic("", "Bearer " + TOKEN)),
+        "Basic " + b64encode(TOKEN.replace(":", "").encode()).decode(),
+        "Basic " + b64encode(b"\xff:\xfe").decode(),
+        "Basic " + "A" * (4 * MOST_HEADER),
+    ],
+)
+def test_anything_else_is_not(given: str) -> None:
+    assert not GUARD.permits(given)
+
+
+@pytest.mark.parametrize("given", ["", "Bearer wrong", basic("", "wrong")])
+def test_without_a_token_everybody_is_let_in(given: str) -> None:
+    assert AdminToken(None).permits(given)
+
+
+def test_who_is_not_let_in_is_asked_in_both_forms() -> None:
+    headers: CIMultiDict[str] = CIMultiDict()
+    challenge(headers)
+    assert headers.getall("www-authenticate") == list(CHALLENGES)
+    assert {each.split()[0] for each in CHALLENGES} == {"Basic", "Bearer"}
