@@ -17,11 +17,11 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 # Written by `make generate`, committed, and compared by .ci/run.
-GENERATED := config/schema.json config/README.md providers/README.md MAP.md
+GENERATED := config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
+.PHONY: help demo test lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
@@ -31,6 +31,7 @@ help:
 	@echo "make bench [ARGS=...]      measure; prints figures; ARGS=--help shows what it takes"
 	@echo "make bench-peers           install what is measured beside the gateway, Envoy and LiteLLM, into .cache/bench"
 	@echo "make bench-optimised       the gateway's packages for PYTHON, an optimised one, into .cache/bench/optimised"
+	@echo "make observe               break gateways one thing after the other, and see each alert of Prometheus fire"
 	@echo "make trust [ARGS=...]      the scoreboard of reliability; ARGS=--help shows what else it takes"
 	@echo "make trust-full            the figures that take half an hour too"
 	@echo "make trust-mutations       break the gateway once for each figure, which must turn red"
@@ -72,6 +73,10 @@ bench-optimised:
 	@$(BENCH)/optimised/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-build.lock
 	@$(BENCH)/optimised/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 
+# Needs prometheus and redis-server, as Debian has them, and Linux.
+observe: $(VENV)/.dev
+	@$(BIN)/python -m tests.observe
+
 trust: $(VENV)/.dev
 	@$(BIN)/python -m tests.trust $(ARGS)
 
@@ -93,6 +98,7 @@ generate: $(VENV)/.dev
 	$(BIN)/python -m config.generate_readme
 	$(BIN)/python -m providers.dialects.readme
 	$(BIN)/python -m tests.support.house_map
+	$(BIN)/python -m tests.observe.metric_list
 
 generated-files:
 	@echo $(GENERATED)

@@ -51,12 +51,14 @@ from proxy.process.load_table import EMBEDDED, LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
 from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
+from proxy.routing.resolve_model import targets_of_names
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.process_log import set_up
+from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
 
@@ -116,6 +118,7 @@ class PublicGateway:
     services: Sequence[Callable[[], Work]]
     discovered: DiscoveredModels
     limits: LimitsAndLedger
+    shown: TableFamilies
 
     @property
     def secured(self) -> Secured:
@@ -128,6 +131,7 @@ class PublicGateway:
         self.dispatcher.keep(table.snapshot)
         self.limits.use(table.snapshot)
         self.presented.exchange(table.tls)
+        show_table(self.shown, table)
         server = table.loaded.config.server
         self.guard.exchange(server.hosts, server.cors.origins)
         await self.discovered.use(table.snapshot)
@@ -221,10 +225,10 @@ async def public_gateway(
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
-        url = url_of(scheme_of(server), host, listener)
         services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
         services += limits.services
-        rest = (public, listener, presented, url, services, discovered, limits)
+        url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
+        rest = (public, listener, presented, url, services, discovered, limits, shown)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 
@@ -269,6 +273,23 @@ def reload_services(reloader: Reloader, server: ServerSection) -> Iterator[Calla
     yield reloader.run
     if server.watch:
         yield reloader.watch
+
+
+def show_table(shown: TableFamilies, table: LoadedTable) -> None:
+    """Show a table's names, keys and certificate in the metrics from now on."""
+    names = {name: tuple(each.label for each in targets) for name, targets in targets_of_names(table.snapshot)}
+    keys = (ExpiringKey(key.team.name, key.label, key.ends) for key in table.snapshot.keys.values())
+    pair = table.loaded.pair
+    shown.use(names, keys, None if pair is None else pair.ends)
+
+
+def _showing(dispatcher: Dispatcher, table: LoadedTable, memory: MemoryMeter) -> TableFamilies:
+    """Return what shows the table in the metrics, and show the use of memory beside it."""
+    shown = TableFamilies(lambda: dispatcher.deployments.breakers.states(dispatcher.now()))
+    show_table(shown, table)
+    dispatcher.metrics.watch_families(shown)
+    dispatcher.metrics.watch_memory(lambda: memory.share)
+    return shown
 
 
 async def _limiting(

@@ -13,7 +13,7 @@ from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.policies import POLICIES
-from proxy.routing.snapshot import Model, Route, Snapshot, Team, expand
+from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team, expand
 
 _ANY_MODEL = "vendor/*"
 _ITS_DEPLOYMENT = "vendor/* deployment"
@@ -259,6 +259,16 @@ def _reachable(snapshot: Snapshot, team: Team, route: Route) -> Iterator[Target]
     yield from _expand_route(snapshot, team, route, IDLE, [])
     for names in route.fallbacks.values():
         yield from _targets_of(snapshot, names, IDLE)
+
+
+def targets_of_names(snapshot: Snapshot) -> Iterator[tuple[str, tuple[Target, ...]]]:
+    """Yield every route and every entry of `models` with all of its targets, those of fallbacks for a kind of failure
+    excluded. A route hides the model of its name."""
+    for route in snapshot.routes.values():
+        yield route.name, tuple(dict.fromkeys(_expand_route(snapshot, ANYONE, route, IDLE, [])))
+    for model in (*snapshot.models.values(), *snapshot.wildcards.values()):
+        if model.name not in snapshot.routes:
+            yield model.name, model.targets
 
 
 def allowed(snapshot: Snapshot, team: Team, name: str) -> bool:

@@ -41,6 +41,7 @@ def ledger_families(state: LedgerState) -> Callable[[], Iterator[MetricFamily]]:
         yield _counter("ledger_unreadable", "Lines of journals that nobody could read.", state.unreadable)
         errors = state.write_errors + state.load_errors
         yield _counter("ledger_errors", "Failures to write journals or to load them.", errors)
+        yield _gauge("ledger_trouble", "1 while rows cannot be written or loaded.", float(state.trouble is not None))
         if state.loading:
             yield _gauge("ledger_behind_seconds", "Age of the oldest row that is not loaded.", state.behind)
             yield _gauge("ledger_journal_bytes", "Size of all journals.", float(state.journal_bytes))

@@ -21,8 +21,9 @@ ADDED_GAUGES: Final = frozenset(
 """Gauges that are merged by their sum. Others are merged by their largest value: the worst lag, the worst state that
 any process has seen a deployment in."""
 
-LEAST_GAUGES: Final = frozenset({"dragoman_shared_state_up"})
-"""Gauges that are merged by their least value: one process that is cut off is worth a look."""
+LEAST_GAUGES: Final = frozenset({"dragoman_shared_state_up", "dragoman_targets_available"})
+"""Gauges that are merged by their least value: one process that is cut off, or from which nobody answers, is worth a
+look."""
 
 PROCESS: Final = "process_"
 """Prefix of the families that measure one process; they are not merged."""

@@ -176,6 +176,10 @@ class Metrics:
         gauge = self._gauge("shared_state_up", "1 while other processes are told what vendors say.", ())
         gauge.set_function(lambda: float(up()))
 
+    def watch_memory(self, share: Callable[[], float]) -> None:
+        """Add the gauge of the memory that is used; `share` returns it as a part of the limit."""
+        self._gauge("memory_used_ratio", "What is used of the memory limit; 0 without one.", ()).set_function(share)
+
     def watch_kept_turns(self, kept: KeptSize) -> None:
         """Add the gauges of the turns whose thinking is kept for clients that do not send it back."""
         self._gauge("kept_turns", "Turns with tool calls whose thinking is kept.", ()).set_function(lambda: len(kept))

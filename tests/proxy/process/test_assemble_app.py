@@ -50,6 +50,20 @@ async def test_operators_and_clients_have_a_port_each(tmp_path: Path) -> None:
         assert (await exchange(admin, request("POST", "/v1/completions", ask("mock/echo")))).status == 404
 
 
+async def test_metrics_show_the_names_and_the_expiring_keys_of_the_table_in_force(tmp_path: Path) -> None:
+    team = f"{{keys: [{{hash: 'sha256:{'0' * 64}', name: ci, expires: 2030-01-01}}], models: ['*']}}"
+    async with up(MOCK + f"routes: {{fast: {{targets: [mock/echo]}}}}\nteams: {{us: {team}}}\n", tmp_path) as app:
+        fresh = request("GET", "/metrics", headers={"cache-control": "no-cache"})
+        shown = (await exchange(port_of(app.admin_url), fresh)).body
+        assert b'dragoman_targets_available{model="fast"} 1.0\n' in shown
+        assert b'dragoman_key_expiry_timestamp_seconds{key="ci",team="us"} 1.8935424e+09' in shown
+        (tmp_path / "t.yaml").write_text(MOCK, encoding="utf-8")
+        await app.reloader.reload()
+        shown = (await exchange(port_of(app.admin_url), fresh)).body
+        assert b'model="fast"' not in shown
+        assert b'key="ci"' not in shown
+
+
 async def test_a_body_may_be_as_large_as_the_table_says(tmp_path: Path) -> None:
     async with up(MOCK + "server: {max_body: 2kB}\n", tmp_path) as app:
         answer = await exchange(port_of(app.url), request("POST", "/v1/completions", b"x" * 2001))

@@ -75,3 +75,10 @@ def test_the_ledger_counts_rows_and_shows_how_far_behind_it_is_where_it_is_loade
     state.loading, state.journal_bytes = True, 1 << 20
     found = scraped(ledger_families(state))
     assert (found["dragoman_ledger_behind_seconds[]"], found["dragoman_ledger_journal_bytes[]"]) == (2.5, 1 << 20)
+
+
+def test_that_rows_cannot_be_written_or_loaded_shows_for_as_long_as_it_is_so() -> None:
+    state = LedgerState(trouble="the journal cannot be written: No space left on device")
+    assert scraped(ledger_families(state))["dragoman_ledger_trouble[]"] == 1
+    state.trouble = None
+    assert scraped(ledger_families(state))["dragoman_ledger_trouble[]"] == 0

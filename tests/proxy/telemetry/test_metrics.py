@@ -1,11 +1,8 @@
 """What a scrape shows, read back as Prometheus reads it."""
 
-import re
 import resource
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,12 +12,7 @@ from providers.target import Price
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
-from proxy.ledger.ledger_settings import LedgerState
-from proxy.limits.limit import Period, Unit
-from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.request_record import Attempt, Outcome, RequestRecord
-from proxy.telemetry.limit_metrics import ledger_families, limit_families
-from proxy.telemetry.merged_metrics import of_worker
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.request_counts import DURATION_BUCKETS
 from proxy.version import VERSION
@@ -100,38 +92,6 @@ def test_every_family_has_its_name_type_and_help() -> None:
     expected = {**dict.fromkeys(COUNTERS, "counter"), **dict.fromkeys(HISTOGRAMS, "histogram")}
     assert kinds == {**expected, **dict.fromkeys(GAUGES, "gauge")}
     assert all(name.startswith("dragoman_") and family.documentation for name, family in families.items())
-
-
-README = Path(__file__).resolve().parents[3] / "deploy" / "README.md"
-ROW = re.compile(r"^\| (`(?:dragoman|process)_.*) \| (counter|gauge|histogram) \| (.*)\|$", re.MULTILINE)
-
-
-def test_what_operators_are_told_there_is_to_see_is_there_and_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics = everything()
-    metrics.shared(lambda: True)
-    metrics.watch_kept_turns(KeptEntries(1_000_000, 3600.0))
-    metrics.watch_kept_responses(KeptEntries(1_000_000, 3600.0))
-    metrics.worker_metrics()
-    metrics.rate_limited("search", "requests per minute")
-    used = LimitView("team search", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 600, 6)
-    views = [used, replace(used, kind=LimitKind.BUDGET)]
-    metrics.watch_families(limit_families(lambda: views, lambda: False))
-    metrics.watch_families(ledger_families(LedgerState(loading=True)))
-    monkeypatch.setattr("proxy.telemetry.metrics.MAX_LABEL_SETS", 0)
-    observe(metrics, finished(status=599))
-    shown = {
-        (sample.removesuffix("_count"), family.kind, frozenset(name for name, _ in labels) - {"le"})
-        for family in of_worker(1, metrics.families())
-        for (sample, labels), _ in family.samples
-        if not sample.endswith(("_bucket", "_sum"))
-    }
-    told = {
-        (name, kind, frozenset(re.findall("`(.*?)`", labels)))
-        for names, kind, labels in ROW.findall(README.read_text(encoding="utf-8"))
-        for name in re.findall("`(.*?)`", names)
-    }
-    assert len(told) >= 24
-    assert told == shown
 
 
 def test_no_series_says_when_it_was_created() -> None:
@@ -349,6 +309,14 @@ def test_what_processes_share_is_shown_where_they_share_as_it_is_when_it_is_show
     assert b"dragoman_shared_state_up 1.0" in metrics.render()
     up[0] = False
     assert b"dragoman_shared_state_up 0.0" in metrics.render()
+
+
+def test_the_use_of_memory_is_what_it_is_when_it_is_shown() -> None:
+    metrics, used = Metrics(), [0.25]
+    metrics.watch_memory(lambda: used[0])
+    assert series(metrics)["dragoman_memory_used_ratio{}"] == 0.25
+    used[0] = 0.5
+    assert series(metrics)["dragoman_memory_used_ratio{}"] == 0.5
 
 
 def test_what_is_kept_of_turns_has_gauges() -> None:

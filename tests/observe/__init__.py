@@ -1,0 +1,1 @@
+"""What operators watch: metrics, rules, alerts, runbook and dashboards, against the gateway and real Prometheus."""

@@ -1,0 +1,38 @@
+"""The built-in mock vendor behind a socket: unlike inside the gateway, its failures count against a deployment."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from providers.mock import server as mock
+
+
+async def answered(request: web.Request) -> web.StreamResponse:
+    """Answer as `providers.mock.server` says, with its delays and its broken ends."""
+    answer = mock.answer(f"/{request.match_info['path']}", await request.read())
+    response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    await response.prepare(request)
+    for piece in answer.pieces:
+        await asyncio.sleep(piece.delay)
+        await response.write(piece.data)
+    if answer.end != "eof" and request.transport is not None:
+        request.transport.abort()
+    return response
+
+
+@asynccontextmanager
+async def mock_vendor() -> AsyncIterator[str]:
+    """The vendor's base URL, for as long as the block."""
+    app = web.Application()
+    app.router.add_post("/v1/{path:.*}", answered)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        (address,) = runner.addresses
+        yield f"http://127.0.0.1:{address[1]}/v1"
+    finally:
+        await runner.cleanup()
