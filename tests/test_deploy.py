@@ -31,7 +31,10 @@ from tests.support.gateway import running_gateway
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
-YAML_FILES = sorted([*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")])
+TEMPLATES = DEPLOY / "helm" / "dragoman" / "templates"
+YAML_FILES = sorted(
+    path for path in (*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")) if TEMPLATES not in path.parents
+)
 
 DEFAULTS = ServerSection()
 DIGEST = "sha256:" + "a" * 64
