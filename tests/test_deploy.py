@@ -32,9 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
 TEMPLATES = DEPLOY / "helm" / "dragoman" / "templates"
-YAML_FILES = sorted(
-    path for path in (*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")) if TEMPLATES not in path.parents
-)
+YAML_FILES = sorted(path for path in (*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")) if TEMPLATES not in path.parents)
 
 DEFAULTS = ServerSection()
 DIGEST = "sha256:" + "a" * 64

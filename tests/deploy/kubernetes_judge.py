@@ -22,8 +22,11 @@ JUDGE: Final = Environment(
     "python -m tests.deploy.kubernetes_judge lock",
 )
 
-VERSIONS: Final = ("1.27", "1.37")
-"""The oldest that the chart takes, and the newest there are schemas of."""
+OLDEST: Final = "1.27"
+"""The oldest version that the chart takes."""
+
+NEWEST: Final = "1.37"
+"""The newest there are schemas of."""
 
 CUSTOM: Final = ("gateway.networking.k8s.io/", "gateway.envoyproxy.io/", "monitoring.coreos.com/")
 """Groups of objects that are no part of Kubernetes, and have no schema there."""

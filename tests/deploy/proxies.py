@@ -84,16 +84,12 @@ def configured(program: ProxyProgram, folder: Path, port: int, gateways: tuple[i
 
 @asynccontextmanager
 async def proxying(program: ProxyProgram, folder: Path, gateways: tuple[int, int], inter: str) -> AsyncIterator[int]:
-    """The port of a proxy before gateways on these, for as long as the block; the test is skipped where there is none."""
+    """The port of a proxy before gateways on these, for as long as the block; without the proxy the test is skipped."""
     path = shutil.which(program.name, path=os.environ.get("PATH", "") + SBIN)
     if path is None:
         pytest.skip(f"{program.name} is not installed")
     (port,) = free_ports(1)
-    folder.mkdir()
-    written = folder / "proxy.cfg"
-    written.write_text(configured(program, folder, port, gateways, inter), encoding="utf-8")
-    with (folder / "said.log").open("wb") as said:
-        process = subprocess.Popen([path, *program.command, str(written)], stdout=said, stderr=said)
+    process = _started([path, *program.command], folder, configured(program, folder, port, gateways, inter))
     try:
         await until(lambda: process.poll() is not None or _listens(port))
         assert process.poll() is None, (folder / "said.log").read_text(encoding="utf-8")
@@ -101,6 +97,14 @@ async def proxying(program: ProxyProgram, folder: Path, gateways: tuple[int, int
     finally:
         process.terminate()
         process.wait()
+
+
+def _started(command: list[str], folder: Path, configuration: str) -> "subprocess.Popen[bytes]":
+    folder.mkdir()
+    written = folder / "proxy.cfg"
+    written.write_text(configuration, encoding="utf-8")
+    with (folder / "said.log").open("wb") as said:
+        return subprocess.Popen([*command, str(written)], stdout=said, stderr=said)
 
 
 def _listens(port: int) -> bool:

@@ -62,6 +62,10 @@ class Node:
 
     async def start(self) -> None:
         """Start it, and wait until it is ready."""
+        self.running = self._started()
+        await until_ready(self.running)
+
+    def _started(self) -> RunningGateway:
         self.folder.mkdir(exist_ok=True)
         table, out, err = (self.folder / name for name in ("table.yaml", "stdout.log", "stderr.log"))
         table.write_text(TABLE, encoding="utf-8")
@@ -70,8 +74,7 @@ class Node:
             command = [sys.executable, "-m", "proxy", "serve", "-c", str(table)]
             process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=said, stderr=told)
         urls = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.admin_port}"
-        self.running = RunningGateway(*urls, table, process, out, err)
-        await until_ready(self.running)
+        return RunningGateway(*urls, table, process, out, err)
 
     async def replace(self) -> None:
         """Stop it as a rollout does, and start it again."""
