@@ -18,7 +18,7 @@ from tests.deploy.proxies import ProxyProgram, proxying
 from tests.proxy.kit.raw_client import RawClient, connected
 from tests.proxy.kit.tables import digest_of
 from tests.support.gateway import ROOT, RunningGateway, free_ports, until_ready
-from tests.trust.load_client import KEY, Ended, ask, ask_on, asking
+from tests.trust.load_client import KEY, End, Ended, ask, ask_on, asking
 
 GRACE = 0.5
 """Seconds from not being ready to closing the listener: with checks every 100 ms as 5 s with checks every second."""
@@ -107,15 +107,26 @@ async def pair(folder: Path) -> AsyncIterator[tuple[Node, Node]]:
 
 @dataclass(slots=True)
 class Crowd:
-    """Clients that ask until they are told to end; `ends` is how each request ended."""
+    """Clients that ask until they are told to end; `ends` is how each request ended.
+
+    What a gateway refuses because it has too much to do is counted in `shed`, and asked again: on a machine that has
+    other work that says nothing of the update.
+    """
 
     port: int
     over: bool = False
     ends: list[Ended] = field(default_factory=list)
+    shed: int = 0
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
     def _next(self) -> bytes:
         return KINDS[next(self._numbers) % len(KINDS)]
+
+    def _note(self, ended: Ended) -> None:
+        if ended.end is End.REFUSED and ended.status == 503:
+            self.shed += 1
+        else:
+            self.ends.append(ended)
 
     async def keep(self, pause: float) -> None:
         """Ask on one connection for as long as the proxy keeps it, then on another, with pauses between."""
@@ -126,7 +137,7 @@ class Crowd:
     async def _ask_on(self, client: RawClient, pause: float) -> None:
         while not self.over:
             ended = await ask_on(client, self._next())
-            self.ends.append(ended)
+            self._note(ended)
             if ended.closes or not ended.well:
                 return
             await asyncio.sleep(pause)
@@ -134,13 +145,8 @@ class Crowd:
     async def call(self, pause: float) -> None:
         """Ask on a connection for each request."""
         while not self.over:
-            self.ends.append(await ask(self.port, self._next()))
+            self._note(await ask(self.port, self._next()))
             await asyncio.sleep(pause)
-
-    @property
-    def well(self) -> int:
-        """How many got what they asked for."""
-        return sum(ended.well for ended in self.ends)
 
     def lost(self) -> Counter[str]:
         """How those that did not were ended, with their status."""
@@ -173,6 +179,7 @@ class Rolled:
 
     requests: int
     lost: Counter[str]
+    shed: int
     codes: list[int]
     restarts: int
 
@@ -197,4 +204,4 @@ async def roll(program: ProxyProgram, folder: Path, least: int, clients: int, pa
                     restarts += 1
             crowd.over = True
         codes = [code for node in nodes for code in node.codes]
-        return Rolled(len(crowd.ends), crowd.lost(), codes, restarts)
+        return Rolled(len(crowd.ends), crowd.lost(), crowd.shed, codes, restarts)

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from providers.json_types import JsonObject
+from proxy.version import VERSION
 from tests.deploy.kubernetes_judge import NEWEST, OLDEST, complaints
 from tests.deploy.rendered import CHART, MARKS, RELEASES, VALUES, committed, digests, objects, render
 from tests.support.gateway import ROOT
@@ -54,6 +55,11 @@ def pod_of(case: str) -> Any:  # noqa: ANN401 - an object of Kubernetes
 
 def test_what_is_committed_was_rendered_of_this_chart() -> None:
     assert MARKS.read_text(encoding="utf-8") == digests(), "run python -m tests.deploy.rendered"
+
+
+def test_the_chart_is_of_the_gateway_s_version() -> None:
+    chart = in_yaml(CHART / "Chart.yaml")
+    assert (chart["version"], chart["appVersion"]) == (VERSION, VERSION)
 
 
 def test_the_chart_without_values_makes_the_objects_of_the_base() -> None:
