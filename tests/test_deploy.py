@@ -31,7 +31,8 @@ from tests.support.gateway import running_gateway
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
-YAML_FILES = sorted([*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")])
+TEMPLATES = DEPLOY / "helm" / "dragoman" / "templates"
+YAML_FILES = sorted(path for path in (*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.yml")) if TEMPLATES not in path.parents)
 
 DEFAULTS = ServerSection()
 DIGEST = "sha256:" + "a" * 64
@@ -113,6 +114,16 @@ def test_the_image_starts_a_command_there_is() -> None:
     named = dict(setting.split("=", 1) for setting in instruction("ENV").split())
     table = Path("/etc/dragoman/table.yaml")
     assert chosen_table(arguments.config, arguments.table, named, Path("/")).path == table
+
+
+def test_the_bytecode_in_the_image_has_no_times() -> None:
+    """Two builds were two images otherwise, and one whose files have other times would compile at every start."""
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    build, final = text.split("\nFROM ")[1:]
+    assert "PIP_NO_COMPILE=1" in build
+    (compiled,) = re.findall(r"-m compileall (.*)$", build, re.MULTILINE)
+    assert "--invalidation-mode unchecked-hash" in compiled
+    assert all("ARG SOURCE_DATE_EPOCH\n" in stage for stage in (build, final))
 
 
 def test_the_image_is_built_of_what_the_builder_is_sent() -> None:

@@ -123,7 +123,10 @@ def test_the_pods_have_no_rights_to_lose() -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert "memory" in container["resources"]["limits"]
-    assert all(mount["readOnly"] for mount in container["volumeMounts"])
+    # Uploads beyond what is kept in memory go there, into a volume of bounded size.
+    (written,) = (mount for mount in container["volumeMounts"] if not mount.get("readOnly"))
+    assert written == {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a place in the pod
+    assert {"name": "tmp", "emptyDir": {"sizeLimit": "1100Mi"}} in pod["volumes"]
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
 
 

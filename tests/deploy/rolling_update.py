@@ -1,0 +1,207 @@
+"""Two gateways behind a proxy that are stopped and started in turn, and the clients that must not notice."""
+
+import asyncio
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+
+from tests.deploy.proxies import ProxyProgram, proxying
+from tests.proxy.kit.raw_client import RawClient, connected
+from tests.proxy.kit.tables import digest_of
+from tests.support.gateway import ROOT, RunningGateway, free_ports, until_ready
+from tests.trust.load_client import KEY, End, Ended, ask, ask_on, asking
+
+GRACE = 0.5
+"""Seconds from not being ready to closing the listener: with checks every 100 ms as 5 s with checks every second."""
+
+INTER = "100ms"
+
+TABLE = f"""\
+version: 1
+server:
+  port: ${{PORT}}
+  admin:
+    port: ${{ADMIN_PORT}}
+  drain_grace: {GRACE}s
+  watch: false
+vendors: {{mock: {{}}}}
+models:
+  mock/echo: {{}}
+  mock/slow-50: {{}}
+teams:
+  search: {{keys: ["{digest_of(KEY)}"], models: ["mock/*"]}}
+"""
+
+KINDS = (
+    asking("mock/echo"),
+    asking("mock/echo", stream=True),
+    asking("mock/slow-50", stream=True),
+    asking("mock/echo", user="x" * 60_000),
+)
+"""What clients ask for in turn: whole, streamed, streamed for most of a second, and with a body of some size."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A gateway of the pair, which keeps its ports over its lives."""
+
+    folder: Path
+    port: int
+    admin_port: int
+    running: RunningGateway | None = field(default=None, init=False)
+    codes: list[int] = field(default_factory=list, init=False)
+
+    async def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        self.running = self._started()
+        await until_ready(self.running)
+
+    def _started(self) -> RunningGateway:
+        self.folder.mkdir(exist_ok=True)
+        table, out, err = (self.folder / name for name in ("table.yaml", "stdout.log", "stderr.log"))
+        table.write_text(TABLE, encoding="utf-8")
+        variables = {"PATH": os.environ["PATH"], "PORT": str(self.port), "ADMIN_PORT": str(self.admin_port)}
+        with out.open("ab") as said, err.open("ab") as told:
+            command = [sys.executable, "-m", "proxy", "serve", "-c", str(table)]
+            process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=said, stderr=told)
+        urls = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.admin_port}"
+        return RunningGateway(*urls, table, process, out, err)
+
+    async def replace(self) -> None:
+        """Stop it as a rollout does, and start it again."""
+        assert self.running is not None
+        self.codes.append(await self.running.stop())
+        await self.start()
+
+    def kill(self) -> None:
+        """End it now."""
+        if self.running is not None:
+            self.running.process.send_signal(signal.SIGKILL)
+            self.running.process.wait()
+
+
+@asynccontextmanager
+async def pair(folder: Path) -> AsyncIterator[tuple[Node, Node]]:
+    """Two gateways that are ready, for as long as the block; neither may have had a fault of its own."""
+    ports = free_ports(4)
+    nodes = (Node(folder / "one", *ports[:2]), Node(folder / "two", *ports[2:]))
+    try:
+        await asyncio.gather(*(node.start() for node in nodes))
+        yield nodes
+    finally:
+        for node in nodes:
+            node.kill()
+    for node in nodes:
+        told = (node.folder / "stderr.log").read_text(encoding="utf-8")
+        assert "Traceback" not in told, told
+
+
+@dataclass(slots=True)
+class Crowd:
+    """Clients that ask until they are told to end; `ends` is how each request ended.
+
+    What a gateway refuses because it has too much to do is counted in `shed`, and asked again: on a machine that has
+    other work that says nothing of the update.
+    """
+
+    port: int
+    over: bool = False
+    ends: list[Ended] = field(default_factory=list)
+    shed: int = 0
+    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def _next(self) -> bytes:
+        return KINDS[next(self._numbers) % len(KINDS)]
+
+    def _note(self, ended: Ended) -> None:
+        if ended.end is End.REFUSED and ended.status == 503:
+            self.shed += 1
+        else:
+            self.ends.append(ended)
+
+    async def keep(self, pause: float) -> None:
+        """Ask on one connection for as long as the proxy keeps it, then on another, with pauses between."""
+        while not self.over:
+            async with connected(self.port) as client:
+                await self._ask_on(client, pause)
+
+    async def _ask_on(self, client: RawClient, pause: float) -> None:
+        while not self.over:
+            ended = await ask_on(client, self._next())
+            self._note(ended)
+            if ended.closes or not ended.well:
+                return
+            await asyncio.sleep(pause)
+
+    async def call(self, pause: float) -> None:
+        """Ask on a connection for each request."""
+        while not self.over:
+            self._note(await ask(self.port, self._next()))
+            await asyncio.sleep(pause)
+
+    def lost(self) -> Counter[str]:
+        """How those that did not were ended, with their status."""
+        return Counter(f"{ended.end} {ended.status}" for ended in self.ends if not ended.well)
+
+
+async def both_in_service(port: int, nodes: tuple[Node, Node]) -> None:
+    """Wait until the proxy passes requests to each of the two."""
+    seen: set[str] = set()
+    async with aiohttp.ClientSession() as http:
+        while len(seen) < len(nodes):
+            before = [await served(node) for node in nodes]
+            async with http.get(f"http://127.0.0.1:{port}/v1/models", headers={"Authorization": f"Bearer {KEY}"}):
+                pass
+            after = [await served(node) for node in nodes]
+            seen |= {node.folder.name for node, old, new in zip(nodes, before, after, strict=True) if new > old}
+            await asyncio.sleep(0.01)
+
+
+async def served(node: Node) -> float:
+    """How many requests a node has counted."""
+    assert node.running is not None
+    series = await node.running.metrics()
+    return sum(value for name, value in series.items() if name.startswith("dragoman_requests_total"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """What came of a rolling update."""
+
+    requests: int
+    lost: Counter[str]
+    shed: int
+    codes: list[int]
+    restarts: int
+
+
+async def roll(program: ProxyProgram, folder: Path, least: int, clients: int, pause: float) -> Rolled:
+    """Replace each gateway, one after the other, and again until so many requests have been asked."""
+    async with AsyncExitStack() as stack:
+        nodes = await stack.enter_async_context(pair(folder))
+        ports = (nodes[0].port, nodes[1].port)
+        port = await stack.enter_async_context(proxying(program, folder / "proxy", ports, INTER))
+        await both_in_service(port, nodes)
+        crowd = Crowd(port)
+        async with asyncio.TaskGroup() as group:
+            for number in range(clients):
+                group.create_task(crowd.call(pause) if number % 4 == 0 else crowd.keep(pause))
+            restarts = 0
+            while not restarts or len(crowd.ends) < least:
+                for node in nodes:
+                    await node.replace()
+                    # What a rollout waits for before it goes on: the new one is in service.
+                    await both_in_service(port, nodes)
+                    restarts += 1
+            crowd.over = True
+        codes = [code for node in nodes for code in node.codes]
+        return Rolled(len(crowd.ends), crowd.lost(), crowd.shed, codes, restarts)
