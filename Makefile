@@ -7,9 +7,9 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 ARGS ?=
 # Three processes for two cores: many tests wait. Each file's tests stay in one process: they share what is dear to make,
-# such as a running gateway.
+# such as a running gateway. The order of the files is that of tests/support/collection.py, with the longest first.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() * 3 // 2)')
-PARALLEL ?= -n $(WORKERS) --dist loadfile
+PARALLEL ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # With it, each of the many processes that the tests start would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -138,9 +138,10 @@ $(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml $(VEN
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Compiling all of it takes as long as the rest, and Python compiles what it imports.
 $(VENV)/.dev: requirements-dev.lock pyproject.toml $(VENV)/.created
 	@echo "Installing the gateway and what its tests need into $(VENV) (a minute or two, once)"
-	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --no-compile --require-hashes -r requirements-dev.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -5,9 +5,14 @@ conftest.py: pytest-xdist collects in its workers only.
 """
 
 # Records are frozen where they are defined: this comes before whatever defines one.
-import tests.support.frozen_records  # noqa: F401
+import tests.support.frozen_records
 
 # isort: split
+# It names modules whose assertions are to be rewritten: this comes before whatever imports one.
+import tests.faults.conftest  # noqa: F401
+
+# isort: split
+import gc
 from typing import Protocol
 
 import pytest
@@ -15,6 +20,7 @@ from hypothesis import settings
 
 from tests.conformance.conftest import summary_lines as matrix_lines
 from tests.contracts.conftest import summary_lines as contract_lines
+from tests.support.collection import import_share, keep_for_good, longest_first
 from tests.support.summary_counts import counts, hand_over, take_over
 
 # How long an example takes says how busy the machine is.
@@ -27,12 +33,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="run the tests marked nightly too")
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Make collecting cheap. Nothing of what it makes can be freed, so nobody looks for that."""
+    gc.disable()
+    import_share(session.config)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector see only what the tests make."""
+    keep_for_good()
+    gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for the night."""
+    """Leave out what is for the night, and begin with what takes longest."""
     if not config.getoption("--nightly"):
         left_out = [item for item in items if item.get_closest_marker("nightly")]
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left_out)
+    longest_first(items)
 
 
 class Worker(Protocol):

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,16 +50,15 @@ def test_a_fault_has_its_documented_end(fault: Fault, loop: str, tmp_path: Path,
 
 
 @pytest.fixture(scope="module", autouse=True)
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever is opened once in a process has been opened before anybody counts."""
     for factory in LOOPS.values():
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(idle(tmp_path_factory.mktemp("warm")))
     gc.collect()
-    # What is there now stays: looking through it after every case costs more than most cases do.
+    # What is there now stays, as what was collected does (tests/conftest.py): looking through it after every case costs
+    # more than most cases do.
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 async def idle(folder: Path) -> None:

@@ -1,0 +1,73 @@
+"""How a process of the suite comes by its tests cheaply, and in what order they are run.
+
+With pytest-xdist each worker collects every test. From an empty clone the most of that is pytest's rewriting of
+assertions, which it keeps beside the sources: so each worker first imports a share of its own, and finds the rest
+rewritten by the others. All that collecting makes lives as long as the process, so that the collector need not look at
+it again: to walk over 33,000 tests costs a third of a second, more than most tests that count what is left.
+"""
+
+import gc
+import importlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LONGEST: Sequence[str] = (
+    "tests/faults/test_faults.py",
+    "tests/security/test_stall.py",
+    "tests/e2e/agents/test_agents.py",
+    "tests/e2e/agents/test_sdks.py",
+    "tests/e2e/agents/test_coding_agents.py",
+    "tests/e2e/test_sdk_failures.py",
+    "tests/trust/test_load.py",
+    "tests/security/test_costly_requests.py",
+    "tests/proxy/http_client/test_differential.py",
+    "tests/e2e/test_sdk_limits.py",
+    "tests/e2e/accounting/test_away.py",
+    "tests/e2e/accounting/test_together.py",
+    "tests/e2e/accounting/test_kills.py",
+    "tests/proxy/cli/test_serve_command.py",
+    "tests/proxy/workers/test_restart_workers.py",
+    "tests/faults/test_failover.py",
+    "tests/trust/test_load_capacity.py",
+)
+"""The files of more than twenty seconds. One worker runs all of a file: begun late, it would run when the others have
+no more to do."""
+
+
+def share(files: Iterable[Path], number: int, workers: int) -> list[Path]:
+    """Return those of the files that one of so many workers imports first."""
+    return sorted(files)[number::workers]
+
+
+def files_of(config: pytest.Config) -> set[Path]:
+    """Return the files that are going to be collected."""
+    named = [(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args]
+    return {found for path in named for found in (path.rglob("test_*.py") if path.is_dir() else [path])}
+
+
+def import_share(config: pytest.Config) -> None:
+    """Import a worker's share of the files before it collects all of them; nothing where there are no workers."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        return
+    for path in share(files_of(config), int(worker["workerid"].removeprefix("gw")), worker["workercount"]):
+        # What is wrong with a file is reported when it is collected, which imports it again.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Put the tests of the longest files before all others, which stay in their order."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
+def keep_for_good() -> None:
+    """Take what there is now out of the collector's sight."""
+    gc.collect()
+    gc.freeze()
