@@ -25,8 +25,7 @@ from proxy.admin.page_words import (
 from proxy.admin.recent_requests import FAILED
 from proxy.admin.reload_history import PastReload
 from proxy.limits.limit import NANO, Unit
-from proxy.limits.limit_views import LimitView
-from proxy.limits.reservation import LimitKind
+from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.version import VERSION
 
 _TRAFFIC: Final = (

@@ -14,8 +14,7 @@ from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.limit import Period, Unit
-from proxy.limits.limit_views import LimitView
-from proxy.limits.reservation import LimitKind
+from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry import metrics as metrics_module
 from proxy.telemetry.limit_metrics import ledger_families, limit_families

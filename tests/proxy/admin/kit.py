@@ -9,8 +9,7 @@ from proxy.admin.status import DeploymentState, GatewayView, ProcessStatus, Work
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.deployment_health.last_failures import Noted
 from proxy.limits.limit import Period, Unit
-from proxy.limits.limit_views import LimitView
-from proxy.limits.reservation import LimitKind
+from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.request_record import Outcome
 from proxy.routing.snapshot import Snapshot
 from tests.proxy.kit.tables import snapshot
