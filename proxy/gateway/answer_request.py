@@ -89,12 +89,13 @@ class Exchange:
                     record.first_content = self.dispatcher.now()
                     record.status = 200
                     response = await self.call.begin_stream(answer_headers(record))
-                    await Relay(stream, renderer, response.send, deadlines, record, prepared.request).run()
+                    relay = Relay(stream, renderer, response.send, deadlines, record, prepared.request)
+                    await relay.run()
                     deadlines.pause()
                     end = renderer.end()
                     if self.store is not None:
                         end = await self.store.keep(renderer, record, end)
-                    await response.write_eof(end)
+                    await response.write_eof(relay.held + end)
                     record.finished = self.dispatcher.now()
                     deadlines.stop()
                     await stream.finish()

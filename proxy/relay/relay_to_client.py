@@ -29,7 +29,11 @@ ConnectionError when the client is gone."""
 
 @dataclass(slots=True, eq=False)
 class Relay:
-    """Relays one stream to the client that sent `request`."""
+    """Relays one stream to the client that sent `request`.
+
+    `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
+    in one write, which the kernel charges as much for as all else that the end of a stream costs in user time.
+    """
 
     stream: Stream
     renderer: Renderer
@@ -37,6 +41,7 @@ class Relay:
     deadlines: Deadlines
     record: RequestRecord
     request: UnifiedRequest
+    held: bytes = b""
     _expected: int = field(init=False)
     _finished: int = 0
     _size: int = 0
@@ -49,7 +54,7 @@ class Relay:
         self._expected = self.request.choices
 
     async def run(self) -> None:
-        """Write every frame but the renderer's end, which is the caller's to write.
+        """Write every frame but `held` and the renderer's end, which are the caller's to write.
 
         Returns when the stream ended well. Raises UpstreamError when it broke, after everything before that has been
         written. Raises ConnectionError when the client is gone. However it ends, the record has a usage, estimated from
@@ -159,7 +164,10 @@ class Relay:
                     record.chunks += 1
         except UpstreamError as error:
             self._broken = error
-        if data := b"".join(frames):
+        data = b"".join(frames)
+        if self._finished >= self._expected and self._broken is None and record.usage is not None and self.stream.over:
+            self.held += data
+        elif data:
             sent = self.write(data)
             if not isinstance(sent, bool):
                 self._unread = sent

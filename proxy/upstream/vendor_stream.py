@@ -215,6 +215,8 @@ async def _pulled(stream: Stream, hand: HandOn) -> None:
 
 async def drain(response: UpstreamResponse) -> None:
     """Read a little of what follows a whole answer, so that the connection is kept; close it where there is more."""
+    if response.take_all() is not None:
+        return  # nearly always: a timeout and a wait would cost 10 us
     size = 0
     try:
         async with asyncio.timeout(DRAIN_WAIT):

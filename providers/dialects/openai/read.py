@@ -91,6 +91,17 @@ def only_text_of(choice: JsonObject) -> str:
     return text if isinstance(text, str) and choice.get("logprobs") is None else ""
 
 
+_OF_AN_END = frozenset({"index", "delta", "logprobs", "finish_reason"})
+
+
+def only_end_of(choice: JsonObject) -> str:
+    """Return the finish reason of a streamed choice that ends as nearly all do and holds nothing else; empty for the
+    others."""
+    reason = choice.get("finish_reason")
+    usual = reason in ("stop", "length") and choice.get("delta") == {} and choice.get("logprobs") is None
+    return str(reason) if usual and _OF_AN_END.issuperset(choice) else ""
+
+
 def reasoning_of(message: JsonObject) -> str | None:
     """Return the reasoning, under either of its names or in parts of the content: Mistral's `thinking`, Databricks'
     `summary`."""

@@ -5,16 +5,13 @@ Nearly all events of a stream are such, and each is the one before but for its t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-import orjson
 
 from providers.completion import TextRun
 from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice
-from providers.dialects.shared.read_json import load_json
 from providers.framing.parse_sse import DataLines, SSEParser
 from providers.framing.text_frames import MARK, MOST_BYTES, FrameLearner, TextFrames, text_run
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
 _ALWAYS_CHANGING = frozenset({"obfuscation"})
@@ -26,7 +23,7 @@ _MOST_BEGUN = 8 * 1024
 """Bytes at most of an event's begin that the next piece is put behind: they are copied with each piece."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SameMembers:
     """What is the same in the events of a run."""
 
@@ -46,14 +43,15 @@ class TextRuns:
         self._frames = frames if isinstance(frames, SSEParser) else None
         self._choices = choices
         self._learner = FrameLearner(NOT_PASSED, _ALWAYS_CHANGING)
-        self._recent = b""
+        self._recent: tuple[bytes, JsonObject] | None = None
         self._same: SameMembers | None = None
         self.ready = False
 
-    def note(self, data: bytes) -> None:
-        """Note the data of an event that was parsed and held text alone, as one whose form may be learned."""
+    def note(self, data: bytes, event: JsonObject) -> None:
+        """Note the data of an event that was parsed and held text alone, and the event: its form may be learned. It is
+        when another such event seems to come, so that an answer of one event pays nothing for it."""
         if self._frames is not None and self._learner.lessons and len(data) <= MOST_BYTES:
-            self._recent = data
+            self._recent = data, event
             self.ready = True
 
     def lead(self, data: bytes) -> tuple[TextRun, bytes, SameMembers] | None:
@@ -69,8 +67,9 @@ class TextRuns:
             data = begun + data
         same = self._same
         literals, end = ([], 0) if same is None else same.form.read(data)
-        if not end and self._recent:
-            self._learn(data)
+        if not end and self._recent is not None:
+            recent, self._recent = self._recent, None
+            self._learn(*recent, data)
             same = self._same
             literals, end = ([], 0) if same is None else same.form.read(data)
         if not end or same is None or same.choice.finished:
@@ -82,16 +81,12 @@ class TextRuns:
             frames.forget()
         return run, data[end:], same
 
-    def _learn(self, data: bytes) -> None:
-        """Learn the form of the most recent event. `data` begins with the next one."""
-        recent, self._recent = self._recent, b""
-        try:
-            event = load_json(recent)
-        except orjson.JSONDecodeError:
-            return  # was mended before it was read
-        choices = event["choices"] if isinstance(event, dict) else None
+    def _learn(self, data: bytes, event: JsonObject, piece: bytes) -> None:
+        """Learn the form of an event and its data. `piece` begins with the next one. Data that had to be mended has no
+        form: it is no JSON, with a mark in it neither."""
+        choices = event["choices"]
         raw = choices[0] if isinstance(choices, list) else None
-        if not isinstance(event, dict) or not isinstance(raw, dict):
+        if not isinstance(raw, dict):
             return
         index, fingerprint = raw["index"], event.get("system_fingerprint")
         if not isinstance(index, int):
@@ -99,7 +94,7 @@ class TextRuns:
         chat = isinstance(raw.get("delta"), dict)
         member = "content" if chat else "text"
         marked: JsonObject = {**raw, "delta": {member: MARK}} if chat else {**raw, member: MARK}
-        self._learner.learn(recent, member, {**event, "choices": [marked]}, data)
+        self._learner.learn(data, member, {**event, "choices": [marked]}, piece)
         form = self._learner.frames
         if form is None:
             self._same = None

@@ -155,9 +155,10 @@ class Exchange:
             caller = UpstreamCaller(CallSender(self.vendor), off_loop())
             async with caller.streamed(prepared, self.record, clock) as stream:
                 clock.commit(self.target.timeouts.idle, 600.0, 3600.0)
-                await Relay(stream, renderer, self._write, clock, self.record, request).run()
+                relay = Relay(stream, renderer, self._write, clock, self.record, request)
+                await relay.run()
                 await stream.finish()
-        self.frames.append(renderer.end())
+        self.frames.append(relay.held + renderer.end())
         return b"".join(self.frames)
 
     async def _write(self, data: bytes) -> None:

@@ -102,9 +102,10 @@ async def relayed(
             if ASKED_ECHO in outcome.record.path:
                 stream.finisher = PostProcessor(PostProcessing(echo=("Q: ",)))
             clock.commit(60.0, 600.0, 3600.0)
-            await Relay(stream, renderer, client.write, clock, outcome.record, ASKED).run()
+            relay = Relay(stream, renderer, client.write, clock, outcome.record, ASKED)
+            await relay.run()
             clock.stop()
-            outcome.writes.append(renderer.end())
+            outcome.writes.append(relay.held + renderer.end())
             await stream.finish()
         outcome.end = "well"
     except UpstreamError as error:

@@ -85,6 +85,7 @@ class Rig:
     first_event: float = 60.0
     record: RequestRecord = field(default_factory=lambda: RequestRecord("id", 0.0, "openai", "/"))
     time: float = 0.0
+    relay: Relay = field(init=False)
 
     def run(self) -> list[bytes]:
         """Relay to the end; what the client got, a write each."""
@@ -105,9 +106,11 @@ class Rig:
             clock.commit(self.idle, 600.0, 3600.0)
             request = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {"n": self.expected}, True)
             write = self.client.take if isinstance(self.client, Taking) else self.client.write
-            relay = Relay(stream, Brackets(), write, clock, self.record, request)
+            relay = self.relay = Relay(stream, Brackets(), write, clock, self.record, request)
             try:
                 await relay.run()
+                if relay.held:
+                    self.client.got.append(relay.held)
             finally:
                 self.time = loop.time()
 
@@ -116,6 +119,18 @@ def test_each_piece_is_one_write_and_what_was_read_before_comes_first() -> None:
     rig = Rig(Body(b"+a +b", b"+c", b". # $", b"+never"), first=[Chunk(text="0")])
     assert rig.run() == [b"<0>", b"<a><b>", b"<c>", b"<.><#>"]
     assert rig.record.usage == USAGE
+
+
+def test_the_piece_that_completes_an_answer_is_left_for_the_write_that_has_its_end() -> None:
+    whole = Rig(Body(b"+a", b". # $"), client=Taking())
+    assert whole.run() == [b"<a>", b"<.><#>"]
+    assert whole.relay.held == b"<.><#>"
+    in_parts = Rig(Body(b"+a", b".", b"# $"), client=Taking())
+    assert in_parts.run() == [b"<a>", b"<.>", b"<#>"]
+    assert in_parts.relay.held == b"<#>"
+    broken = Rig(Body(b"+a", b"# ! ."), client=Taking())
+    assert broken.fails() is FailureKind.SERVER
+    assert broken.relay.held == b""
 
 
 def test_after_the_terminator_nothing_is_read() -> None:
