@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.completion import Usage
 from proxy.errors import GatewayError
+from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.deployment_load import IDLE
