@@ -102,7 +102,8 @@ class LeaseKeeper(Protocol):
 class Lease(Protocol):
     """Something of a scope that is leased from whoever counts for several processes."""
 
-    key: str
+    @property
+    def key(self) -> str: ...
 
     def ask(self, now: float) -> LeaseAsk | None:
         """Return what to ask for now, None for nothing."""
@@ -130,12 +131,12 @@ class LeasedPlaces(Places):
 
     __slots__ = (
         *("_foreign", "_keeper", "_others", "_processes", "_quiet_until", "_share", "_wanted"),
-        *("held", "key", "waiting"),
+        *("held", "scope", "waiting"),
     )
 
-    def __init__(self, key: str, capacity: int, keeper: LeaseKeeper) -> None:
+    def __init__(self, scope: str, capacity: int, keeper: LeaseKeeper) -> None:
         super().__init__(capacity)
-        self.key = key
+        self.scope = scope
         self.held = 0
         self.waiting = 0
         self._keeper = keeper
@@ -149,6 +150,11 @@ class LeasedPlaces(Places):
     @property
     def taken(self) -> int:
         return self._others + self.used
+
+    @property
+    def key(self) -> str:
+        """What they are counted by."""
+        return f"{self.scope} concurrent"
 
     @property
     def spare(self) -> int:

@@ -35,20 +35,31 @@ class RateLease:
     """The units of a rate that this process holds."""
 
     __slots__ = (
-        *("_asked", "_counted_at", "_expires", "_foreign", "_holds", "_keeper", "_least", "_left", "_left_at", "_low"),
-        *("_processes", "_quiet_until", "_returning", "_share", "_short", "_size", "balance", "demand", "key", "local", "rule"),
+        *("_asked", "_counted_at", "_expires", "_foreign", "_keeper", "_least", "_left", "_left_at", "_low"),
+        *(
+            "_processes",
+            "_quiet_until",
+            "_returning",
+            "_share",
+            "_short",
+            "_size",
+            "balance",
+            "demand",
+            "local",
+            "rule",
+            "scope",
+        ),
         *("_told", "_wanted", "waiting"),
     )
 
-    def __init__(self, key: str, rate: Rate, keeper: LeaseKeeper, now: float) -> None:
-        self.key = key
+    def __init__(self, scope: str, rate: Rate, keeper: LeaseKeeper, now: float) -> None:
+        self.scope = scope
         self.rule: GcraRule = rule_of(rate)
         self.balance = 0
         self.demand = 0.0
         self.waiting = 0
         self.local: LocalRate | None = None
         self._keeper = keeper
-        self._holds = min(HOLDS, SECONDS[rate.period] / 100)
         self._asked = 0
         self._counted_at = now
         self._expires = math.inf
@@ -65,6 +76,12 @@ class RateLease:
         self._size = 1.0
         self._told = 0
         self._wanted = 0
+
+    @property
+    def key(self) -> str:
+        """What it is counted by. Made when it is asked for: a table may have ten thousand teams."""
+        rate = self.rule.rate
+        return f"{self.scope} {rate.unit} {rate.period}"
 
     def lacks(self, units: int, now: float, wall: float) -> bool:
         """Return whether this process holds too few units now."""
@@ -206,7 +223,7 @@ class RateLease:
             return
         if grant.granted:
             self.balance += grant.granted
-            self._expires = now + self._holds
+            self._expires = now + _holds(self.rule)
         elif self._wanted:
             self._quiet_until = now + REFUSED_FOR
         if self._wanted:
@@ -238,7 +255,7 @@ class RateLease:
 
     def _block(self) -> int:
         """Return the units to lease ahead: none where they would lapse before the next request."""
-        if self.demand * self._holds < self._size:
+        if self.demand * _holds(self.rule) < self._size:
             return 0
         most = max(1, int(PART * self.rule.rate.amount / self._processes), math.ceil(2 * self._size))
         return min(max(1, math.ceil(self.demand * AHEAD)), most)
@@ -276,3 +293,8 @@ class RateLease:
             self._quiet_until = -math.inf
             self._keeper.due(self)
         return local
+
+
+def _holds(rule: GcraRule) -> float:
+    """Return how many seconds units hold."""
+    return min(HOLDS, SECONDS[rule.rate.period] / 100)

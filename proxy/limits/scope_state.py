@@ -28,7 +28,7 @@ class MeterMaker:
         """Return what counts a rate."""
         if self.leases is None:
             return LocalRate(rule_of(rate))
-        lease = RateLease(f"{scope} {rate.unit} {rate.period}", rate, self.leases, now)
+        lease = RateLease(scope, rate, self.leases, now)
         if known := self.shares.get(lease.key):
             lease.assume(*known)
         self.leases.add(lease)
@@ -38,7 +38,7 @@ class MeterMaker:
         """Return what counts the requests under way."""
         if self.leases is None:
             return Places(capacity)
-        lease = LeasedPlaces(f"{scope} concurrent", capacity, self.leases)
+        lease = LeasedPlaces(scope, capacity, self.leases)
         self.leases.add(lease)
         return lease
 

@@ -276,18 +276,20 @@ class SpendingCounter:
 class SpendingWord:
     """What this process tells the others of a counter, and hears from them. Nothing waits for it."""
 
-    __slots__ = ("counter", "key")
+    __slots__ = ("counter",)
 
     def __init__(self, counter: SpendingCounter) -> None:
         self.counter = counter
-        self.key = ""
+
+    @property
+    def key(self) -> str:
+        """What it is counted by, in the period that is now."""
+        counter = self.counter
+        return f"{counter.scope} {counter.rules.unit} {counter.clock.period} {counter.clock.start}"
 
     def ask(self, now: float) -> SpentAsk | None:
         """Return what this process knows to be spent that no ledger holds."""
-        counter = self.counter
-        rules, clock = counter.rules, counter.clock
-        self.key = f"{counter.scope} {rules.unit} {clock.period} {clock.start}"
-        return SpentAsk(self.key, counter.own)
+        return SpentAsk(self.key, self.counter.own)
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
         """Take what the others know."""

@@ -90,7 +90,7 @@ def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keepe
     for tick in range(1, 20):
         for _ in range(5):
             lease.refused(1, tick / 100)
-        if (ask := lease.ask(tick / 100)) is not None:
+        if lease.ask(tick / 100) is not None:
             lease.tell(LeaseGrant(0, 0.0, 0.5, 2), tick / 100)
     keeper.noted.clear()
     assert lease.lacks(1, 0.3, WALL)
