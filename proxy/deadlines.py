@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from proxy.alarms import Alarm, Alarms, alarms
+from proxy.eager_task import EagerTask, running_task
 
 
 class Phase(StrEnum):
@@ -82,7 +83,7 @@ class Deadlines:
         self._alarms = alarms() if rung_by is None else rung_by
         self._alarm: Alarm | None = None
         self._now = self._alarms.now
-        self._task: asyncio.Task[object] | None = None
+        self._task: EagerTask | asyncio.Task[object] | None = None
         self._cancelling = 0
         self._total, self._total_phase = total, Phase.TOTAL
         self._phase = Phase.TOTAL
@@ -97,7 +98,7 @@ class Deadlines:
         self._total_at = self._last + total
 
     def __enter__(self) -> Self:
-        self._task = asyncio.current_task()
+        self._task = running_task()
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
@@ -131,7 +132,7 @@ class Deadlines:
         self._limit, self._begin, self._begin_phase = None, limit, phase
         if limit is not None:
             self._begin_at = self._now() + limit
-            self._arm()
+            self._arm_by(self._begin_at)
 
     def begun(self) -> None:
         """End the limit that `expect` set: the answer has begun."""
@@ -148,7 +149,7 @@ class Deadlines:
         self._attempt = limit
         if limit is not None:
             self._attempt_at = self._now() + limit
-            self._arm()
+            self._arm_by(self._attempt_at)
 
     def end_attempt(self, error: BaseException | None) -> BaseException | None:
         """End the attempt, which `error` has ended (None: nothing has). Returns the DeadlinePassed of a limit of the
@@ -197,6 +198,11 @@ class Deadlines:
     def expire(self, phase: Phase) -> None:
         """Let a deadline pass now, for a reason outside the request; no effect outside the block."""
         self._fire(DeadlinePassed(phase, 0.0))
+
+    def _arm_by(self, at: float) -> None:
+        """Make sure that the alarm rings in time where a limit has been added that passes at a time."""
+        if self._alarm is None or at < self._alarm.at:
+            self._arm()
 
     def _arm(self) -> None:
         """Make sure that the alarm rings in time; one that rings earlier sets another."""

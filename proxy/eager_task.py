@@ -27,6 +27,11 @@ _running: Final[dict[int, "EagerTask"]] = {}
 """The EagerTask that runs in a thread, by the thread's id: a look into this takes a third of `asyncio.current_task`."""
 
 
+def running_task() -> "EagerTask | asyncio.Task[Any] | None":
+    """Return the task that runs, as `asyncio.current_task` does."""
+    return _running.get(get_ident()) or asyncio.current_task()
+
+
 class Signal:
     """Wakes the one coroutine that waits for it. What has come is the owner's to keep: a signal that is set while
     nobody waits is forgotten, so look before waiting."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import cast
 
 from aiohttp import web
@@ -12,7 +11,7 @@ from proxy.deadlines import Deadlines
 from proxy.errors import GatewayError, OverloadReason, overloaded
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
-from proxy.listener.request_body import read_body
+from proxy.listener.request_body import read_body, received_body
 from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.overload.admission_limits import Admitted
@@ -114,15 +113,24 @@ class ClientCall:
 
     async def read_body(self) -> bytes:
         """Return the body. Raises GatewayError where it cannot be read, or does not fit beside those of others."""
-        shared, record = self.shared, self.record
-        started = shared.now()
-        try:
-            body = await read_body(self.http, partial(_hold_body, shared, record, self.admitted))
-        finally:
-            record.client_waited = shared.now() - started
+        http, shared, record = self.http, self.shared, self.record
+        if http.content.is_eof():
+            body = received_body(http)
+            self._hold_body(len(body))
+        else:
+            started = shared.now()
+            try:
+                body = await read_body(http, self._hold_body)
+            finally:
+                record.client_waited = shared.now() - started
         if (reason := self.admitted.complete()) is not None:
             raise shared.overloaded(record, reason)
         return body
+
+    def _hold_body(self, length: int) -> None:
+        """Count `length` received bytes. Raises GatewayError where they are too many beside those of others."""
+        if not self.admitted.hold_body(length):
+            raise self.shared.overloaded(self.record, OverloadReason.BODY_BYTES)
 
     def hold_more(self, length: int) -> None:
         """Count bytes that the call needs besides its body. Raises GatewayError where they do not fit beside those of
@@ -175,9 +183,3 @@ def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
     record.outcome, record.status = "client_gone", 499
     if record.first_content is not None:
         metrics.abort("client", "disconnect", record.model)
-
-
-def _hold_body(shared: ClientCalls, record: RequestRecord, admitted: Admitted, length: int) -> None:
-    """Count `length` received bytes. Raises GatewayError where they are too many beside those of others."""
-    if not admitted.hold_body(length):
-        raise shared.overloaded(record, OverloadReason.BODY_BYTES)

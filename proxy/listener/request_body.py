@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aiohttp import HttpVersion11, hdrs, web
 
-from proxy.errors import bad_http, not_json, too_large
+from proxy.errors import GatewayError, bad_http, not_json, too_large
 from proxy.listener.response_headers import JSON
 
 BODY_WAIT = 15.0
@@ -26,22 +26,45 @@ async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -
     arrive in time, and 415 when it is declared as anything but JSON, or is compressed: its length would then not bound
     the memory it takes. A missing content type is accepted, since raw clients leave it out.
     """
-    kind = http.headers.get(hdrs.CONTENT_TYPE, JSON)
-    if kind != JSON and not _JSON_TYPE.match(kind):
-        raise not_json(kind)
-    limit = http.client_max_size
-    if (http.content_length or 0) > limit:
-        raise too_large(limit)
-    if http.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
-        raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
-    try:
-        body = http.content.read_nowait() if http.content.is_eof() else await _read_arriving(http, on_received)
-    except web.RequestPayloadError:
-        raise bad_http("The request body could not be read.") from None
-    if len(body) > limit:
-        raise too_large(limit)
+    if http.content.is_eof():
+        body = received_body(http)
+    else:
+        _check_declared(http)
+        try:
+            body = await _read_arriving(http, on_received)
+        except web.RequestPayloadError:
+            raise _unreadable() from None
     on_received(len(body))
     return body
+
+
+def received_body(http: web.BaseRequest) -> bytes:
+    """Return the body of a request all of which has come. Raises GatewayError as `read_body` does."""
+    _check_declared(http)
+    try:
+        body = http.content.read_nowait()
+    except web.RequestPayloadError:
+        raise _unreadable() from None
+    if len(body) > http.client_max_size:
+        raise too_large(http.client_max_size)
+    return body
+
+
+def _check_declared(http: web.BaseRequest) -> None:
+    """Raise GatewayError for a body whose head says that it is not taken."""
+    headers = http.headers
+    kind = headers.get(hdrs.CONTENT_TYPE, JSON)
+    if kind != JSON and not _JSON_TYPE.match(kind):
+        raise not_json(kind)
+    if (http.content_length or 0) > http.client_max_size:
+        raise too_large(http.client_max_size)
+    coding = headers.get(hdrs.CONTENT_ENCODING)
+    if coding is not None and coding.lower() != "identity":
+        raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
+
+
+def _unreadable() -> GatewayError:
+    return bad_http("The request body could not be read.")
 
 
 async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], None]) -> bytes:

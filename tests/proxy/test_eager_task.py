@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from proxy.eager_task import EagerTask, Signal
+from proxy.eager_task import EagerTask, Signal, running_task
 from tests.proxy.kit.eager_tasks import Started, in_callback, turn
 
 
@@ -283,12 +283,18 @@ def test_current_task_is_the_one_that_runs_and_none_while_it_waits(loop: asyncio
     seen: list[object] = []
 
     async def work() -> None:
-        seen.append(asyncio.current_task())
+        seen.extend((asyncio.current_task(), running_task()))
         await signal
-        seen.append(asyncio.current_task())
+        seen.extend((asyncio.current_task(), running_task()))
+
+    async def of_asyncio() -> None:
+        assert running_task() is asyncio.current_task() is not None
 
     started = Started(loop, work())
-    assert in_callback(loop, asyncio.current_task) is None
+    for current in (asyncio.current_task, running_task):
+        assert in_callback(loop, current) is None
     in_callback(loop, signal.set)
-    assert in_callback(loop, asyncio.current_task) is None
-    assert seen == [started.task, started.task]
+    for current in (asyncio.current_task, running_task):
+        assert in_callback(loop, current) is None
+    assert seen == [started.task] * 4
+    loop.run_until_complete(of_asyncio())
