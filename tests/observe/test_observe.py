@@ -6,9 +6,16 @@ import sys
 
 import pytest
 
+from tests.observe.breakages import LASTING, ONE_BY_ONE
 from tests.observe.promtool import installed
+from tests.observe.shipped import alerts
 from tests.support.gateway import ROOT
 from tests.support.redis import MISSING
+
+
+def test_there_is_a_cause_for_every_alert() -> None:
+    caused = [alert for breakage in (LASTING, *ONE_BY_ONE) for alert in breakage.alerts]
+    assert sorted(caused) == sorted(alerts())
 
 
 @pytest.mark.nightly
