@@ -85,7 +85,7 @@ async def test_what_asked_no_deployment_and_was_answered_has_no_row(tmp_path: Pa
         outcomes: tuple[Outcome, ...] = ("ok", "limited", "client_error")
         for outcome in outcomes:
             ledger.append(replace(spent(100), attempts=[], outcome=outcome))
-        ledger.close()
+        await ledger.aclose()
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as link:
         assert {name for (name,) in link.execute("SELECT outcome FROM request")} == {"limited", "client_error"}
 
