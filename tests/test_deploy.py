@@ -233,9 +233,7 @@ def test_prometheus_scrapes_the_admin_listener_with_its_token() -> None:
     compose = one(DEPLOY / "compose.yaml")
     prometheus = compose["services"]["prometheus"]
     shipped = next(name for name in mounts_of(prometheus) if name.endswith("prometheus.yml"))
-    (scrape,) = one(DEPLOY / next(name for name in mounts_of(prometheus) if name.endswith("prometheus.yml")))[
-        "scrape_configs"
-    ]
+    (scrape,) = one(DEPLOY / shipped)["scrape_configs"]
     assert scrape["static_configs"] == [{"targets": [f"dragoman:{DEFAULTS.admin.port}"]}]
     assert scrape["metrics_path"] == "/metrics"
     secret = Path(scrape["authorization"]["credentials_file"])
