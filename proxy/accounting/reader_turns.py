@@ -49,8 +49,8 @@ class ReaderTurns:
                     if (reader := self._reader) is not None:
                         await asyncio.to_thread(reader.interrupt)
                     await asyncio.wait((running,), timeout=INTERRUPT_EVERY)
-            if not running.cancelled():
-                running.exception()  # that it was interrupted
+                if not running.cancelled():
+                    running.exception()  # that it was interrupted, or failed, while nobody waited for it
             raise TimeoutError
 
     async def aclose(self) -> None:

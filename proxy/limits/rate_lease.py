@@ -178,9 +178,13 @@ class RateLease:
         return rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
 
     def follow(self, rate: Rate, now: float) -> None:
-        """Count by another rate from now on. The units that are used stay used."""
+        """Count by another rate from now on. The units that are used stay used; that there were too few says nothing
+        about this rate, nor does an answer that is under way."""
         self._left += rate.burst - self.rule.rate.burst
         self.rule = rule_of(rate)
+        self._short = False
+        self._wanted = 0
+        self._quiet_until = -math.inf
         if self.local is not None:
             share = alone_share(self._share, self._processes)
             used = max(0.0, self.local.arrival - now) / self.local.rule.interval

@@ -1,6 +1,7 @@
 """One reader for many askers: one thread at a time, an end to what takes too long, and a way out at the end."""
 
 import asyncio
+import gc
 import threading
 from pathlib import Path
 
@@ -39,7 +40,9 @@ async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(settings
     await turns.aclose()
 
 
-async def test_who_no_longer_waits_leaves_no_thread_that_reads(settings: LedgerSettings) -> None:
+async def test_who_no_longer_waits_leaves_no_thread_that_reads(
+    settings: LedgerSettings, caplog: pytest.LogCaptureFixture
+) -> None:
     """Many times, since a file that is closed under a thread ends the process now and then."""
     for _ in range(20):
         turns, begun = ReaderTurns(settings), threading.Event()
@@ -49,6 +52,9 @@ async def test_who_no_longer_waits_leaves_no_thread_that_reads(settings: LedgerS
             assert turns.taken
             reading.cancel()
         await turns.aclose()
+    del reading
+    gc.collect()
+    assert caplog.messages == []  # how the reading ended is nobody's any more, and is not told as forgotten
 
 
 async def test_an_error_opens_the_database_anew(settings: LedgerSettings, tmp_path: Path) -> None:

@@ -250,6 +250,21 @@ def test_another_limit_holds_at_once(lease: RateLease, keeper: Keeper) -> None:
     assert lease.remaining(0.0, WALL) == pytest.approx(max(0, left - 300), abs=1)
 
 
+def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: RateLease) -> None:
+    for tick in range(1, 20):
+        for _ in range(5):
+            lease.refused(1, tick / 100)
+        if lease.ask(tick / 100) is not None:
+            lease.tell(LeaseGrant(0, 0.0, 0.5, 2), tick / 100)
+    assert not lease.fetchable(0.19)
+    lease.follow(Rate(Unit.REQUESTS, 6000, Period.MINUTE, 6000), 0.19)
+    assert lease.fetchable(0.19)
+    assert lease.ask(0.19) is not None
+    lease.follow(Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), 0.2)
+    lease.tell(LeaseGrant(0, 0.0, 0.5, 2), 0.2)  # by the limit before
+    assert lease.fetchable(0.2)
+
+
 def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: RateLease) -> None:
     lease.balance = 600
     most = lease.rule.most
