@@ -41,7 +41,7 @@ vendors:
 models:
   v/m: {}
   v/hidden: {}
-  v/short: {timeouts: {total: 50ms}}
+  v/short: {timeouts: {total: 50ms}, circuit_breaker: {failures: 1000}}
 teams:
   search: {keys: ["DIGEST"], models: [v/m, v/short]}
 """.replace("DIGEST", digest_of(CLIENT_KEY))
