@@ -192,7 +192,7 @@ def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, 
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, RequestSize(len(body), 0)
+    return planned, outcome, (len(body), 0, 1)
 
 
 def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -206,7 +206,7 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, RequestSize(0, 0)
+    return planned, outcome, (0, 0, 1)
 
 
 def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:

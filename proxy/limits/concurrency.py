@@ -49,6 +49,17 @@ class Places:
         """Take a place, after a test at the same time."""
         self.used += 1
 
+    def attempt(self) -> bool:
+        """Test and take a place at once, and return whether one was free."""
+        if self.used >= self.capacity:
+            return False
+        self.used += 1
+        return True
+
+    def undo(self) -> None:
+        """Put back what an attempt took, at the same time: nobody was told that it was gone."""
+        self.used -= 1
+
     def settle(self, reserved: int, used: int) -> None:
         """Release the place."""
         self.used -= 1
@@ -170,6 +181,12 @@ class LeasedPlaces(Places):
         self.used += 1
         if self.held < self.used + self.spare:
             self._keeper.due(self)
+
+    def attempt(self) -> bool:
+        if self.lacks(1, 0.0, 0.0):
+            return False
+        self.take(1, 0.0, 0.0)
+        return True
 
     def settle(self, reserved: int, used: int) -> None:
         super().settle(reserved, used)

@@ -107,6 +107,21 @@ class RateLease:
         elif self.balance < 0:
             self._keeper.due(self)
 
+    def attempt(self, units: int, now: float, wall: float) -> bool:
+        """Test and take at once, and return whether the units were there."""
+        if self.lacks(units, now, wall):
+            return False
+        self.take(units, now, wall)
+        return True
+
+    def undo(self, units: int) -> None:
+        """Put back what an attempt took, at the same time. What is refused is demand by `refused`, once."""
+        self._asked -= units
+        if self.local is not None:
+            self.local.undo(units)
+        else:
+            self.balance += units if units < self.rule.most else self.rule.most
+
     def settle(self, reserved: int, used: int) -> None:
         """Correct what was taken to what was used: the rest goes back to all."""
         if self.local is not None:

@@ -45,6 +45,24 @@ def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: 
     return ask
 
 
+def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: RateLease, keeper: Keeper) -> None:
+    lease.wait_for(30)
+    told(lease, 30, 0.0, 500.0)
+    lease.wait_no_more(30)
+    assert not lease.attempt(31, 0.0, WALL)
+    assert lease.attempt(30, 0.0, WALL)
+    assert lease.balance == 0
+    lease.undo(30)
+    assert lease.balance == 30
+    assert not lease.lacks(30, 0.0, WALL)
+    keeper.alone = True
+    assert lease.attempt(1, 0.0, WALL)
+    assert lease.local is not None
+    before = lease.local.arrival
+    lease.undo(1)
+    assert lease.local.arrival == pytest.approx(before - lease.local.rule.interval)
+
+
 def test_at_first_it_asks_for_who_waits_and_no_more(lease: RateLease) -> None:
     assert lease.lacks(30, 0.0, WALL)
     assert lease.fetchable(0.0)
