@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from config.checks.check_between_sections import CheckContext, levels
 from config.problem import Path, Problem
 from config.sections.cache_section import CacheSection
+from config.sections.route_section import RouteSection
 from config.sections.table_schema import DeploymentSection, GatewayConfig
 
 
@@ -18,7 +19,7 @@ def cache_sections(config: GatewayConfig) -> Iterator[tuple[Path, CacheSection]]
     for path, level in levels(config):
         if level.cache is not None:
             yield (*path, "cache"), level.cache
-    routes = {("routes", name): route for name, route in config.routes.items()}
+    routes: dict[Path, RouteSection] = {("routes", name): route for name, route in config.routes.items()}
     for team, section in config.teams.items():
         routes |= {("teams", team, "routes", name): route for name, route in section.routes.items()}
     for place, route in routes.items():

@@ -237,6 +237,10 @@ def answer_headers(record: RequestRecord) -> Mapping[str, str]:
         headers["x-dragoman-dropped"] = ", ".join(record.dropped)
     if record.max_tokens is not None:
         headers["x-dragoman-max-tokens"] = str(record.max_tokens)
+    if record.cache is not None:
+        headers["x-dragoman-cache"] = record.cache.result
+        if record.from_cache:
+            headers["age"] = str(int(record.cache.age))
     return headers
 
 

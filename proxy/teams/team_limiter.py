@@ -83,12 +83,13 @@ class Held:
             self._target = None
 
     def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back."""
+        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back. An
+        answer out of the cache counts as a request, and uses no tokens."""
         if self._ended:
             return
         self._ended = True
         usage = record.billed or record.usage
-        if not record.attempts:
+        if not record.attempts and not record.from_cache:
             self._reservation.release()
             self.leave_target()
             return
@@ -101,7 +102,7 @@ class Held:
         self._reservation.settle(tokens, billed)
         if self._target is not None:
             self._target.settle(tokens, billed)
-        if usage is not None and self._prompt_bytes and not usage.estimated:
+        if usage is not None and self._prompt_bytes and not (usage.estimated or record.from_cache):
             used = (usage.prompt_tokens, usage.completion_tokens)
             ratio = self._ratio if self._ratio is not UNKNOWN else self._limits.estimates.begin(self._bound.pair)
             ratio.learn(self._prompt_bytes, self._max_tokens, used)
