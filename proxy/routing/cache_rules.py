@@ -28,7 +28,7 @@ class CacheRules:
         """The rules for people, such as `600 s for each team, in memory`."""
         more = f" and {self.stale:g} s more while no deployment answers" if self.stale else ""
         who = "for each team" if self.scope == "team" else "for all teams together"
-        return f"{self.ttl:g} s{more}, {who}, {'at Redis' if self.shared else 'in memory'}"
+        return f"{self.ttl:g} s{more} {who}, {'at Redis' if self.shared else 'in memory'}"
 
 
 def cache_rules(section: CacheSection | None) -> CacheRules | None:
