@@ -67,6 +67,10 @@ def entries(redis: RealRedis) -> list[str]:
     return [name for name in redis.command("KEYS", "dragoman:answers:*") if name.endswith(":turns")]
 
 
+def keys_in(redis: RealRedis, place: str) -> list[str]:
+    return [word for word in redis.command("HKEYS", place) if len(word) == 48]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 async def test_what_one_gateway_asked_another_answers(redis: RealRedis, tmp_path: Path, stream: bool) -> None:
     async with gateways(redis, tmp_path) as pair:
@@ -95,8 +99,8 @@ async def test_what_somebody_else_wrote_there_is_no_answer(redis: RealRedis, tmp
         await ask(pair.mine, say="other")
         await until(lambda: bool(entries(redis)))
         (place,) = entries(redis)
-        await until(lambda: len(keys := redis.command("HKEYS", place)) == 4 and bool(keys))
-        one, other = [word for word in redis.command("HKEYS", place) if len(word) == 48]
+        await until(lambda: len(keys_in(redis, place)) == 2)
+        one, other = keys_in(redis, place)
         if poison == "another's":
             script = "redis.call('HSET',KEYS[1],ARGV[1],redis.call('HGET',KEYS[1],ARGV[2]));return 'ok'"
             redis.command("EVAL", script, "1", place, one, other)
