@@ -6,6 +6,7 @@ choice and nothing else is that text; others are a list of their kind and member
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from hashlib import blake2b
@@ -20,6 +21,8 @@ from providers.completion import (
     LegacyLogprobs,
     NativeEvent,
     StreamEvent,
+    StreamPart,
+    TextRun,
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
@@ -29,6 +32,13 @@ from providers.frozen_record import record
 
 T = TypeVar("T")
 Members = Mapping[str, Any]
+
+_CHUNK, _USAGE, _FINGERPRINT = 0, 1, 2
+"""Kinds of packed events that are no text alone."""
+
+_PLAIN: Final = frozenset({"text", "system_fingerprint"})
+_EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
+"""Texts in printable ASCII that need no escape in JSON."""
 
 
 @record
@@ -54,14 +64,39 @@ def pack_completion(completion: Completion) -> bytes:
     return _JSON.encode(completion).encode()
 
 
-def pack_event(event: StreamEvent) -> bytes:
-    """Return one event of a stream as bytes."""
-    if isinstance(event, Usage):
-        return _JSON.encode((1, event)).encode()
-    members = _members(event)
-    if list(members) == ["text"]:
-        return _JSON.encode(event.text).encode()
-    return _JSON.encode((0, members)).encode()
+class EventPacker:
+    """Packs the events of one stream. Texts of the first choice follow each other as plain JSON strings; where their
+    fingerprint changes, it comes before them."""
+
+    __slots__ = ("_fingerprint",)
+
+    def __init__(self) -> None:
+        self._fingerprint: str | None = None
+
+    def pack(self, event: StreamEvent) -> list[bytes]:
+        """Return one event as bytes."""
+        if isinstance(event, Usage):
+            return [_JSON.encode((_USAGE, event)).encode()]
+        members = _members(event)
+        if members.keys() <= _PLAIN and event.text:
+            return [*self._of(event.system_fingerprint), _JSON.encode(event.text).encode()]
+        return [_JSON.encode((_CHUNK, members)).encode()]
+
+    def pack_run(self, run: TextRun) -> list[bytes]:
+        """Return the chunks of a run as bytes."""
+        if run.index:
+            return [packed for event in run.chunks() for packed in self.pack(event)]
+        packed = self._of(run.system_fingerprint)
+        packed += [b'"%b"' % literal for literal in run.literals]
+        for place, text in run.odd.items():
+            packed[place - len(run.literals)] = _JSON.encode(text).encode()
+        return packed
+
+    def _of(self, fingerprint: str | None) -> list[bytes]:
+        if fingerprint == self._fingerprint:
+            return []
+        self._fingerprint = fingerprint
+        return [_JSON.encode((_FINGERPRINT, fingerprint)).encode()]
 
 
 def join(head: bytes, completion: bytes | None, events: Iterable[bytes]) -> bytes:
@@ -83,14 +118,39 @@ def unpack(data: bytes) -> KeptAnswer | None:
         return None
 
 
-def read_events(packed: Iterable[object]) -> Iterator[StreamEvent]:
-    """Yield the events of a kept stream."""
-    for each in packed:
-        if isinstance(each, str):
-            yield Chunk(text=each)
-        else:
-            kind, members = cast(tuple[int, Members], each)
-            yield _read(Usage, members) if kind else _read(Chunk, members)
+class EventReader:
+    """Reads the events of a kept stream, texts that follow each other as runs."""
+
+    __slots__ = ("_fingerprint",)
+
+    def __init__(self) -> None:
+        self._fingerprint: str | None = None
+
+    def read(self, packed: Iterable[object]) -> Iterator[StreamPart]:
+        """Yield the next ones."""
+        texts: list[str] = []
+        for each in packed:
+            if isinstance(each, str):
+                texts.append(each)
+                continue
+            if texts:
+                yield run_of(texts, self._fingerprint)
+                texts = []
+            kind, members = cast(tuple[int, Any], each)
+            if kind == _FINGERPRINT:
+                self._fingerprint = members
+            else:
+                yield _read(Usage, members) if kind == _USAGE else _read(Chunk, members)
+        if texts:
+            yield run_of(texts, self._fingerprint)
+
+
+def run_of(texts: list[str], fingerprint: str | None) -> TextRun:
+    """Return texts of the first choice as a run."""
+    odd = {place: text for place, text in enumerate(texts) if not _EVEN.fullmatch(text)}
+    literals = [b"" if place in odd else text.encode() for place, text in enumerate(texts)]
+    whole = "".join(texts)
+    return TextRun(0, literals, odd, len(whole), len(whole.encode("utf-8", "surrogatepass")), fingerprint)
 
 
 def _plain(value: object) -> object:

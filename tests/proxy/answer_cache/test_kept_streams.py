@@ -6,7 +6,7 @@ import pytest
 
 from providers.completion import Chunk, StreamEvent, Usage
 from proxy.answer_cache.kept_streams import SLICE, RecordedStream, ReplayedStream
-from proxy.answer_cache.packed_answer import pack_event
+from proxy.answer_cache.packed_answer import EventPacker
 from proxy.upstream.vendor_stream import LocalStream
 
 END = Chunk(finish_reason="stop")
@@ -28,7 +28,8 @@ async def recorded(events: Sequence[StreamEvent], most: int = 1000, choices: int
 
 
 def packed(events: Iterable[StreamEvent]) -> list[bytes]:
-    return [pack_event(each) for each in events]
+    packer = EventPacker()
+    return [one for each in events for one in packer.pack(each)]
 
 
 async def test_a_good_stream_is_told_when_it_is_finished() -> None:
@@ -50,7 +51,7 @@ async def test_no_good_answer_is_not_kept(events: Sequence[StreamEvent], choices
 
 async def test_what_is_recorded_never_exceeds_its_bytes() -> None:
     events = [*(Chunk(text="x" * 10) for _ in range(100)), END]
-    assert await recorded(events, most=1200 + len(pack_event(END))) == [None]
+    assert await recorded(events, most=1200 + len(packed([END])[0])) == [None]
     told: list[Sequence[bytes] | None] = []
     stream = RecordedStream(LocalStream(list(events)), 500, 1, told.append)
     held = 0

@@ -19,13 +19,15 @@ from providers.completion import (
 )
 from proxy.answer_cache.packed_answer import (
     FORM,
+    EventPacker,
+    EventReader,
     join,
     pack_completion,
-    pack_event,
     pack_head,
-    read_events,
+    run_of,
     unpack,
 )
+from proxy.upstream.vendor_stream import without_runs
 
 HEAD = pack_head("v/m/default", ("stop",), ("seed",), 12)
 TEXTS = st.text(st.characters(), max_size=8)  # lone surrogates too
@@ -81,15 +83,33 @@ def test_a_whole_answer_is_read_as_it_was(completion: Completion) -> None:
     assert (kept.deployment, kept.emulated, kept.dropped, kept.max_tokens) == ("v/m/default", ("stop",), ("seed",), 12)
 
 
-@given(st.lists(EVENTS, max_size=4))
-def test_the_events_of_a_stream_are_read_as_they_came(events: list[StreamEvent]) -> None:
-    kept = unpack(join(HEAD, None, [pack_event(each) for each in events]))
+def read(packed: list[bytes]) -> list[StreamEvent]:
+    kept = unpack(join(HEAD, None, packed))
     assert kept is not None
     assert kept.events is not None
     assert kept.completion is None
-    read = list(read_events(kept.events))
-    assert read == events
-    assert repr(read) == repr(events)
+    return list(without_runs(EventReader().read(kept.events)))
+
+
+@given(st.lists(EVENTS, max_size=4))
+def test_the_events_of_a_stream_are_read_as_they_came(events: list[StreamEvent]) -> None:
+    packer = EventPacker()
+    found = read([packed for each in events for packed in packer.pack(each)])
+    assert found == events
+    assert repr(found) == repr(events)
+
+
+@given(st.lists(st.lists(TEXTS.filter(bool), min_size=1, max_size=4), max_size=3), st.integers(0, 1), MAYBE)
+def test_the_runs_of_a_stream_are_read_as_they_came(runs: list[list[str]], index: int, fingerprint: str | None) -> None:
+    packer, chunks = EventPacker(), []
+    packed: list[bytes] = []
+    for texts in runs:
+        run = run_of(texts, fingerprint)
+        run.index = index
+        chunks += run.chunks()
+        packed += packer.pack_run(run)
+    assert [each.text for each in chunks] == [text for texts in runs for text in texts]
+    assert read(packed) == chunks
 
 
 @given(st.binary(max_size=40) | st.sampled_from([b"[]", b"[[1,2,3,4],{}]", b'[["d",[],[],null],5]', b"[" * 5000]))
@@ -98,7 +118,10 @@ def test_bytes_that_are_no_answer_are_none(data: bytes) -> None:
 
 
 def test_a_text_alone_takes_its_own_bytes_and_the_quotes() -> None:
-    assert pack_event(Chunk(text="one")) == b'"one"'
+    packer = EventPacker()
+    assert packer.pack(Chunk(text="one")) == [b'"one"']
+    assert packer.pack(Chunk(text="two", system_fingerprint="fp")) == [b'[2,"fp"]', b'"two"']
+    assert packer.pack(Chunk(text="two", system_fingerprint="fp")) == [b'"two"']
 
 
 def test_the_form_names_a_version_and_the_shape_of_the_records() -> None:
