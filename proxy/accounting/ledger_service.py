@@ -95,7 +95,7 @@ class LedgerService:
 
     def append(self, record: RequestRecord) -> None:
         """Write a request that has ended."""
-        if record.team != UNKNOWN_TEAM and (record.attempts or record.outcome != "ok"):
+        if record.team != UNKNOWN_TEAM and (record.attempts or record.outcome != "ok" or record.from_cache):
             self._journal.append(record, record.user, self._tags.get(record.team))
 
     def start(self) -> None:

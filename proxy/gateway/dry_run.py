@@ -20,6 +20,10 @@ from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, pass_on
 from providers.unified_request import Operation, Task, UnifiedRequest
+from proxy.answer_cache.cached_answers import is_determined
+from proxy.answer_cache.client_wish import HEADER
+from proxy.answer_cache.request_key import why_not
+from proxy.conversations.stored_responses import STORING
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
@@ -100,6 +104,19 @@ class Explanation:
             return None
         ready = (each.outcome for each in self.trials if not isinstance(each.outcome, Refusal))
         return next(ready, None)
+
+    @property
+    def cached(self) -> str:
+        """Whether the answer cache of the name is for this request, as a clause; empty where the name has none."""
+        calls = self.chosen
+        if self.plan is None or self.plan.cache is None or not isinstance(calls, CallPlan):
+            return ""
+        why = "its surface stores answers" if self.surface in STORING else why_not(calls.request)
+        if why is not None:
+            return f"this request's is not, because {why}"
+        if is_determined(calls.request):
+            return "this request's is"
+        return f"this request's is where it says {HEADER}: use, since it sends no temperature of 0"
 
 
 @dataclass(slots=True)

@@ -92,10 +92,11 @@ class Held(Reservation):
             self._target = None
 
     def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back."""
+        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back. An
+        answer out of the cache counts as a request, and uses no tokens."""
         if self._ended:
             return
-        if not record.attempts:
+        if not record.attempts and not record.from_cache:
             self.release()
             self.leave_target()
             return
@@ -109,7 +110,7 @@ class Held(Reservation):
                 billed = round(paid * NANO)
                 if not 0 <= billed <= MOST_COST:
                     billed = _within(billed, MOST_COST)
-            if (estimate := self._estimate) is not None and not usage.estimated:
+            if (estimate := self._estimate) is not None and not (usage.estimated or record.from_cache):
                 ratio, prompt_bytes, most = estimate
                 if ratio is UNKNOWN:
                     ratio = self._limits.estimates.begin(self._bound.pair)
