@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from providers.completion import Usage
 from providers.target import Price, cost
+from proxy.trace_context import Trace
 
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
@@ -39,6 +40,11 @@ if hasattr(os, "register_at_fork"):
 def fresh_id() -> str:
     """Return 24 random hex digits. Not from the system's random source, whose system call costs about 5 us."""
     return _bits(96).to_bytes(12, "big").hex()
+
+
+def random_bits(count: int) -> int:
+    """Return a number of so many random bits, from the source of `fresh_id`."""
+    return _bits(count)
 
 
 @dataclass(slots=True)
@@ -119,7 +125,8 @@ class RequestRecord:
     window leaves. `user` is who the client says the request is for, `routed` the name that answers because of the
     team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
     also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
-    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began.
+    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began. `trace` is the
+    trace that it is part of, None while requests are not traced.
     """
 
     request_id: str
@@ -153,6 +160,7 @@ class RequestRecord:
     held: HeldLimits | None = None
     key_label: str = ""
     limit_waited: float = 0.0
+    trace: Trace | None = None
 
     @property
     def owner(self) -> str:

@@ -67,6 +67,7 @@ PROXY: Final[Rooms] = {
     "overload": ("listener", "surfaces"),
     "routing": ("surfaces", "deployment_health", "vendor_credentials", "limits"),
     "teams": ("routing", "limits"),
+    "tracing": ("surfaces", "telemetry", "upstream", "routing"),
     "accounting": ("off_loop", "limits", "ledger", "telemetry", "shared_state", "routing", "teams"),
     "conversations": ("surfaces", "surfaces/request"),
     "discovery": ("deployment_health", "upstream", "routing"),
@@ -75,7 +76,7 @@ PROXY: Final[Rooms] = {
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
         *("telemetry", "listener", "upstream", "overload", "relay"),
-        *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
+        *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch", "tracing"),
     ),
     "admin": (
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
@@ -97,6 +98,7 @@ PROXY: Final[Rooms] = {
             "dispatch",
             "gateway",
             "admin",
+            "tracing",
         ),
     ),
     "workers": (
