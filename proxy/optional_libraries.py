@@ -28,7 +28,7 @@ REDIS: Final = Extra("redis", ("redis",))
 POSTGRES: Final = Extra("postgres", ("psycopg",))
 """For a ledger that several gateways share."""
 
-OTEL: Final = Extra("otel", ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"))
+OTEL: Final = Extra("otel", ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.common"))
 """For traces and metrics by OTLP."""
 
 ODD: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)

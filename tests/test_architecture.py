@@ -23,7 +23,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
         | {"aiohappyeyeballs", "httptools"}
-        | {"azure", "botocore", "genai_prices", "google", "opentelemetry", "psycopg", "redis", "requests"}
+        | {"azure", "botocore", "genai_prices", "google", "opentelemetry", "psycopg", "redis"}
     ),
 }
 
@@ -66,7 +66,6 @@ HOMES: Mapping[str, str] = {
     "prometheus_client": "proxy/telemetry/metrics.py",
     "psycopg": "proxy/ledger/postgres_connection.py",
     "redis": "proxy/shared_state/redis_sync.py",
-    "requests": "proxy/tracing/collector_session.py",
     "tenacity": "proxy/dispatch/attempt_loop.py",
 }
 

@@ -36,8 +36,12 @@ class Exporter(Protocol):
     def metrics_due(self) -> bool:
         """Return whether the metrics have not been sent for long."""
 
-    def close(self) -> None:
-        """Send the metrics for the last time where there are some, and close the connections."""
+    def hurry(self) -> None:
+        """Repeat nothing from now on: the end has come. Called in any thread."""
+
+    def close(self) -> str | None:
+        """Send the metrics for the last time where there are some, and close the connection; return why they were not
+        taken."""
 
 
 class ExportState:
@@ -114,6 +118,7 @@ class ExportQueue:
         once."""
         self._deadline = time.monotonic() + within
         self._ending = True
+        self._exporter.hurry()
         self._wake.set()
 
     def join(self, timeout: float) -> None:

@@ -1,8 +1,9 @@
 """Spans and metrics by OTLP over HTTP, through OpenTelemetry's own SDK (1.45): the only user of the library. It takes
 0.3 s to load, and this module is loaded when a table asks for it.
 
-The SDK's encoder and its exporters are used; its tracers, its processors and its readers are not: spans are made after
-the fact, in a thread, of a request's record.
+The SDK's types and its encoder are used, its tracers, processors and exporters are not: spans are made after the fact, in
+a thread, of a request's record, and encoded request by request. A batch that is encoded at once would hold the
+interpreter's lock for as long as it takes, 6 ms for 64 requests, and the event loop with it.
 """
 
 import os
@@ -12,29 +13,26 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     Histogram,
     HistogramDataPoint,
     Metric,
-    MetricExportResult,
     MetricsData,
     ResourceMetrics,
     ScopeMetrics,
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from config.sections.tracing_section import TracingSection
-from proxy.optional_libraries import silence
 from proxy.trace_context import SAMPLED, Trace
-from proxy.tracing.collector_session import CollectorSession
+from proxy.tracing.collector_link import CollectorLink
 from proxy.tracing.gen_ai_metrics import SHAPES, GenAiMetrics
 from proxy.tracing.gen_ai_words import CalledDeployments
 from proxy.tracing.span_values import FinishedRequest, Side, SpanValues, spans_of
@@ -46,44 +44,38 @@ METRICS_EVERY: Final = 30.0
 SCOPE: Final = "dragoman"
 _NANO: Final = 1_000_000_000
 
-NOT_TAKEN: Final = "the collector cannot be reached, is too slow, or refuses them"
+BREATH: Final = 0.0001
+"""Seconds between two requests that are encoded, in which the event loop's thread gets the interpreter's lock. Without a
+pause this thread would take it back before the other one has woken."""
 
 
 class OtlpExporter:
     """See proxy.tracing.export_queue.Exporter."""
 
-    def __init__(self, settings: TracingSection, deployments: CalledDeployments, metrics: GenAiMetrics | None) -> None:
-        # What it logs quotes what the collector answered.
-        silence("opentelemetry.exporter", "opentelemetry.sdk")
-
-        base = settings.endpoint.rstrip("/")
+    def __init__(
+        self, settings: TracingSection, deployments: CalledDeployments, metrics: GenAiMetrics | None
+    ) -> None:
         headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+        self._link = CollectorLink(settings.endpoint, headers, settings.timeout)
         self._deployments = deployments
         self._resource = resource_of(settings)
         self._metrics = metrics
         self._sent_metrics = time.monotonic()
-        self._spans = OTLPSpanExporter(
-            f"{base}/v1/traces",
-            headers=headers,
-            timeout=settings.timeout,
-            compression=Compression.NoCompression,
-            session=CollectorSession(),
-        )
-        self._metric_exporter = OTLPMetricExporter(
-            f"{base}/v1/metrics",
-            headers=headers,
-            timeout=settings.timeout,
-            compression=Compression.NoCompression,
-            session=CollectorSession(),
-        )
 
     def export(self, requests: Sequence[FinishedRequest]) -> str | None:
         """See Exporter."""
-
-        spans = [
-            readable(values, self._resource) for request in requests for values in spans_of(request, self._deployments)
-        ]
-        return None if self._spans.export(spans) is SpanExportResult.SUCCESS else NOT_TAKEN
+        whole = ExportTraceServiceRequest()
+        for request in requests:
+            # Of those that are added to the first, the spans alone are taken.
+            resource = NOBODY if whole.resource_spans else self._resource
+            spans = [readable(values, resource) for values in spans_of(request, self._deployments)]
+            encoded = encode_spans(spans)
+            if not whole.resource_spans:
+                whole.MergeFrom(encoded)
+            else:
+                whole.resource_spans[0].scope_spans[0].spans.extend(encoded.resource_spans[0].scope_spans[0].spans)
+            time.sleep(BREATH)
+        return self._link.post("/v1/traces", whole.SerializeToString())
 
     def metrics_due(self) -> bool:
         """See Exporter."""
@@ -91,18 +83,35 @@ class OtlpExporter:
 
     def export_metrics(self) -> str | None:
         """See Exporter."""
-
         self._sent_metrics = time.monotonic()
         if self._metrics is None:
             return None
-        data = metrics_data(self._metrics, self._resource)
-        return None if self._metric_exporter.export(data) is MetricExportResult.SUCCESS else NOT_TAKEN
+        data = encode_metrics(metrics_data(self._metrics, self._resource))
+        return self._link.post("/v1/metrics", data.SerializeToString())
 
-    def close(self) -> None:
+    def hurry(self) -> None:
         """See Exporter."""
-        self.export_metrics()
-        self._spans.shutdown()  # type: ignore[no-untyped-call]
-        self._metric_exporter.shutdown()
+        self._link.hurry()
+
+    def close(self) -> str | None:
+        """See Exporter."""
+        trouble = self.export_metrics()
+        self._link.close()
+        return trouble
+
+
+class OwnResource(Resource):
+    """A resource that is equal to none but itself: the encoder compares that of each span with that of the others, and
+    the library's own comparison writes both as JSON each time."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is the same object."""
+        return self is other
+
+
+NOBODY: Final = OwnResource({})
 
 
 def resource_of(settings: TracingSection) -> Resource:
@@ -116,7 +125,7 @@ def resource_of(settings: TracingSection) -> Resource:
         "telemetry.sdk.name": "opentelemetry",
         "telemetry.sdk.language": "python",
     }
-    return Resource({**own, **settings.attributes})
+    return OwnResource({**own, **settings.attributes})
 
 
 def readable(values: SpanValues, resource: Resource) -> ReadableSpan:

@@ -205,7 +205,7 @@ def _first_content(request: FinishedRequest) -> tuple[SpanEvent, ...]:
 
 
 def _nanoseconds(request: FinishedRequest, seconds: float) -> int:
-    return int((seconds + request.offset) * _NANO)
+    return int(seconds * _NANO) + int(request.offset * _NANO)
 
 
 def clean(text: str) -> str:
