@@ -45,6 +45,6 @@ def test_two_parents_are_none() -> None:
 
 
 def test_the_share_of_new_traces_is_sampled() -> None:
-    starter = TraceStarter(0.1, content=False)
-    sampled = sum(starter.begin(asked({})).sampled for _ in range(2000))
+    starter, request = TraceStarter(0.1, content=False), asked({})
+    sampled = sum(starter.begin(request).sampled for _ in range(2000))
     assert 100 < sampled < 300
