@@ -24,7 +24,7 @@ CUT: Final = "…"
 """Ends a text that is not there to its end."""
 
 
-class _Room:
+class _TextRoom:
     """How many characters may still be kept."""
 
     __slots__ = ("left",)
@@ -41,7 +41,7 @@ class _Room:
 
 def prompt_json(prompt: Prompt) -> str:
     """Return the messages of a prompt; empty for one of token ids."""
-    room = _Room()
+    room = _TextRoom()
     if isinstance(prompt, ChatPrompt):
         latest = prompt.messages[-MOST_MESSAGES:]
         messages = [_message(message, room) for message in reversed(latest) if room.left]
@@ -66,7 +66,7 @@ class AnswerTexts:
     __slots__ = ("_calls", "_reasons", "_room", "_texts", "_thoughts", "fresh")
 
     def __init__(self) -> None:
-        self._room = _Room()
+        self._room = _TextRoom()
         self._texts: dict[int, list[str]] = {}
         self._thoughts: dict[int, list[str]] = {}
         self._calls: dict[int, dict[str, list[str]]] = {}
@@ -122,12 +122,12 @@ class AnswerTexts:
         return {"role": "assistant", "parts": parts, "finish_reason": self._reasons.get(index, "error")}
 
 
-def _message(message: JsonObject, room: _Room) -> JsonObject:
+def _message(message: JsonObject, room: _TextRoom) -> JsonObject:
     role = message.get("role")
     return {"role": role[:64] if isinstance(role, str) else "user", "parts": [*_parts(message, room)]}
 
 
-def _parts(message: JsonObject, room: _Room) -> Iterator[JsonValue]:
+def _parts(message: JsonObject, room: _TextRoom) -> Iterator[JsonValue]:
     content = message.get("content")
     if isinstance(content, str):
         if message.get("role") == "tool":
@@ -145,12 +145,12 @@ def _parts(message: JsonObject, room: _Room) -> Iterator[JsonValue]:
             yield {"type": "tool_call", "name": name, "arguments": said}
 
 
-def _part(part: JsonObject, room: _Room) -> JsonObject:
+def _part(part: JsonObject, room: _TextRoom) -> JsonObject:
     text = part.get("text")
     return _text(text, room) if isinstance(text, str) else {"type": str(part.get("type"))[:64]}
 
 
-def _text(text: str, room: _Room) -> JsonObject:
+def _text(text: str, room: _TextRoom) -> JsonObject:
     return {"type": "text", "content": room.take(text)}
 
 

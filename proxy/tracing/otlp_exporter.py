@@ -1,8 +1,8 @@
 """Spans and metrics by OTLP over HTTP, through OpenTelemetry's own SDK (1.45): the only user of the library. It takes
 0.3 s to load, and this module is loaded when a table asks for it.
 
-The SDK's types and its encoder are used, its tracers, processors and exporters are not: spans are made after the fact, in
-a thread, of a request's record, and encoded request by request. A batch that is encoded at once would hold the
+The SDK's types and its encoder are used, its tracers, processors and exporters are not: spans are made after the fact,
+in a thread, of a request's record, and encoded request by request. A batch that is encoded at once would hold the
 interpreter's lock for as long as it takes, 6 ms for 64 requests, and the event loop with it.
 """
 
@@ -31,6 +31,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from config.sections.tracing_section import TracingSection
+from providers.vendor_credential import reveal
 from proxy.trace_context import SAMPLED, Trace
 from proxy.tracing.collector_link import CollectorLink
 from proxy.tracing.gen_ai_metrics import SHAPES, GenAiMetrics
@@ -45,17 +46,15 @@ SCOPE: Final = "dragoman"
 _NANO: Final = 1_000_000_000
 
 BREATH: Final = 0.0001
-"""Seconds between two requests that are encoded, in which the event loop's thread gets the interpreter's lock. Without a
-pause this thread would take it back before the other one has woken."""
+"""Seconds between two requests that are encoded, in which the event loop's thread gets the interpreter's lock. Without
+a pause this thread would take it back before the other one has woken."""
 
 
 class OtlpExporter:
     """See proxy.tracing.export_queue.Exporter."""
 
-    def __init__(
-        self, settings: TracingSection, deployments: CalledDeployments, metrics: GenAiMetrics | None
-    ) -> None:
-        headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    def __init__(self, settings: TracingSection, deployments: CalledDeployments, metrics: GenAiMetrics | None) -> None:
+        headers = {name: reveal(value) for name, value in settings.headers.items()}
         self._link = CollectorLink(settings.endpoint, headers, settings.timeout)
         self._deployments = deployments
         self._resource = resource_of(settings)

@@ -1,7 +1,7 @@
 """What tracing costs a good request, in one run: `python -m tests.bench.tracing`, with `--python` under another one.
 
 Gateways on the same table but for `server.tracing` are loaded with the same bytes in turns; the spans go to a process
-that reads them and throws them away. The cheapest round of each counts. What is spent in the exporter's thread is in it.
+that reads them and throws them away. The cheapest round of each counts. What the exporter's thread takes is in it.
 """
 
 import argparse

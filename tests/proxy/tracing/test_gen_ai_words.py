@@ -3,7 +3,13 @@
 import pytest
 
 from providers.profiles.load_profiles import load_profiles
-from proxy.tracing.gen_ai_words import PROVIDERS, UNKNOWN_DEPLOYMENT, CalledDeployments, called_deployments, operation_of
+from proxy.tracing.gen_ai_words import (
+    PROVIDERS,
+    UNKNOWN_DEPLOYMENT,
+    CalledDeployments,
+    called_deployments,
+    operation_of,
+)
 from tests.proxy.kit.tables import snapshot
 
 TABLE = """\

@@ -82,7 +82,11 @@ def settings(collector: Collector, more: str = "") -> str:
 @asynccontextmanager
 async def gateway(folder: Path, collector: Collector, tracing: str) -> AsyncIterator[Rig]:
     log = BytesIO()
-    async with FakeVendor(GOOD) as vendor, up(table(vendor, tracing), folder, log) as app, aiohttp.ClientSession() as http:
+    async with (
+        FakeVendor(GOOD) as vendor,
+        up(table(vendor, tracing), folder, log) as app,
+        aiohttp.ClientSession() as http,
+    ):
         yield Rig(app, collector, vendor, log, http, folder)
 
 

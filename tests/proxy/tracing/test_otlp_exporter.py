@@ -30,7 +30,9 @@ def test_many_requests_are_one_export_with_one_resource() -> None:
 
 
 def test_a_span_keeps_its_place_its_state_and_its_texts() -> None:
-    failed = record(attempts=[Attempt(LABEL, 1.0, 2.0, "server", 500, "vendor's", name=LABEL)], outcome="upstream_error")
+    failed = record(
+        attempts=[Attempt(LABEL, 1.0, 2.0, "server", 500, "vendor's", name=LABEL)], outcome="upstream_error"
+    )
     with collecting() as collector:
         made = exporter(collector.url)
         assert made.export([finished(failed, trace(state="a=b", keeps_content=True, prompt='[{"x":"é"}]'))]) is None
@@ -78,7 +80,11 @@ def test_without_metrics_none_are_due() -> None:
 def test_the_table_names_the_resource_and_each_process_is_one() -> None:
     settings = TracingSection(endpoint="http://c", service_name="edge", attributes={"host.name": "a", "team": "b"})
     first, second = resource_of(settings), resource_of(settings)
-    assert (first.attributes["service.name"], first.attributes["host.name"], first.attributes["team"]) == ("edge", "a", "b")
+    assert (first.attributes["service.name"], first.attributes["host.name"], first.attributes["team"]) == (
+        "edge",
+        "a",
+        "b",
+    )
     assert first.attributes["service.instance.id"] != second.attributes["service.instance.id"]
     assert first != second
     assert first == first  # noqa: PLR0124 - what the encoder asks
