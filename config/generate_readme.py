@@ -31,6 +31,7 @@ _SECTIONS: Final = {
     "RetryBudget": "`retries.budget`",
     "CircuitBreaker": "`circuit_breaker`",
     "Media": "`media`",
+    "Cache": "`cache`",
     "Price": "`price`",
     "Limits": "`limits` of vendors, models, deployments and keys",
     "Credentials": "`credentials`",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from providers.completion import Usage
+from providers.frozen_record import record
 from providers.target import Price, cost
 from proxy.trace_context import Trace
 
@@ -114,6 +115,14 @@ class HeldLimits(Protocol):
         """Return the same as lines of a head."""
 
 
+@record(eq=False)
+class CacheUse:
+    """What the answer cache did for a request, and the age in seconds of the answer that it gave. A `miss` asked."""
+
+    result: Literal["hit", "miss", "stale"]
+    age: float = 0.0
+
+
 @dataclass(slots=True)
 class RequestRecord:
     """One request of a client, all its attempts included. Times are seconds.
@@ -125,8 +134,9 @@ class RequestRecord:
     window leaves. `user` is who the client says the request is for, `routed` the name that answers because of the
     team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
     also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
-    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began. `trace` is the
-    trace that it is part of, None while requests are not traced.
+    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began.
+    `cache` is set where the request was one for the answer cache. `trace` is the trace that it is part of, None while
+    requests are not traced.
     """
 
     request_id: str
@@ -160,7 +170,13 @@ class RequestRecord:
     held: HeldLimits | None = None
     key_label: str = ""
     limit_waited: float = 0.0
+    cache: CacheUse | None = None
     trace: Trace | None = None
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether the answer came out of the answer cache, so that nobody is to be paid for it."""
+        return self.cache is not None and self.cache.result != "miss"
 
     @property
     def owner(self) -> str:

@@ -21,6 +21,7 @@ from providers.emulation.split_into_calls import CallPlan
 from proxy.cli.arguments import argument_parser
 from proxy.cli.chosen_table import chosen_table
 from proxy.gateway.dry_run import explained
+from proxy.gateway.pass_on_task import SPOOLED_BYTES
 from proxy.listener.health_endpoints import HEALTH_PATHS
 from proxy.process.check_max_tokens import needed_limits
 from proxy.routing.resolve_model import covered
@@ -37,6 +38,9 @@ YAML_FILES = sorted(path for path in (*DEPLOY.rglob("*.yaml"), *DEPLOY.rglob("*.
 DEFAULTS = ServerSection()
 DIGEST = "sha256:" + "a" * 64
 """What every secret file of these tests holds: the one kind of text that any field with a secret takes."""
+
+UPLOADS = "/tmp"  # noqa: S108 - the container's own
+"""Where uploads wait that are too large for memory."""
 
 SLACK = 10
 """Seconds a stop may take beyond the table's drain: settling, last words, the end of the process."""
@@ -186,12 +190,17 @@ def test_every_target_of_the_shipped_tables_serves_clients_that_send_no_max_toke
                 assert all(isinstance(trial.outcome, CallPlan) for trial in found.trials), found.trials
 
 
+def mounts_of(service: dict[str, Any]) -> dict[str, str]:  # Any: YAML of other tools
+    """What a service of compose mounts: file, folder or volume, and where."""
+    return dict(mount.removesuffix(":ro").split(":") for mount in service["volumes"])
+
+
 def test_compose_starts_the_gateway_on_its_table(tmp_path: Path) -> None:
     compose = one(DEPLOY / "compose.yaml")
     service = compose["services"]["dragoman"]
     arguments = argument_parser().parse_args(service["command"])
-    mounts = dict(reversed(mount.removesuffix(":ro").split(":")) for mount in service["volumes"])
-    assert (DEPLOY / mounts[str(arguments.config)]).is_file()
+    (shipped,) = [source for source, place in mounts_of(service).items() if place == str(arguments.config)]
+    assert (DEPLOY / shipped).is_file()
     assert service["ports"] == [f"127.0.0.1:{DEFAULTS.port}:{DEFAULTS.port}"]
     assert (ROOT / service["build"]["dockerfile"]).is_file()
     server = load_shipped((DEPLOY / "table.yaml").read_text("utf-8"), tmp_path).config.server
@@ -205,11 +214,26 @@ def test_compose_hands_over_every_secret_and_variable_of_its_table() -> None:
     assert set(re.findall(r"\$\{file:/run/secrets/([^}]+)\}", table)) == set(service["secrets"])
 
 
+def test_what_has_a_read_only_root_may_write_uploads_to_a_disk_that_holds_them() -> None:
+    compose = one(DEPLOY / "compose.yaml")
+    service = compose["services"]["dragoman"]
+    assert service["read_only"]
+    assert [source for source, place in mounts_of(service).items() if place == UPLOADS] == ["uploads"]
+    assert "uploads" in compose["volumes"]
+    pod = one(KUBERNETES / "deployment.yaml")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    (name,) = [mount["name"] for mount in container["volumeMounts"] if mount["mountPath"] == UPLOADS]
+    (disk,) = [volume["emptyDir"] for volume in pod["volumes"] if volume["name"] == name]
+    assert "medium" not in disk
+    assert int(disk["sizeLimit"].removesuffix("Mi")) * 2**20 > SPOOLED_BYTES
+
+
 def test_prometheus_scrapes_the_admin_listener_with_its_token() -> None:
     compose = one(DEPLOY / "compose.yaml")
     prometheus = compose["services"]["prometheus"]
-    mounts = dict(mount.removesuffix(":ro").split(":") for mount in prometheus["volumes"])
-    (scrape,) = one(DEPLOY / next(name for name in mounts if name.endswith("prometheus.yml")))["scrape_configs"]
+    shipped = next(name for name in mounts_of(prometheus) if name.endswith("prometheus.yml"))
+    (scrape,) = one(DEPLOY / shipped)["scrape_configs"]
     assert scrape["static_configs"] == [{"targets": [f"dragoman:{DEFAULTS.admin.port}"]}]
     assert scrape["metrics_path"] == "/metrics"
     secret = Path(scrape["authorization"]["credentials_file"])

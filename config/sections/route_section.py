@@ -2,6 +2,7 @@
 
 from pydantic import Field, model_validator
 
+from config.sections.cache_section import CacheSection
 from config.sections.section import Section, ShorthandSection
 from config.sections.value_types import Policy, Switch, TargetName, Weight
 
@@ -45,6 +46,10 @@ class RouteSection(ShorthandSection):
         default=False,
         description="Whether the vectors of all targets may be compared with each other. Without it embeddings are "
         "refused on a route over several models; the deployments of one model always have the same space.",
+    )
+    cache: CacheSection | None = Field(
+        default=None,
+        description="Which answers are given again to equal requests for this name. None written: as `defaults` say.",
     )
 
     @model_validator(mode="before")

@@ -85,11 +85,14 @@ class SurfaceSettings(Section):
 
 
 class AdminSection(Section):
-    """The listener for metrics, health, status and reload."""
+    """The listener for the operator's page, metrics, health, status and reload."""
 
     host: Host = Field(default="127.0.0.1", description="Address to listen on. Another than loopback needs a token.")
     port: Port = Field(default=9091, description="Port to listen on; 0 takes a free one.")
-    token: OptionalToken = Field(default=None, description="Bearer token that callers must send. Empty: none.")
+    token: OptionalToken = Field(
+        default=None,
+        description="Token that callers must send: as Bearer, or from a browser as a password. Empty: none.",
+    )
     hosts: list[HostPattern] = Field(default=[], description="As server.hosts, for the admin listener.")
 
 

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from config import defaults
 from config.defaults import duration
+from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
 from config.sections.limits_section import LimitsSection
@@ -211,6 +212,11 @@ class DeploymentSettings(MaybeEmptySection):
         description="What embedded texts are for where a client does not say: search_document, search_query, "
         "classification, clustering, or the vendor's own word. Cohere's models must be told. None written: nothing is "
         "said.",
+    )
+    cache: CacheSection | None = Field(
+        default=None,
+        description="Which answers are given again to equal requests; not for a deployment alone. Inherited as a "
+        "whole. None written: none.",
     )
     context_length_exceeded_behavior: ContextBehavior = Field(
         default=None,

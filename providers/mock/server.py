@@ -23,6 +23,9 @@ not in the table means nothing:
 | `eof-<n>`             | ends after n tokens as if it were complete; a whole body in its middle                       |
 | `hang-<n>`            | stops after n tokens and keeps the connection open; a whole body in its middle               |
 | `midstream-error-<n>` | is an error with status 200: after n tokens of a stream, or as the whole body                |
+
+An operator has to name a model of such words: under an entry for any model (`mock/*`) only harmless ones exist
+(`is_harmless`), and the others are answered with 404, so that no client chooses how the mock fails.
 """
 
 import re

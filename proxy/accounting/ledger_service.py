@@ -3,15 +3,16 @@
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from config.load_config import Loaded
+from proxy.accounting.reader_turns import ReaderTurns
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_row import TagsJson, written_tags
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState, ledger_settings
-from proxy.ledger.open_ledger import open_reader
-from proxy.ledger.spent_totals import SpentNews, SpentTotals
+from proxy.ledger.spent_totals import SpentTotals
 from proxy.limits.limit import Period
 from proxy.limits.limit_book import LimitBook
 from proxy.request_record import UNKNOWN_TEAM, RequestRecord
@@ -19,6 +20,13 @@ from proxy.routing.snapshot import Snapshot
 
 READ_EVERY: Final = 1.0
 """Seconds between two looks at what has been loaded."""
+
+TICKS: Final = 32
+"""Parts of a second by which it is told apart what the ledger holds already of what was settled here: rows of the part
+in between count twice until the next look. Each row by itself would be more parts than a counter keeps
+(`proxy.limits.spending.MARKS`) between two looks, and many rows would count twice."""
+
+MOST_TICKS: Final = 4096
 
 MAKING: Final = 5.0
 """Seconds for which a database that cannot be read is not spoken of: it may just be being made."""
@@ -35,17 +43,26 @@ class LedgerService:
     limit counts it."""
 
     def __init__(
-        self, settings: LedgerSettings, state: LedgerState, book: LimitBook, wall: Callable[[], float] = time.time
+        self,
+        settings: LedgerSettings,
+        state: LedgerState,
+        book: LimitBook,
+        wall: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.state = state
         self._read = False
         self._settings = settings
         self._book = book
         self._wall = wall
+        self._clock = clock
+        self._mark = 0
+        self._ticks: deque[tuple[int, int]] = deque(maxlen=MOST_TICKS)
         self._journal = Journal(settings.journals, self.state)
         self._tags: Mapping[str, TagsJson] = {}
         self._spends = False
-        self._totals: SpentTotals[Period] | None = None
+        self._reading = ReaderTurns(settings)
+        self._totals = SpentTotals[Period]()
         self._failing: float | None = None
         self._said = ""
         self._log = logging.getLogger("dragoman")
@@ -61,23 +78,34 @@ class LedgerService:
         return self._settings.refuses_unread and not self._read
 
     def settling(self) -> None:
-        """Number what is settled next as the row that follows."""
-        self._book.notes.mark = self._journal.sequence + 1
+        """Mark what is settled next by the tick that it falls into."""
+        notes, tick = self._book.notes, int(self._clock() * TICKS)
+        if tick != notes.mark:
+            self._ticks.append((notes.mark, self._journal.sequence))
+            notes.mark = tick
+
+    def _mark_of(self, loaded: int) -> int:
+        """Return the last tick whose rows are all among the first `loaded` ones of this process."""
+        if loaded >= self._journal.sequence:
+            self._ticks.clear()
+            self._mark = self._book.notes.mark
+        while self._ticks and self._ticks[0][1] <= loaded:
+            self._mark = self._ticks.popleft()[0]
+        return self._mark
 
     def append(self, record: RequestRecord) -> None:
         """Write a request that has ended."""
-        if record.team != UNKNOWN_TEAM and (record.attempts or record.outcome != "ok"):
+        if record.team != UNKNOWN_TEAM and (record.attempts or record.outcome != "ok" or record.from_cache):
             self._journal.append(record, record.user, self._tags.get(record.team))
 
     def start(self) -> None:
         """Begin to write."""
         self._journal.start()
 
-    def close(self) -> None:
-        """Write every row. Blocks for as long as the disk does."""
-        self._journal.close()
-        if self._totals is not None:
-            self._totals.reader.close()
+    async def aclose(self) -> None:
+        """Write every row, which takes as long as the disk does, and let go of the database."""
+        await asyncio.to_thread(self._journal.close)
+        await self._reading.aclose()
 
     async def run(self) -> None:
         """Read what has been spent until cancelled."""
@@ -89,8 +117,9 @@ class LedgerService:
     async def _read_spent(self) -> None:
         """Read what has changed, and hand it to the limits."""
         periods = self._book.periods(self._wall())
+        self.settling()  # what is settled so far is one tick's, even if nothing follows
         try:
-            news = await asyncio.to_thread(self._news, periods)
+            news = await self._reading.read(lambda reader: self._totals.refresh(reader, periods, int(self._wall())))
         except LedgerError as error:
             self._complain(str(error) if self._failing_long() else "")
             return
@@ -101,15 +130,10 @@ class LedgerService:
             return
         self._complain("")
         self._failing = None
-        mark = news.loaded.get(self._journal.process, 0)
+        mark = self._mark_of(news.loaded.get(self._journal.process, 0))
         for period, sums in news.sums.items():
             self._book.load(period, periods[period][0], sums, mark)
         self._read = True
-
-    def _news(self, periods: Mapping[Period, tuple[int, int]]) -> SpentNews[Period]:
-        if self._totals is None:
-            self._totals = SpentTotals(open_reader(self._settings))
-        return self._totals.refresh(periods, int(self._wall()))
 
     def _failing_long(self) -> bool:
         """Return whether the database could not be read for MAKING seconds."""

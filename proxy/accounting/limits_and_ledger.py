@@ -99,7 +99,7 @@ async def limits_and_ledger(
             yield made
         finally:
             await reports.aclose()
-            await asyncio.to_thread(ledger.close)
+            await ledger.aclose()
 
 
 def _read(path: Path) -> dict[str, tuple[float, int]]:

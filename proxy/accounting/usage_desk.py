@@ -8,15 +8,15 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
+from proxy.accounting.reader_turns import Opener, ReaderTurns
 from proxy.background_tasks import SharedTask
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.open_ledger import open_reader
 from proxy.ledger.usage_query import UsageQuery
-from proxy.ledger.usage_report import UsageAnswer, answered_over_http, asked_over_http, refused, rows_unloaded
+from proxy.ledger.usage_report import UsageAnswer, asked_over_http, refused, rows_unloaded, usage_json, usage_report
 
 LONGEST: Final = 10.0
 """Seconds that a report may take; after them it is interrupted."""
@@ -27,16 +27,12 @@ PATIENCE: Final = 30.0
 MOST_ASKING: Final = 16
 """Askers at a time."""
 
-INTERRUPT_EVERY: Final = 0.25
-"""Seconds between interruptions of a report that is too long: one that comes between two statements stops neither."""
-
 NO_LEDGER: Final = refused(
     404, "This gateway has no ledger: a table without teams has one if it says where (server.ledger)."
 )
 BUSY: Final = refused(503, "Another report is being made: try again shortly.")
+AWAY: Final = refused(503, "The ledger cannot be read now.")
 TOO_LONG: Final = refused(503, "The report took too long: ask for a shorter time (since), or for fewer sums (by).")
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +62,18 @@ class UsageDesk:
         settings: LedgerSettings | None,
         wall: Callable[[], float] = time.time,
         longest: float = LONGEST,
-        opener: Callable[[LedgerSettings], LedgerReader] = open_reader,
+        opener: Opener = open_reader,
     ) -> None:
         self._settings = settings
         self._wall = wall
         self._longest = longest
-        self._opener = opener
-        self._reader: LedgerReader | None = None
-        self._turn = asyncio.Lock()
+        self._reading = None if settings is None else ReaderTurns(settings, opener)
         self._askers: dict[str, SharedTask] = {}
 
     async def answer(self, query_string: str, own: str | None = None) -> UsageAnswer:
         """Return the answer of `GET /usage`. `own` is the team whose key asks, None for the operator."""
-        settings = self._settings
-        if settings is None:
+        settings, reading = self._settings, self._reading
+        if settings is None or reading is None:
             return NO_LEDGER
         query = asked_over_http(query_string, settings.zone, round(self._wall() * 1000), own)
         if isinstance(query, UsageAnswer):
@@ -91,7 +85,7 @@ class UsageDesk:
 
         async def make() -> None:
             try:
-                made.append(await self._in_turn(partial(self._report, settings, query), TOO_LONG))
+                made.append(await self._report(reading, settings, query))
             finally:
                 self._askers.pop(asker, None)
 
@@ -106,10 +100,10 @@ class UsageDesk:
 
     async def now(self, state: LedgerState) -> LedgerNow | None:
         """Return the state of the ledger; None where there is none."""
-        settings = self._settings
-        if settings is None:
+        settings, reading = self._settings, self._reading
+        if settings is None or reading is None:
             return None
-        waiting = None if self._turn.locked() else await self._in_turn(partial(self._waiting, settings), None)
+        waiting = None if reading.taken else await self._waiting(reading, settings)
         return LedgerNow(settings.place, state.behind, waiting, state.dropped, state.trouble)
 
     async def aclose(self) -> None:
@@ -117,51 +111,22 @@ class UsageDesk:
         self._longest = 0.0
         for report in tuple(self._askers.values()):
             await report.aclose()
-        async with self._turn:
-            await asyncio.to_thread(self._let_go)
+        if self._reading is not None:
+            await self._reading.aclose()
 
-    async def _in_turn(self, work: Callable[[], T], too_long: T) -> T:
-        """Run a blocking function that reads, alone; interrupt one that takes too long."""
-        async with self._turn:
-            running = asyncio.get_running_loop().run_in_executor(None, work)
-            try:
-                done, _ = await asyncio.wait((running,), timeout=self._longest)
-                if done:
-                    return running.result()
-            finally:
-                # Also when this is cancelled: the reader is the thread's until it ends.
-                while not running.done():
-                    if (reader := self._reader) is not None:
-                        await asyncio.to_thread(reader.interrupt)
-                    await asyncio.wait((running,), timeout=INTERRUPT_EVERY)
-            return too_long
+    async def _report(self, reading: ReaderTurns, settings: LedgerSettings, query: UsageQuery) -> UsageAnswer:
+        def report(reader: LedgerReader) -> bytes:
+            return usage_json(usage_report(reader, query, rows_unloaded(reader, settings)))
 
-    def _report(self, settings: LedgerSettings, query: UsageQuery) -> UsageAnswer:
         try:
-            reader = self._open(settings)
-            waiting = rows_unloaded(reader, settings)
+            return UsageAnswer(200, await reading.read(report, self._longest))
         except LedgerError:
-            self._let_go()
-            return refused(503, "The ledger cannot be read now.")
-        made = answered_over_http(reader, query, waiting)
-        if made.status != 200:
-            self._let_go()
-        return made
+            return AWAY
+        except TimeoutError:
+            return TOO_LONG
 
-    def _waiting(self, settings: LedgerSettings) -> int | None:
+    async def _waiting(self, reading: ReaderTurns, settings: LedgerSettings) -> int | None:
         try:
-            return rows_unloaded(self._open(settings), settings)
-        except LedgerError:
-            self._let_go()
+            return await reading.read(lambda reader: rows_unloaded(reader, settings), self._longest)
+        except (LedgerError, TimeoutError):
             return None
-
-    def _open(self, settings: LedgerSettings) -> LedgerReader:
-        if self._reader is None:
-            self._reader = self._opener(settings)
-        return self._reader
-
-    def _let_go(self) -> None:
-        """Close the reader: the next one opens the database anew."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()

@@ -1,15 +1,16 @@
 """The last requests that failed, with their attempts and causes, for the operator's page.
 
-They hold what the access log holds, and as little of what a client or a vendor worded as a line of a page takes: never
-a prompt, an answer or a key. At most 400 KB.
+They hold names, numbers and causes in our own words: a vendor's may quote a request, and are in the access log alone.
+At most 400 KB.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
+from providers.failure import OUR_WORDS
 from proxy.admin.recent_requests import FAILED, REFUSED
 from proxy.request_record import Attempt, Outcome, RequestRecord
 
@@ -23,10 +24,12 @@ MOST_NAME: Final = 160
 MOST_MESSAGE: Final = 300
 """Attempts of a request that are kept, and characters of a name and of a message."""
 
+_WORDS: Final[Mapping[str, str]] = {kind.value: words for kind, words in OUR_WORDS.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """One attempt of a request that failed; it may have succeeded itself."""
+    """One attempt of a request that failed; it may have succeeded itself. `message` says why not."""
 
     deployment: str
     outcome: str
@@ -102,8 +105,8 @@ def _kept(record: RequestRecord, when: float) -> FailedRequest:
 
 
 def _kept_attempt(attempt: Attempt, finished: float) -> FailedAttempt:
-    told = attempt.message or ""
-    message = f"{attempt.cause}: {told}" if attempt.cause else told
+    # Without a connection there was no vendor to word the message.
+    message = f"{attempt.cause}: {attempt.message}" if attempt.cause else _WORDS.get(attempt.outcome, "")
     milliseconds = round(1000 * ((attempt.finished or finished) - attempt.started))
     name = clipped(attempt.full_name, MOST_NAME)
     return FailedAttempt(name, attempt.outcome, attempt.status, milliseconds, clipped(message, MOST_MESSAGE))

@@ -26,6 +26,7 @@ from proxy.gateway.dry_run import (
     upstream_headers,
 )
 from proxy.process.load_table import Source
+from proxy.routing.cache_rules import CacheRules
 from proxy.teams.limit_outline import RequestLimits
 
 Form = Callable[[Explanation], Iterator[str]]
@@ -79,6 +80,8 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
     if explanation.limits is not None:
         yield from _limit_lines(explanation.limits)
+    if explanation.cached and (rules := cache_of(explanation)) is not None:
+        yield f"Answers are kept {rules.words}; {explanation.cached}."
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
@@ -168,12 +171,24 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
             for kind, trials in explanation.fallbacks.items()
         },
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
+        "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
         "error": None,
     }
     if explanation.error is not None:
         status, body = explanation.error
         facts["error"] = {"status": status, "body": orjson.loads(body), "logged": explanation.logged}
     yield json.dumps(facts, indent=2, ensure_ascii=False)
+
+
+def cache_of(explanation: Explanation) -> CacheRules | None:
+    """Return the rules of the answer cache of the name that was asked for."""
+    return None if explanation.plan is None else explanation.plan.cache
+
+
+def _cache_facts(rules: CacheRules, how: str) -> dict[str, object]:
+    where = "redis" if rules.shared else "memory"
+    facts: dict[str, object] = {"ttl": rules.ttl, "stale": rules.stale, "scope": rules.scope, "where": where}
+    return {**facts, "max_bytes": rules.max_bytes, "this_request": how}
 
 
 def _limit_facts(limits: RequestLimits) -> dict[str, object]:

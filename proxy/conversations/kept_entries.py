@@ -40,9 +40,9 @@ class OwnedKeys:
 class KeptEntries:
     """The entries of all owners: at most `most` bytes, each for `seconds` after it was put or last used. Where there
     are too many, the owner with the most bytes loses its oldest: nobody loses any while it has less than an equal
-    share."""
+    share. `evicted` counts them."""
 
-    __slots__ = ("_entries", "_largest", "_owners", "_seconds", "most", "size")
+    __slots__ = ("_entries", "_largest", "_owners", "_seconds", "evicted", "most", "size")
 
     def __init__(self, most: int, seconds: float) -> None:
         self.most = most
@@ -51,6 +51,7 @@ class KeptEntries:
         self._owners: dict[str, OwnedKeys] = {}
         self._largest: list[tuple[int, str]] = []  # a heap of owners by size, which also has sizes that were
         self.size = 0
+        self.evicted = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -126,5 +127,6 @@ class KeptEntries:
             owned = self._owners.get(owner)
             if owned is not None and owned.size == -size:
                 self.drop(owner, next(iter(owned.keys)))
+                self.evicted += 1
                 return
             heappop(self._largest)

@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from providers.unified_request import Operation, UnifiedRequest
+from proxy.answer_cache.cached_answers import AnswerCache
 from proxy.conversations.response_entries import NOTHING_STORED, StoredData, read_chain, read_items
 from proxy.conversations.stored_responses import STORING, AnswerStore, StoredResponses
 from proxy.deadlines import Deadlines
@@ -15,6 +16,7 @@ from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
+from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
@@ -34,7 +36,7 @@ TOO_LONG: Final = "context_length_exceeded"
 
 class TextGeneration:
     """Answers calls that generate text. `turns` is the memory of what models thought, `responses` that of stored
-    responses."""
+    responses, `cache` that of answers to names with a cache: none that is stored or keeps thinking is in it."""
 
     def __init__(
         self,
@@ -43,12 +45,14 @@ class TextGeneration:
         limits: TeamLimiter,
         turns: TurnMemory,
         responses: StoredResponses,
+        cache: AnswerCache,
     ) -> None:
         self._dispatcher = dispatcher
         self._admission = admission
         self._limits = limits
         self._turns = turns
         self._responses = responses
+        self._cache = cache
 
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
@@ -66,7 +70,10 @@ class TextGeneration:
             request, keeper = await self._turns.recall(planned, request, call.stored_for)
         planned = honouring_first(planned, request, team)
         job = make_job(call, planned, request, heavy=heavy)
-        exchange = Exchange(self._dispatcher, call, job, keeper, store)
+        answers: TextAnswers = self._dispatcher
+        if planned.cache is not None and keeper is None and store is None:
+            answers = self._cache.before(answers, surface.name, call.http.headers)
+        exchange = Exchange(answers, call, job, keeper, store)
         for _ in range(MOST_TRIES if request.shortens else 0):
             try:
                 return await exchange.answer()

@@ -22,7 +22,7 @@ from proxy.request_record import RequestRecord, fresh_id
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import AnswerFacts
 from proxy.teams.client_keys import permit_extras
-from proxy.teams.team_limiter import RequestSize, TeamLimiter
+from proxy.teams.team_limiter import TeamLimiter
 from proxy.upstream.call_task import AnsweredParts, TaskCaller
 
 MANY_NUMBERS = 16_384
@@ -49,7 +49,7 @@ class TaskAnswers:
         planned = call.plan(request.model, self._dispatcher.load)
         api.check(planned)
         permit_extras(team, request)
-        later = self._limits.admit(call.key, planned, record, partial(RequestSize, len(body), 0))
+        later = self._limits.admit(call.key, planned, record, lambda: (len(body), 0, 1))
         if later is not None:
             await wait_for_limits(call, planned, request.timeout, later)
         job = make_job(call, planned, request, heavy=heavy)

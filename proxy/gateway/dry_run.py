@@ -20,6 +20,10 @@ from providers.request_fields import PROMPT_FIELDS
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, pass_on
 from providers.unified_request import Operation, Task, UnifiedRequest
+from proxy.answer_cache.cached_answers import is_determined
+from proxy.answer_cache.client_wish import HEADER
+from proxy.answer_cache.request_key import why_not
+from proxy.conversations.stored_responses import STORING
 from proxy.dispatch.next_deployment import prepared_for
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
@@ -35,6 +39,7 @@ from proxy.surfaces.surface import ReferredIds, StoringSurface
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.limit_outline import RequestLimits, request_limits
 from proxy.teams.team_limiter import RequestSize
+from proxy.upstream.mock_transport import SCHEME, refused_by_mock
 from proxy.upstream.request_headers import DEFAULT_HEADERS, call_headers
 
 DEFAULT_SURFACE: Final = "openai"
@@ -44,6 +49,18 @@ REQUEST_ID: Final = "(the client's, or a fresh one)"
 
 Calls = CallPlan | TaskCalls[object] | PassedCall
 Outcome = Calls | Refusal
+
+
+class NotServed(Refusal):
+    """A target that the mock does not serve: the request that comes to it ends with `answer`."""
+
+    def __init__(self, answer: GatewayError) -> None:
+        super().__init__(
+            answer.facts.param or "",
+            "the mock's faults, delays and long answers need a model that the table names, not an entry for any model",
+            answer.facts.code,
+        )
+        self.answer = answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +99,24 @@ class Explanation:
 
     @property
     def chosen(self) -> Calls | None:
-        """The calls of the first target that can honour the request."""
+        """The calls of the first target that can honour the request; None where nothing would be sent."""
+        if self.error is not None:
+            return None
         ready = (each.outcome for each in self.trials if not isinstance(each.outcome, Refusal))
         return next(ready, None)
+
+    @property
+    def cached(self) -> str:
+        """Whether the answer cache of the name is for this request, as a clause; empty where the name has none."""
+        calls = self.chosen
+        if self.plan is None or self.plan.cache is None or not isinstance(calls, CallPlan):
+            return ""
+        why = "its surface stores answers" if self.surface in STORING else why_not(calls.request)
+        if why is not None:
+            return f"this request's is not, because {why}"
+        if is_determined(calls.request):
+            return "this request's is"
+        return f"this request's is where it says {HEADER}: use, since it sends no temperature of 0"
 
 
 @dataclass(slots=True)
@@ -177,7 +209,7 @@ def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, 
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, RequestSize(len(body), 0)
+    return planned, outcome, (len(body), 0, 1)
 
 
 def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -191,7 +223,7 @@ def _planned_passed(snapshot: Snapshot, team: Team, match: PathMatch, task: Task
         except Refusal as refusal:
             return refusal
 
-    return planned, outcome, RequestSize(0, 0)
+    return planned, outcome, (0, 0, 1)
 
 
 def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequence[Target]) -> tuple[Trial, ...]:
@@ -199,7 +231,15 @@ def _trials(outcome: Callable[[Target], Outcome], planned: Plan, targets: Sequen
     first = next((position for position, target in enumerate(targets) if target in dropping), 0)
     # Where all of them would drop something, none of them comes after another for it.
     behind = dropping if first else {}
-    return tuple(Trial(target, outcome(target), behind.get(target, ())) for target in targets)
+    return tuple(Trial(target, _served(outcome(target), target), behind.get(target, ())) for target in targets)
+
+
+def _served(outcome: Outcome, target: Target) -> Outcome:
+    """Return an outcome, as the transport of its calls would have it."""
+    if isinstance(outcome, Refusal) or not any(sent.url.startswith(SCHEME) for sent in sent_calls(outcome)):
+        return outcome
+    answer = refused_by_mock(target)
+    return outcome if answer is None else NotServed(answer)
 
 
 def _outcome(request: UnifiedRequest, team: Team, target: Target) -> CallPlan | Refusal:
@@ -226,10 +266,16 @@ def is_counted(calls: Calls) -> bool:
 
 
 def _require_one(trials: tuple[Trial, ...]) -> None:
-    """Raise the first refusal if no target can honour the request, as the gateway does."""
-    refusals = [each.outcome for each in trials if isinstance(each.outcome, Refusal)]
-    if len(refusals) == len(trials):
-        raise field_refused(refusals[0])
+    """Raise what the gateway answers if nothing would be sent: the first target that it asks is not served, or no
+    target can honour the request."""
+    refusals: list[Refusal] = []
+    for each in trials:
+        if isinstance(each.outcome, NotServed):
+            raise each.outcome.answer
+        if not isinstance(each.outcome, Refusal):
+            return
+        refusals.append(each.outcome)
+    raise field_refused(refusals[0])
 
 
 def upstream_headers(sent: UpstreamRequest) -> dict[str, str]:

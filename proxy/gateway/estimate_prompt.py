@@ -27,7 +27,6 @@ PER_MEDIUM = 1600
 _FILE_BYTES_PER_TOKEN = 5
 """Characters of a file's base64 that make a token."""
 
-_IN_PROMPT = ("tools", "response_format")
 _OF_TEXT = ("text", "refusal")
 
 
@@ -35,10 +34,15 @@ def estimate_prompt(request: UnifiedRequest) -> int:
     """Return an estimate of the tokens of a conversation and its tools."""
     prompt, params = request.prompt, request.params
     tokens = _of_messages(prompt.messages) if isinstance(prompt, ChatPrompt) else 0
-    for name in _IN_PROMPT:
-        if value := params.get(name):
-            tokens += _of_bytes(len(orjson.dumps(value))) + PER_TOOL * (len(value) if isinstance(value, list) else 1)
+    if "tools" in params or "response_format" in params:
+        tokens += _of_param(params.get("tools")) + _of_param(params.get("response_format"))
     return tokens
+
+
+def _of_param(value: object) -> int:
+    if not value:
+        return 0
+    return _of_bytes(len(orjson.dumps(value))) + PER_TOOL * (len(value) if isinstance(value, list) else 1)
 
 
 def request_size(request: UnifiedRequest) -> RequestSize:
@@ -53,7 +57,7 @@ def request_size(request: UnifiedRequest) -> RequestSize:
         answers = len(prompt.sequences)
     if "n" in params or "best_of" in params:
         answers *= max(params.get("n", 1), params.get("best_of", 1))
-    return RequestSize(size, params.get("max_tokens"), answers)
+    return size, params.get("max_tokens"), answers
 
 
 def _of_messages(messages: Sequence[JsonObject]) -> int:

@@ -8,6 +8,7 @@ from functools import partial
 from aiohttp import web
 
 from providers.unified_request import Operation, Task
+from proxy.answer_cache.cached_answers import AnswerCache
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.stored_responses import RESPONSE_BYTES, RESPONSE_SECONDS, StoredResponses
@@ -65,8 +66,8 @@ TRACEBACK_EVERY = 1.0
 
 class Gateway:
     """Handles the requests of the public listener, within the limits of their teams. `emit` receives each finished
-    record once; `turns` is the memory of what models thought, `responses` that of stored responses, `catalogue` makes
-    the models lists.
+    record once; `turns` is the memory of what models thought, `responses` that of stored responses, `cache` that of
+    answers, `catalogue` makes the models lists.
 
     `on_begin` receives each record once its team is known; `usage` answers for a query string and a team what the team
     has used; `idle` is set while nothing is in flight.
@@ -95,7 +96,8 @@ class Gateway:
         self.turns = TurnMemory(OwnerMemory(self._now, KeptEntries(TURN_BYTES, TURN_SECONDS)))
         self.responses = StoredResponses(OwnerMemory(self._now, KeptEntries(RESPONSE_BYTES, RESPONSE_SECONDS)))
         self._calls = ClientCalls(metrics, self._now)
-        self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses)
+        self.cache = AnswerCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
+        self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
         tasks = TaskAnswers(dispatcher, limits)
         passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {

@@ -112,7 +112,7 @@ class PassThrough:
 
 
 def _unmeasured() -> RequestSize:
-    return RequestSize(None, 0)
+    return None, 0, 1
 
 
 def _refuse_own(fields: Iterable[str]) -> None:

@@ -33,23 +33,22 @@ class SpentNews(Generic[P]):
 class SpentTotals(Generic[P]):
     """Reads for one process. Calls block and raise LedgerError, after which the next one goes on."""
 
-    reader: LedgerReader
     _starts: dict[P, int] = field(default_factory=dict)
     _totals: dict[P, dict[str, Amounts]] = field(default_factory=dict)
     _slots: dict[tuple[str, int], Amounts] = field(default_factory=dict)
     _first: int = 0
     _batch: int = 0
 
-    def refresh(self, periods: Mapping[P, tuple[int, int]], now: int) -> SpentNews[P]:
+    def refresh(self, reader: LedgerReader, periods: Mapping[P, tuple[int, int]], now: int) -> SpentNews[P]:
         """Return what has changed since the last call, all sums of periods that have just begun included. `periods` are
         their beginnings and ends; all times are in seconds since 1970, and all beginnings are those of slots."""
         starts = {period: begin // SLOT for period, (begin, _) in periods.items()}
         if starts != self._starts or not self._batch:
-            return self._read_all(starts, now)
-        changes = self.reader.spent_since(0, self._batch)
+            return self._read_all(reader, starts, now)
+        changes = reader.spent_since(0, self._batch)
         oldest = min(starts.values(), default=0)
         if any(oldest <= each.slot < self._first for each in changes.spent):
-            return self._read_all(starts, now)
+            return self._read_all(reader, starts, now)
         changed: dict[P, dict[str, Amounts]] = {period: {} for period in starts}
         for each in changes.spent:
             if each.slot >= self._first:
@@ -58,9 +57,9 @@ class SpentTotals(Generic[P]):
         self._forget(now)
         return SpentNews(changed, changes.loaded)
 
-    def _read_all(self, starts: Mapping[P, int], now: int) -> SpentNews[P]:
+    def _read_all(self, reader: LedgerReader, starts: Mapping[P, int], now: int) -> SpentNews[P]:
         first = now // SLOT - RECENT
-        base = self.reader.spent_from(list(starts.values()), first)
+        base = reader.spent_from(list(starts.values()), first)
         self._totals = {period: dict(totals) for period, totals in zip(starts, base.totals, strict=True)}
         self._slots = {(each.scope, each.slot): _amounts(each) for each in base.recent}
         self._starts, self._first, self._batch = dict(starts), first, base.batch

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
 from proxy.ledger.journal_files import lock_file
@@ -239,17 +238,13 @@ class SqliteStore:
             self._lock = None
 
 
-_INTERRUPT_EVERY: Final = 0.05
-"""Seconds between interruptions of a read that is to end: one between two statements ends neither."""
-
-
 class SqliteReader:
-    """Reads the file of a ledger beside its writer, and changes nothing. It may be closed while a thread reads."""
+    """Reads the file of a ledger beside its writer, and changes nothing. It may not be closed while a thread reads:
+    Python's module crashes then (3.11)."""
 
     def __init__(self, settings: LedgerSettings) -> None:
         self._file = _file(settings)
         self._days = Days(settings.zone)
-        self._reading = Lock()
         if not self._file.exists():
             raise LedgerError(f"there is no ledger {self._file} yet: the gateway makes it when it starts")
         with _named(self._file):
@@ -281,7 +276,7 @@ class SqliteReader:
     @contextmanager
     def _one_state(self) -> Iterator[int]:
         """Read one state of the file in the block; yield the number of its last batch."""
-        with self._reading, _named(self._file), _transaction(self._connection, "BEGIN"):
+        with _named(self._file), _transaction(self._connection, "BEGIN"):
             (batch,) = self._connection.execute("SELECT batch FROM meta").fetchone()
             yield batch
 
@@ -295,13 +290,13 @@ class SqliteReader:
         """Return the lines of a report, unordered."""
         statement, parameters = usage_sql(query, _WORDS)
         width = len(query.by)
-        with self._reading, _named(self._file):
+        with _named(self._file):
             found = self._connection.execute(statement, parameters).fetchall()
         return [UsageLine(tuple(row[:width]), UsageSums(*row[width:])) for row in found]
 
     def newest(self) -> int | None:
         """Return the time of the newest row, in ms; None without rows."""
-        with self._reading, _named(self._file):
+        with _named(self._file):
             row = self._connection.execute("SELECT max(time) FROM request").fetchone()
         return None if row is None else row[0]
 
@@ -311,13 +306,8 @@ class SqliteReader:
             self._connection.interrupt()
 
     def close(self) -> None:
-        """Close the file. What another thread reads is ended first: Python's module crashes otherwise (3.11)."""
-        while not self._reading.acquire(timeout=_INTERRUPT_EVERY):
-            self.interrupt()
-        try:
-            self._connection.close()
-        finally:
-            self._reading.release()
+        """Close the file."""
+        self._connection.close()
 
 
 def _file(settings: LedgerSettings) -> Path:

@@ -16,7 +16,7 @@ import orjson
 
 from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_row import read_line
-from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
+from proxy.ledger.ledger_settings import LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader, UsageLine
 from proxy.ledger.rollups import SLOT_MS, UsageSums
 from proxy.ledger.usage_query import DEFAULT_BY, DEFAULT_SINCE, UsageQuery, UsageQueryError, usage_query
@@ -245,14 +245,6 @@ def asked_over_http(query_string: str, zone: str, now: int, own: str | None = No
         return usage_query(by, given.get("since", DEFAULT_SINCE), own or given.get("team"), zone, now)
     except ValueError as error:
         return refused(400, f"{error}.")
-
-
-def answered_over_http(reader: LedgerReader, query: UsageQuery, waiting: int = 0) -> UsageAnswer:
-    """Read and answer. Blocks. A database that is away is a 503, which says no more than that."""
-    try:
-        return UsageAnswer(200, usage_json(usage_report(reader, query, waiting)))
-    except LedgerError:
-        return refused(503, "The ledger cannot be read now.")
 
 
 def refused(status: int, message: str) -> UsageAnswer:

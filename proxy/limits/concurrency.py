@@ -49,6 +49,17 @@ class Places:
         """Take a place, after a test at the same time."""
         self.used += 1
 
+    def attempt(self) -> bool:
+        """Test and take a place at once, and return whether one was free."""
+        if self.used >= self.capacity:
+            return False
+        self.used += 1
+        return True
+
+    def undo(self) -> None:
+        """Put back what an attempt took, at the same time: nobody was told that it was gone."""
+        self.used -= 1
+
     def settle(self, reserved: int, used: int) -> None:
         """Release the place."""
         self.used -= 1
@@ -102,7 +113,8 @@ class LeaseKeeper(Protocol):
 class Lease(Protocol):
     """Something of a scope that is leased from whoever counts for several processes."""
 
-    key: str
+    @property
+    def key(self) -> str: ...
 
     def ask(self, now: float) -> LeaseAsk | None:
         """Return what to ask for now, None for nothing."""
@@ -130,12 +142,12 @@ class LeasedPlaces(Places):
 
     __slots__ = (
         *("_foreign", "_keeper", "_others", "_processes", "_quiet_until", "_share", "_wanted"),
-        *("held", "key", "waiting"),
+        *("held", "scope", "waiting"),
     )
 
-    def __init__(self, key: str, capacity: int, keeper: LeaseKeeper) -> None:
+    def __init__(self, scope: str, capacity: int, keeper: LeaseKeeper) -> None:
         super().__init__(capacity)
-        self.key = key
+        self.scope = scope
         self.held = 0
         self.waiting = 0
         self._keeper = keeper
@@ -151,6 +163,11 @@ class LeasedPlaces(Places):
         return self._others + self.used
 
     @property
+    def key(self) -> str:
+        """What they are counted by."""
+        return f"{self.scope} concurrent"
+
+    @property
     def spare(self) -> int:
         """The places that are leased ahead."""
         return self.capacity // (SPARE * self._processes)
@@ -164,6 +181,12 @@ class LeasedPlaces(Places):
         self.used += 1
         if self.held < self.used + self.spare:
             self._keeper.due(self)
+
+    def attempt(self) -> bool:
+        if self.lacks(1, 0.0, 0.0):
+            return False
+        self.take(1, 0.0, 0.0)
+        return True
 
     def settle(self, reserved: int, used: int) -> None:
         super().settle(reserved, used)

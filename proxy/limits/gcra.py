@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from proxy.limits.limit import SECONDS, Rate
+from proxy.limits.limit import INDEX, SECONDS, Rate
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, rate_view
 
 SLACK: Final = 1e-6
@@ -28,7 +28,8 @@ request, and must not silence a team for hours."""
 class GcraRule:
     """A rate with its numbers in seconds: between two units, what a burst may be ahead, and the furthest debt. `most`
     is the units that one request takes at most: so no request is what goes beyond the furthest debt, and giving back
-    what one did not use never gives back more than it took. `full` is what headers show while nothing is used."""
+    what one did not use never gives back more than it took. `full` is what headers show while nothing is used, `index`
+    where the amount of its unit stands."""
 
     rate: Rate
     burst: float
@@ -37,6 +38,7 @@ class GcraRule:
     furthest: float
     most: int
     full: Shown
+    index: int
 
     def correction(self, reserved: int, used: int) -> int:
         """Return the units to take after all, or less than 0 to give back, for what was taken and what was used."""
@@ -59,7 +61,7 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     ahead = burst * interval
     most = DEBT * rate.burst  # not of the part: units are settled alone that were taken together, and the other way
     full = (int(burst), rate.amount, 0.0)
-    return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval, most, full)
+    return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval, most, full, INDEX[rate.unit])
 
 
 class LocalRate:
@@ -85,6 +87,22 @@ class LocalRate:
         """Take units, after a test at the same time."""
         base, rule = self.arrival, self.rule
         self.arrival = (base if base > now else now) + (units if units < rule.most else rule.most) * rule.interval
+
+    def attempt(self, units: float, now: float, wall: float) -> bool:
+        """Test and take at once, and return whether the units were there."""
+        rule, base = self.rule, self.arrival
+        if base > now:
+            if self.lacks(units, now, wall):
+                return False
+            base = self.arrival
+        else:
+            base = now
+        self.arrival = base + (units if units < rule.most else rule.most) * rule.interval
+        return True
+
+    def undo(self, units: int) -> None:
+        """Put back what an attempt took, at the same time."""
+        self.settle(units, 0)
 
     def settle(self, reserved: int, used: int) -> None:
         """Correct what was taken to what was used. What comes back too late to matter is void at the next test."""

@@ -18,6 +18,10 @@ class Unit(StrEnum):
     USD = "usd"
 
 
+INDEX: Final[Mapping[Unit, int]] = {Unit.REQUESTS: 0, Unit.TOKENS: 1, Unit.USD: 2}
+"""Where the amount of a unit stands among those that a request takes. Headers speak of the first two."""
+
+
 class Period(StrEnum):
     """The period of a limit. Seconds and minutes are rates, which flow; longer ones are quotas, by the calendar."""
 

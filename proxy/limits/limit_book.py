@@ -14,12 +14,12 @@ from typing import Final, TypeAlias
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit import UNLIMITED, Limits, Period, TeamBudget
+from proxy.limits.limit import INDEX, UNLIMITED, Limits, Period, TeamBudget
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import INDEX, BoundMeter, Facts, Reservation, tightest
+from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reservation, joined
 from proxy.limits.scope_state import MeterMaker, ScopeState
-from proxy.limits.spending import SpendingCounter, SpendingNotes
+from proxy.limits.spending import SpendingNotes
 from proxy.limits.waiting_lines import SHORTEST, WaitingLines
 
 CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
@@ -30,7 +30,7 @@ ROUNDS: Final = 2
 Units: TypeAlias = tuple[int, int, int | None, int]
 """Requests, tokens, billionths of a USD and places."""
 
-FREE: Final = Reservation((), 0, None)
+FREE: Final = Reservation(NOTHING, 0, None)
 """What a request without limits holds."""
 
 
@@ -99,11 +99,18 @@ class LimitBook:
     ) -> Reservation | Exceeded | None:
         """Take a request, so many tokens and their cost from all limits of `scopes`, or nothing. None: units have to be
         fetched, which `admit_waiting` waits for. Nobody overtakes who waits for one of these scopes."""
+        outcome = self.begin(scopes, tokens, cost, now, wall)
+        return _reservation(outcome, tokens, cost) if isinstance(outcome, Meters) else outcome
+
+    def begin(
+        self, scopes: Sequence[str], tokens: int, cost: int | None, now: float, wall: float
+    ) -> Meters | Exceeded | None:
+        """Do as `admit`, and return what it was taken from: the caller ends the reservation that it makes of that."""
         if self._lines.lines:
             for scope in scopes:
                 if line := self._lines.lines.get(scope):
                     return line.last
-        return self._take(scopes, (1, tokens, cost, 1), now, wall)
+        return self._take_from(scopes, (1, tokens, cost, 1), now, wall)
 
     async def admit_waiting(self, scopes: Sequence[str], tokens: int, cost: int | None) -> Reservation | Exceeded:
         """Do as `admit`, and wait for units to be fetched: for one exchange, ordinarily below 1 ms."""
@@ -136,19 +143,14 @@ class LimitBook:
     def facts(self, scopes: Sequence[str], now: float, wall: float) -> Facts:
         """Return the tightest limits of requests and of tokens, for a request that holds nothing."""
         states = [state for scope in scopes if (state := self._scopes.get(scope)) is not None]
-        return tightest([bound for state in states for bound in state.meters or ()], now, wall)
+        return joined([state.meters for state in states if state.meters is not None]).facts(now, wall)
 
     def route_of(self, scope: str, now: float, wall: float) -> str | None:
         """Return the name by which a team's requests are answered by what it has spent, None for the one asked for."""
         state = self._scopes.get(scope)
         if state is None or not state.budgets:
             return None
-        reached = [
-            budget
-            for _, meter in state.meters or ()
-            if isinstance(meter, SpendingCounter)
-            for budget in meter.routes(now, wall)
-        ]
+        reached = [budget for counter in state.counters() for budget in counter.routes(now, wall)]
         return max(reached, key=lambda budget: budget.at).route if reached else None
 
     def periods(self, wall: float) -> Mapping[Period, tuple[int, int]]:
@@ -182,27 +184,45 @@ class LimitBook:
                 yield from meter.views(scope, now, wall)
 
     def _take(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Reservation | Exceeded | None:
-        """Test everything, then take everything."""
-        held = self._meters(scopes[0], now) if len(scopes) == 1 else self._all_meters(scopes, now)
-        for index, meter in held:
-            if meter.lacks(units[index], now, wall):  # type: ignore[arg-type]  # only what counts USD is given None
-                return self._refusal(scopes, units, now, wall)
-        if not held:
-            return FREE
-        for index, meter in held:
-            meter.take(units[index], now, wall)  # type: ignore[arg-type]  # as above
-        return Reservation(held, units[1], units[2])
+        outcome = self._take_from(scopes, units, now, wall)
+        return _reservation(outcome, units[1], units[2]) if isinstance(outcome, Meters) else outcome
 
-    def _meters(self, scope: str, now: float) -> Sequence[BoundMeter]:
+    def _take_from(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Meters | Exceeded | None:
+        """Take everything or nothing. What is counted by the calendar is tested first and taken last, since its steps
+        are told when they are reached."""
+        state = self._scopes.get(scopes[0]) if len(scopes) == 1 else None
+        if state is None or (held := state.meters) is None:
+            held = self._all_meters(scopes, now)
+        counters = held.counters
+        for counter in counters:
+            if counter.lacks(units[counter.rules.index], now, wall):
+                return self._refusal(scopes, units, now, wall)
+        for places in held.places:
+            if not places.attempt():
+                held.undo(places, units[1])
+                return self._refusal(scopes, units, now, wall)
+        tokens = units[1]
+        for rate in held.rates:
+            if not rate.attempt(tokens if rate.rule.index else 1, now, wall):
+                held.undo(rate, tokens)
+                return self._refusal(scopes, units, now, wall)
+        for counter in counters:
+            counter.take(units[counter.rules.index], now, wall)
+        return held
+
+    def _meters(self, scope: str, now: float) -> Meters:
         """Return what counts for a scope, made when it is first asked for."""
         state = self._scopes.get(scope)
         if state is None:
-            return ()
+            return NOTHING
         meters = state.meters
         return state.make(scope, self._maker, now) if meters is None else meters
 
-    def _all_meters(self, scopes: Sequence[str], now: float) -> Sequence[BoundMeter]:
-        return [bound for scope in scopes for bound in self._meters(scope, now)]
+    def _all_meters(self, scopes: Sequence[str], now: float) -> Meters:
+        every = [meters for scope in scopes if (meters := self._meters(scope, now)) is not NOTHING]
+        if len(every) > 1:
+            return joined(every)
+        return every[0] if every else NOTHING
 
     def _refusal(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Exceeded | None:
         """Return the limit that a request waits for longest; None if units may yet be fetched for all that lack any."""
@@ -292,8 +312,12 @@ class LimitBook:
 
     def _places(self, scope: str) -> Places | None:
         state = self._scopes.get(scope)
-        meters = state.meters if state is not None else None
-        return next((meter for _, meter in meters or () if isinstance(meter, Places)), None)
+        places = state.meters.places if state is not None and state.meters is not None else ()
+        return places[0] if places else None
+
+
+def _reservation(meters: Meters, tokens: int, cost: int | None) -> Reservation:
+    return FREE if meters is NOTHING else Reservation(meters, tokens, cost)
 
 
 def _or_wait(outcome: Reservation | Exceeded) -> Reservation | float:

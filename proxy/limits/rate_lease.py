@@ -35,7 +35,7 @@ class RateLease:
     """The units of a rate that this process holds."""
 
     __slots__ = (
-        *("_asked", "_counted_at", "_expires", "_foreign", "_holds", "_keeper", "_least", "_left", "_left_at", "_low"),
+        *("_asked", "_counted_at", "_expires", "_foreign", "_keeper", "_least", "_left", "_left_at", "_low"),
         *(
             "_processes",
             "_quiet_until",
@@ -45,22 +45,21 @@ class RateLease:
             "_size",
             "balance",
             "demand",
-            "key",
             "local",
             "rule",
+            "scope",
         ),
         *("_told", "_wanted", "waiting"),
     )
 
-    def __init__(self, key: str, rate: Rate, keeper: LeaseKeeper, now: float) -> None:
-        self.key = key
+    def __init__(self, scope: str, rate: Rate, keeper: LeaseKeeper, now: float) -> None:
+        self.scope = scope
         self.rule: GcraRule = rule_of(rate)
         self.balance = 0
         self.demand = 0.0
         self.waiting = 0
         self.local: LocalRate | None = None
         self._keeper = keeper
-        self._holds = min(HOLDS, SECONDS[rate.period] / 100)
         self._asked = 0
         self._counted_at = now
         self._expires = math.inf
@@ -77,6 +76,12 @@ class RateLease:
         self._size = 1.0
         self._told = 0
         self._wanted = 0
+
+    @property
+    def key(self) -> str:
+        """What it is counted by. Made when it is asked for: a table may have ten thousand teams."""
+        rate = self.rule.rate
+        return f"{self.scope} {rate.unit} {rate.period}"
 
     def lacks(self, units: int, now: float, wall: float) -> bool:
         """Return whether this process holds too few units now."""
@@ -101,6 +106,21 @@ class RateLease:
             self._keeper.wake(self)
         elif self.balance < 0:
             self._keeper.due(self)
+
+    def attempt(self, units: int, now: float, wall: float) -> bool:
+        """Test and take at once, and return whether the units were there."""
+        if self.lacks(units, now, wall):
+            return False
+        self.take(units, now, wall)
+        return True
+
+    def undo(self, units: int) -> None:
+        """Put back what an attempt took, at the same time. What is refused is demand by `refused`, once."""
+        self._asked -= units
+        if self.local is not None:
+            self.local.undo(units)
+        else:
+            self.balance += units if units < self.rule.most else self.rule.most
 
     def settle(self, reserved: int, used: int) -> None:
         """Correct what was taken to what was used: the rest goes back to all."""
@@ -173,9 +193,13 @@ class RateLease:
         return rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
 
     def follow(self, rate: Rate, now: float) -> None:
-        """Count by another rate from now on. The units that are used stay used."""
+        """Count by another rate from now on. The units that are used stay used; that there were too few says nothing
+        about this rate, nor does an answer that is under way."""
         self._left += rate.burst - self.rule.rate.burst
         self.rule = rule_of(rate)
+        self._short = False
+        self._wanted = 0
+        self._quiet_until = -math.inf
         if self.local is not None:
             share = alone_share(self._share, self._processes)
             used = max(0.0, self.local.arrival - now) / self.local.rule.interval
@@ -218,7 +242,7 @@ class RateLease:
             return
         if grant.granted:
             self.balance += grant.granted
-            self._expires = now + self._holds
+            self._expires = now + _holds(self.rule)
         elif self._wanted:
             self._quiet_until = now + REFUSED_FOR
         if self._wanted:
@@ -250,7 +274,7 @@ class RateLease:
 
     def _block(self) -> int:
         """Return the units to lease ahead: none where they would lapse before the next request."""
-        if self.demand * self._holds < self._size:
+        if self.demand * _holds(self.rule) < self._size:
             return 0
         most = max(1, int(PART * self.rule.rate.amount / self._processes), math.ceil(2 * self._size))
         return min(max(1, math.ceil(self.demand * AHEAD)), most)
@@ -288,3 +312,8 @@ class RateLease:
             self._quiet_until = -math.inf
             self._keeper.due(self)
         return local
+
+
+def _holds(rule: GcraRule) -> float:
+    """Return how many seconds units hold."""
+    return min(HOLDS, SECONDS[rule.rate.period] / 100)

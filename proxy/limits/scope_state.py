@@ -11,7 +11,7 @@ from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import INDEX, PLACE, BoundMeter, Meter
+from proxy.limits.reservation import Meter, Meters
 from proxy.limits.spending import SpendingCounter, SpendingNotes, SpendingWord, rules_of
 
 
@@ -28,7 +28,7 @@ class MeterMaker:
         """Return what counts a rate."""
         if self.leases is None:
             return LocalRate(rule_of(rate))
-        lease = RateLease(f"{scope} {rate.unit} {rate.period}", rate, self.leases, now)
+        lease = RateLease(scope, rate, self.leases, now)
         if known := self.shares.get(lease.key):
             lease.assume(*known)
         self.leases.add(lease)
@@ -38,7 +38,7 @@ class MeterMaker:
         """Return what counts the requests under way."""
         if self.leases is None:
             return Places(capacity)
-        lease = LeasedPlaces(f"{scope} concurrent", capacity, self.leases)
+        lease = LeasedPlaces(scope, capacity, self.leases)
         self.leases.add(lease)
         return lease
 
@@ -60,41 +60,44 @@ class ScopeState:
     def __init__(self, limits: Limits, budgets: tuple[TeamBudget, ...]) -> None:
         self.limits = limits
         self.budgets = budgets
-        self.meters: tuple[BoundMeter, ...] | None = None
+        self.meters: Meters | None = None
         self.words: tuple[SpendingWord, ...] = ()
 
-    def make(self, scope: str, maker: MeterMaker, now: float) -> tuple[BoundMeter, ...]:
+    def make(self, scope: str, maker: MeterMaker, now: float) -> Meters:
         """Make what counts. What was there before for the same unit and period goes on with what it has counted."""
         before = {_kind(meter): meter for _, meter in self.meters or ()}
         words = {id(word.counter): word for word in self.words}
-        meters: list[BoundMeter] = []
+        places: tuple[Places, ...] = ()
+        rates: list[LocalRate | RateLease] = []
+        counters: list[SpendingCounter] = []
         kept_words: list[SpendingWord] = []
         if self.limits.concurrent is not None:
-            places = before.get(_CONCURRENT)
-            if isinstance(places, Places):
-                places.capacity = self.limits.concurrent
+            place = before.get(_CONCURRENT)
+            if isinstance(place, Places):
+                place.capacity = self.limits.concurrent
             else:
-                places = maker.places(scope, self.limits.concurrent)
-            meters.append((PLACE, places))
+                place = maker.places(scope, self.limits.concurrent)
+            places = (place,)
         for rate in self.limits.rates:
             meter = before.get((rate.unit, rate.period))
             if isinstance(meter, LocalRate | RateLease):
                 meter.follow(rate, now)
             else:
                 meter = maker.rate(scope, rate, now)
-            meters.append((INDEX[rate.unit], meter))
-        for (unit, period), limits in self._spending().items():
-            counter = before.get((unit, period))
+            rates.append(meter)
+        for kind, limits in self._spending().items():
+            counter = before.get(kind)
             if isinstance(counter, SpendingCounter):
-                counter.follow(rules_of(limits), maker.clocks[period])
+                counter.follow(rules_of(limits), maker.clocks[kind[1]])
                 word = words.get(id(counter))
             else:
                 counter, word = maker.counter(scope, limits)
-            meters.append((INDEX[unit], counter))
+            counters.append(counter)
             kept_words += [word] if word is not None else []
-        self._drop({id(meter) for _, meter in meters}, maker)
-        self.meters, self.words = tuple(meters), tuple(kept_words)
-        return self.meters
+        made = Meters(places, tuple(rates), tuple(counters))
+        self._drop({id(meter) for _, meter in made}, maker)
+        self.meters, self.words = made, tuple(kept_words)
+        return made
 
     def end(self, maker: MeterMaker) -> None:
         """Stop exchanging: the scope is no longer in the table. Running requests settle what they hold."""
@@ -102,7 +105,7 @@ class ScopeState:
 
     def counters(self) -> Iterator[SpendingCounter]:
         """Yield what counts spending."""
-        return (meter for _, meter in self.meters or () if isinstance(meter, SpendingCounter))
+        yield from self.meters.counters if self.meters is not None else ()
 
     def _spending(self) -> dict[tuple[Unit, Period], list[Quota | TeamBudget]]:
         """Return quotas and budgets by what one counter counts."""

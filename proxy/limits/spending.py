@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock, bounds
-from proxy.limits.limit import Quota, TeamBudget, Unit
+from proxy.limits.limit import INDEX, Quota, TeamBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, spending_view
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
 
@@ -33,8 +33,8 @@ UNBOUNDED: Final = 1e18
 @dataclass(frozen=True, slots=True)
 class SpendingRules:
     """The quotas and budgets on one counter. `most` is where requests are refused, by `refuses`; the `steps` are where
-    something else happens, in rising order. `told` is the amount of a quota, of which headers speak, None of a budget.
-    """
+    something else happens, in rising order. `told` is the amount of a quota, of which headers speak, None of a budget;
+    `index` is where the amount of its unit stands."""
 
     limits: tuple[Quota | TeamBudget, ...]
     unit: Unit
@@ -43,6 +43,7 @@ class SpendingRules:
     steps: tuple[tuple[float, TeamBudget], ...]
     needs_price: bool
     told: int | None
+    index: int
 
 
 def rules_of(limits: Sequence[Quota | TeamBudget]) -> SpendingRules:
@@ -64,7 +65,8 @@ def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
     priced = any(isinstance(each, TeamBudget) and each.unpriced == "reject" for each in limits)
     rising = tuple(sorted(steps, key=lambda step: step[0]))
     told = refuses.amount if isinstance(refuses, Quota) else None
-    return SpendingRules(limits, limits[0].unit, most, refuses, rising, priced, told)
+    unit = limits[0].unit
+    return SpendingRules(limits, unit, most, refuses, rising, priced, told, INDEX[unit])
 
 
 @dataclass(slots=True, eq=False)
@@ -129,10 +131,11 @@ class SpendingCounter:
     def settle(self, reserved: int | None, used: int | None) -> None:
         """Count what was used instead of what was reserved. What ends after its period began counts in the next one,
         as the rows of the ledger do."""
-        reserved, used = reserved or 0, used or 0
-        self.reserved -= reserved
-        self.spent += used - reserved
+        if reserved:
+            self.reserved -= reserved
+            self.spent -= reserved
         if used:
+            self.spent += used
             self._unloaded_sum += used
             if self._notes.mark == self._mark:  # mostly there is one mark at a time
                 self._newest += used
@@ -276,18 +279,20 @@ class SpendingCounter:
 class SpendingWord:
     """What this process tells the others of a counter, and hears from them. Nothing waits for it."""
 
-    __slots__ = ("counter", "key")
+    __slots__ = ("counter",)
 
     def __init__(self, counter: SpendingCounter) -> None:
         self.counter = counter
-        self.key = ""
+
+    @property
+    def key(self) -> str:
+        """What it is counted by, in the period that is now."""
+        counter = self.counter
+        return f"{counter.scope} {counter.rules.unit} {counter.clock.period} {counter.clock.start}"
 
     def ask(self, now: float) -> SpentAsk | None:
         """Return what this process knows to be spent that no ledger holds."""
-        counter = self.counter
-        rules, clock = counter.rules, counter.clock
-        self.key = f"{counter.scope} {rules.unit} {clock.period} {clock.start}"
-        return SpentAsk(self.key, counter.own)
+        return SpentAsk(self.key, self.counter.own)
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
         """Take what the others know."""

@@ -20,6 +20,8 @@ NEW: Final = 0.02
 KEPT: Final = 1 - NEW
 """How much of a ratio each request replaces, and how much of it stays."""
 
+_NEW_BYTES: Final = NEW * BYTES_EACH
+
 LEAST: Final = 0.01
 MOST: Final = 1.2
 """Bounds of the ratios: one odd request must not open or close a limit for the next ones."""
@@ -39,13 +41,13 @@ class TokenRatio:
         """Return the tokens of the prompt and of the answer, which have different prices."""
         return round(prompt_bytes / BYTES_EACH * self.prompt), round(max_tokens * self.answer)
 
-    def learn(self, prompt_bytes: int, max_tokens: int, used: tuple[int, int]) -> None:
-        """Note what a request used: tokens of the prompt, and of the answer."""
+    def learn(self, prompt_bytes: int, max_tokens: int, prompt: int, answer: int) -> None:
+        """Note the tokens of the prompt and of the answer that a request used."""
         if prompt_bytes > 0:
-            moved = KEPT * self.prompt + NEW * BYTES_EACH * used[0] / prompt_bytes
+            moved = KEPT * self.prompt + _NEW_BYTES * prompt / prompt_bytes
             self.prompt = MOST if moved > MOST else moved if moved > LEAST else LEAST
         if max_tokens > 0:
-            moved = KEPT * self.answer + NEW * used[1] / max_tokens
+            moved = KEPT * self.answer + NEW * answer / max_tokens
             self.answer = MOST if moved > MOST else moved if moved > LEAST else LEAST
 
 

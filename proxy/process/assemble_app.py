@@ -1,19 +1,14 @@
 """The composition root of one process: makes every long-lived part, in order, and closes them in reverse."""
 
 import asyncio
-import codecs
-import gc
 import logging
-import os
 import random
 import signal
-import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from config.sections.server_section import AdminSection, ServerSection
 from proxy.accounting.counting_together import ALONE, Siblings
@@ -28,11 +23,10 @@ from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.gateway.handle_request import Gateway
-from proxy.http_client.dialer import tls
 from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
 from proxy.listener.http_connection import PublicServer
-from proxy.listener.tls import Presented, Secured, keep_small_buffers
+from proxy.listener.tls import Presented, Secured
 from proxy.off_loop.answer_check_pool import AnswerChecks
 from proxy.off_loop.request_threads import OffLoop
 from proxy.overload.admission_limits import Admission, AdmissionLimits, ShedRules
@@ -42,39 +36,25 @@ from proxy.overload.memory_usage import MemoryMeter, groups
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
-from proxy.process.c_allocator import return_large_buffers
-from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.kept_by_settings import keep_by_settings
-from proxy.process.load_table import EMBEDDED, LoadedTable, Source
+from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
-from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
+from proxy.process.set_up_process import log_table, set_up_process, tune_garbage_collector
+from proxy.process.shutdown import DRAINING, Shutdown, drain_or_stop
+from proxy.process.start_listener import ListenerOpener, close_with, open_listener, scheme_of, url_of, with_reach
 from proxy.routing.resolve_model import targets_of_names
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
-from proxy.telemetry.process_log import set_up
 from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
 from proxy.tracing.tracing_service import TracingService
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
-
-BACKLOG = 1024
-"""Connections that the kernel keeps until they are accepted."""
-
-ACCEPTED_AT_ONCE = 32
-"""Connections that are accepted in one turn of the loop. asyncio (3.11 at least) takes as many as the backlog holds,
-which makes requests in flight wait while a crowd arrives."""
-
-COLLECT_AFTER = (100_000, 3, 2)
-"""Thresholds of the garbage collector. A request leaves no cycle, so that a collection finds nothing and goes through
-all that requests in flight hold: 140,000 objects for 2,000 of them. At 10,000 objects, under three times the capacity
-there were eight collections a second of up to 90 ms, 13 % of the time; so there is one in three seconds. A full one
-comes after 1.2 million objects, as with (10,000, 10, 10)."""
 
 ADMIN_BODY = 1024
 """Bytes of a body that the admin listener reads past; it takes none."""
@@ -154,19 +134,6 @@ class WholeGateway:
         return self.front.url
 
 
-async def open_listener(public: PublicServer, host: str, port: int, options: Mapping[str, Any]) -> asyncio.Server:
-    """Begin to accept connections; `options` are passed to the loop's `create_server`. Raises OSError."""
-    listener = await asyncio.get_running_loop().create_server(public, host, port, backlog=ACCEPTED_AT_ONCE, **options)
-    for each in listener.sockets:
-        with socket.socket(fileno=os.dup(each.fileno())) as same:
-            same.listen(BACKLOG)
-    return listener
-
-
-ListenerOpener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
-"""Begins to accept connections for a server, with the given TLS options. Raises OSError."""
-
-
 @asynccontextmanager
 async def public_gateway(
     table: LoadedTable,
@@ -225,7 +192,7 @@ async def public_gateway(
         malformed = MalformedRequests(observer.malformed)
         public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
         listener = await open_public(public, presented.secured())
-        _close_with(stack, public, listener)
+        close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
@@ -268,7 +235,7 @@ async def admin_listener(
         guard = BrowserGuard(listen.admin_host, settings.hosts, (), ADMIN)
         admin = PublicServer(Admin(status, reloader, settings.token).handle, ADMIN_BODY, admin_error_body, guard)
         listener = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
-        _close_with(stack, admin, listener)
+        close_with(stack, admin, listener)
         yield url_of("http", listen.admin_host, listener)
 
 
@@ -342,64 +309,6 @@ async def _discovering(
     stack.push_async_callback(discovered.aclose)
     await discovered.use(table.snapshot)
     return discovered
-
-
-def _close_with(stack: AsyncExitStack, server: PublicServer, listener: asyncio.Server) -> None:
-    """Let the stack end first new connections, then new requests on the old ones, then all connections."""
-    stack.push_async_callback(server.shutdown, AT_ONCE)
-    stack.callback(server.pre_shutdown)
-    stack.callback(listener.close)
-
-
-def scheme_of(server: ServerSection) -> str:
-    """Return the URL scheme of the public listener."""
-    return "http" if server.tls is None else "https"
-
-
-def url_of(scheme: str, host: str, listener: asyncio.Server) -> str:
-    """Return the URL of a listener on `host`; a wildcard address can be called from this machine."""
-    shown = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{shown}:{listener.sockets[0].getsockname()[1]}"
-
-
-def with_reach(url: str, host: str) -> str:
-    """Return a listener's URL for the log, with a note where it listens on more than one address."""
-    reach = {"0.0.0.0": " (all addresses)", "::": " (all IPv6 addresses)"}.get(host, "")  # noqa: S104 - only compared
-    return url + reach
-
-
-def set_up_process(form: str) -> logging.Logger:
-    """Set up what a process that serves needs: its log, its limits, its allocator and its exception handler."""
-    log = set_up(form)
-    raise_limit()
-    keep_small_buffers()
-    return_large_buffers()
-    asyncio.get_running_loop().set_exception_handler(AcceptFailureLog(log))
-    return log
-
-
-def load_shareable() -> None:
-    """Load what serving needs and a fork may share, beyond the modules and the table: the authorities that the system
-    trusts, which take 3 MB, and what asyncio loads to look at a host's name."""
-    tls()
-    codecs.lookup("idna")
-
-
-def log_table(log: logging.Logger, source: Source) -> None:
-    """Log which table is served, and by how many processes where nobody has said it."""
-    if source.path is None:
-        log.warning("%s", EMBEDDED)
-    else:
-        log.info("serving the table %s", source.title)
-    if source.counted:
-        log.info("workers: auto is %d, the number of cores that may be used", source.workers)
-
-
-def tune_garbage_collector() -> None:
-    """Look for cycles only among what requests leave. The modules and the table stay: going through them again and
-    again holds every request up for 40 ms."""
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 async def serve(source: Source, table: LoadedTable, listen: Addresses) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from config.sections.server_section import ServerSection
+from proxy.answer_cache.cached_answers import ANSWER_SECONDS
 from proxy.background_tasks import Work
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OwnerMemory
@@ -21,6 +22,9 @@ _MIB: Final = 1024 * 1024
 
 TURNS: Final = EntryRules("thinking", TURN_SECONDS, 16 * _MIB, 4 * _MIB, 8 * _MIB, 0.05)
 """A request does without the thinking that Redis does not return in time."""
+
+ANSWERS: Final = EntryRules("answers", ANSWER_SECONDS, 64 * _MIB, 4 * _MIB, 8 * _MIB, 0.05)
+"""A request asks a deployment where Redis does not return its answer in time."""
 
 RESPONSE_OWNER_BYTES: Final = 64 * _MIB
 RESPONSE_WAITING_BYTES: Final = 32 * _MIB
@@ -46,9 +50,11 @@ def keep_by_settings(
         gateway.responses.warn = partial(logging.getLogger("dragoman").warning, ALONE)
     metrics.watch_kept_turns(gateway.turns.entries.kept)
     metrics.watch_kept_responses(gateway.responses.entries.kept)
+    metrics.watch_kept_answers(gateway.cache.kept)
     if shared is None:
         return
     yield shared.run
+    yield _share(gateway.cache.there, shared, ANSWERS)
     if server.keep_thinking == "shared":
         yield _share(gateway.turns.entries, shared, TURNS)
     if responses.where == "shared":

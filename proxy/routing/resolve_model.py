@@ -11,6 +11,7 @@ from providers.failure import FailureKind
 from providers.frozen_record import record
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
+from proxy.routing.cache_rules import CacheRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.policies import POLICIES
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team, expand
@@ -45,7 +46,7 @@ class Plan:
     `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
     route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
     behind others because they would drop these fields. `same_space` is the route's word that the vectors of all its
-    models may be compared.
+    models may be compared. `cache` are the rules of the name's answer cache (None = none).
     """
 
     asked: str
@@ -56,6 +57,7 @@ class Plan:
     fallbacks: Mapping[FailureKind, tuple[Target, ...]] = field(default_factory=dict)
     dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
     same_space: bool = False
+    cache: CacheRules | None = None
 
     @property
     def every_target(self) -> Iterator[Target]:
@@ -140,7 +142,9 @@ def _ordered(snapshot: Snapshot, team: Team, meaning: _NameMeaning, load: Load) 
     found = meaning.found
     if isinstance(found, Route):
         return _plan_route(snapshot, team, found, meaning, load)
-    return Plan(meaning.asked, found.label, tuple(_order_targets(found, load)), False, meaning.steps)
+    return Plan(
+        meaning.asked, found.label, tuple(_order_targets(found, load)), False, meaning.steps, cache=found.model.cache
+    )
 
 
 def _find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> _Match | None:
@@ -179,7 +183,8 @@ def _plan_route(snapshot: Snapshot, team: Team, route: Route, meaning: _NameMean
     steps = [*meaning.steps]
     targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
     fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in route.fallbacks.items()}
-    return Plan(meaning.asked, route.name, targets, True, tuple(steps), fallbacks, same_space=route.same_space)
+    found = (meaning.asked, route.name, targets, True, tuple(steps), fallbacks)
+    return Plan(*found, same_space=route.same_space, cache=route.cache)
 
 
 def _targets_of(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:
@@ -336,7 +341,7 @@ def _discovered(snapshot: Snapshot, team: Team, name: str) -> _Match | None:
 def _unexpanded(wildcard: Model, name: str) -> Model:
     """Return a `vendor/*` entry under a model's name, its targets as they are: whole lists of names would displace from
     the cache of `expand` the models that are in use."""
-    return Model(f"{wildcard.targets[0].vendor}/{name}", wildcard.policy, wildcard.targets)
+    return Model(f"{wildcard.targets[0].vendor}/{name}", wildcard.policy, wildcard.targets, wildcard.cache)
 
 
 def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from config.problem import ConfigError, Path, Problem
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
 from config.sections.route_section import FallbacksSection, RouteSection
 from config.sections.server_section import SurfaceName, SurfaceSettings
+from config.sections.table_schema import GatewayConfig
 from config.sections.team_section import TeamKey, TeamSection
 from config.time_zones import zone_named
 from providers.failure import FailureKind
@@ -23,6 +24,7 @@ from providers.target import NO_MEDIA, Media, Target
 from proxy.limits.limit import UNLIMITED, Limits, TeamLimits
 from proxy.request_record import NO_TEAM
 from proxy.routing.build_target import make_target, unknown_profile
+from proxy.routing.cache_rules import CacheRules, cache_rules, model_cache
 from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits
 from proxy.surfaces.registry import SURFACES
 
@@ -47,11 +49,13 @@ _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """One entry of `models`: its targets in the order of the table, and the policy that orders them."""
+    """One entry of `models`: its targets in the order of the table, the policy that orders them, and the rules of its
+    answer cache (None = none)."""
 
     name: str
     policy: str
     targets: tuple[Target, ...]
+    cache: CacheRules | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +69,14 @@ class RouteMember:
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A name over models. `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of
-    all of them may be compared."""
+    all of them may be compared, `cache` the rules of its answer cache (None = none)."""
 
     name: str
     policy: str
     members: tuple[RouteMember, ...]
     fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
     same_space: bool = False
+    cache: CacheRules | None = None
 
 
 _AS_ROUTES: Mapping[str, Route] = MappingProxyType({})
@@ -215,13 +220,13 @@ def compile_table(loaded: Loaded) -> Compiled:
     every = [_model(loaded, name, problems) for name in known]
     compiled = {model.name: model for model in every if model.targets}
     limits = LimitCompiler()
-    teams = {name: _team(name, team, limits) for name, team in config.teams.items()}
+    teams = {name: _team(name, team, limits, config) for name, team in config.teams.items()}
     surfaces = config.server.surfaces
     snapshot = Snapshot(
         digest=loaded.digest,
         models=MappingProxyType({name: model for name, model in compiled.items() if not _is_wildcard(name)}),
         wildcards=MappingProxyType({_vendor(name): model for name, model in compiled.items() if _is_wildcard(name)}),
-        routes=MappingProxyType(_routes(config.routes)),
+        routes=MappingProxyType(_routes(config.routes, config)),
         teams=MappingProxyType(teams),
         keys=MappingProxyType(dict(_keys(config.teams, teams, limits))),
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
@@ -271,7 +276,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
             targets.append(made)
         else:
             problems.extend(problem for problem in made if problem not in problems)
-    return Model(name, model.policy, tuple(targets))
+    return Model(name, model.policy, tuple(targets), model_cache(loaded.config, name))
 
 
 def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
@@ -318,12 +323,12 @@ def _narrowed(team: Team, names: tuple[str, ...]) -> Team:
     return replace(team, allow=granted, routes=MappingProxyType(routes))
 
 
-def _team(name: str, team: TeamSection, limits: LimitCompiler) -> Team:
+def _team(name: str, team: TeamSection, limits: LimitCompiler, config: GatewayConfig) -> Team:
     schemes = team.media.schemes
     return Team(
         name,
         tuple(team.models),
-        MappingProxyType(_routes(team.routes)),
+        MappingProxyType(_routes(team.routes, config)),
         on_unsupported=team.on_unsupported,
         context_behavior=team.context_length_exceeded_behavior,
         extra_params=team.inference_extra_params,
@@ -334,7 +339,7 @@ def _team(name: str, team: TeamSection, limits: LimitCompiler) -> Team:
     )
 
 
-def _routes(routes: Mapping[str, RouteSection]) -> dict[str, Route]:
+def _routes(routes: Mapping[str, RouteSection], config: GatewayConfig) -> dict[str, Route]:
     return {
         name: Route(
             name,
@@ -342,6 +347,7 @@ def _routes(routes: Mapping[str, RouteSection]) -> dict[str, Route]:
             tuple(RouteMember(member.target, member.weight) for member in route.targets),
             MappingProxyType(_fallbacks(route.fallbacks)),
             route.same_space,
+            cache_rules(config.defaults.cache if route.cache is None else route.cache),
         )
         for name, route in routes.items()
     }
@@ -358,4 +364,4 @@ def expand(model: Model, name: str) -> Model:
     Cached, because dialects compile each target once; bounded, because clients choose the names.
     """
     targets = tuple(replace(target, model=name, upstream_model=name) for target in model.targets)
-    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets)
+    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets, model.cache)

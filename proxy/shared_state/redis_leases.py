@@ -6,13 +6,13 @@ that lapses by itself: what a process that died held comes back without anybody'
 `proxy/limits/lease_counter.py` is the same arithmetic in Python.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from proxy.shared_state.answer_within import answer_within
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, arguments, read_reply
 
 LIMIT: Final = 0.05
@@ -131,8 +131,7 @@ class RedisLeases:
         keys = [f"{{{self.prefix}}}:lim:1:{_hashed(ask.key)}" for ask in asks]
         words = [self.process, *arguments(asks)]
         try:
-            async with asyncio.timeout(LIMIT):
-                reply = await self.run_script(SHA, SCRIPT, keys, words)
+            reply = await answer_within(LIMIT, self.run_script(SHA, SCRIPT, keys, words))
         except TimeoutError:
             raise ConnectionError("no answer in time") from None
         return read_reply(reply, asks)

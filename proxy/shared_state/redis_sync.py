@@ -17,6 +17,7 @@ from config.sections.server_section import SharedSection
 from providers.vendor_credential import reveal
 from proxy.background_tasks import SharedTask
 from proxy.optional_libraries import ODD, silence
+from proxy.shared_state.answer_within import answer_within
 from proxy.shared_state.link_state import LinkCondition, LinkState
 from proxy.shared_state.shared_cooldowns import LONGEST, MOST, Cooldown, SharedCooldowns, Topic, member
 
@@ -125,8 +126,7 @@ class SharedState:
         self._wanted.clear()
         sent = self.cooldowns.outgoing()
         try:
-            async with asyncio.timeout(LIMIT):
-                reply = await self._command(sent)
+            reply = await answer_within(LIMIT, self._command(sent))
             received = self.cooldowns.incoming(reply, sent)
         except self._failures:
             return self._link.missed()

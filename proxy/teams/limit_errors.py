@@ -7,11 +7,12 @@ as long as `retry-after-ms` says, all at once, so that each refusal here says so
 
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from math import ceil
 from typing import Final
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.limit_views import Exceeded, LimitKind, Shown
 from proxy.limits.limit_words import amount_words
 from proxy.limits.reservation import Facts
 
@@ -60,6 +61,19 @@ def limit_headers(facts: Facts) -> dict[str, str]:
 def limit_lines(facts: Facts) -> str:
     """Return the same headers as lines: most answers are written so, and need nothing else of them."""
     requests, tokens = facts
+    if (requests is None or not requests[2]) and (tokens is None or not tokens[2]):
+        return _full_lines(facts)
+    return _lines(requests, tokens)
+
+
+@lru_cache(maxsize=1024)
+def _full_lines(facts: Facts) -> str:
+    """Return the lines while nothing is used. Kept: it is so for most answers, of which each took less than has come
+    back since its request, and most teams have the same limits."""
+    return _lines(*facts)
+
+
+def _lines(requests: Shown | None, tokens: Shown | None) -> str:
     lines = ""
     if requests is not None:
         left, limit, reset = requests
@@ -107,10 +121,9 @@ def go_duration(seconds: float) -> str:
     milliseconds = ceil(seconds * 1000 - 1e-6)
     if milliseconds < 1000:
         return f"{milliseconds}ms" if milliseconds > 0 else "0ms"
-    whole, rest = divmod(milliseconds, 1000)
-    minutes, left = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{left}.{rest:03}".rstrip("0").rstrip(".") + "s" if rest else f"{left}s"
-    if hours:
-        return f"{hours}h{minutes}m{text}"
-    return f"{minutes}m{text}" if minutes else text
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:g}s"  # six digits are all of them
+    minutes, left = divmod(milliseconds, 60_000)
+    if minutes < 60:
+        return f"{minutes}m{left / 1000:g}s"
+    return f"{minutes // 60}h{minutes % 60}m{left / 1000:g}s"

@@ -46,8 +46,8 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
     }
     if not held and not targets:
         return None
-    most = OUTPUT if size.max_tokens is None else size.max_tokens
-    tokens = sum(UNKNOWN.parts(size.prompt_bytes or 0, most)) or 1
+    prompt_bytes, most, _ = size
+    tokens = sum(UNKNOWN.parts(prompt_bytes or 0, OUTPUT if most is None else most)) or 1
     return RequestLimits(tokens, held, targets, team.limits.patience)
 
 

@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from providers.target import Price
+from providers.target import Price, cost
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, Limits, Quota, Rate, Unit
-from proxy.limits.limit_book import FREE, LimitBook
+from proxy.limits.limit_book import LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
-from proxy.limits.reservation import Reservation
+from proxy.limits.reservation import Meters, Reservation
 from proxy.limits.token_estimate import OUTPUT, UNKNOWN, TokenEstimates, TokenRatio
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
@@ -35,42 +35,51 @@ Later: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits until a request is admitted, at most so many seconds. Raises GatewayError where it is refused."""
 
 
-class RequestSize(NamedTuple):
-    """What a request may take: bytes of its prompt, or None where what it costs cannot be told from tokens; the most
-    tokens of each of its answers (None: it does not say), and how many answers it wants."""
-
-    prompt_bytes: int | None
-    max_tokens: int | None
-    answers: int = 1
+RequestSize: TypeAlias = tuple[int | None, int | None, int]
+"""What a request may take: bytes of its prompt, or None where what it costs cannot be told from tokens; the most tokens
+of each of its answers (None: it does not say), and how many answers it wants. A plain tuple: one is made for most
+requests."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundScopes:
     """What holds a key's requests for a name: the scopes with limits, whether some of them count more than requests,
-    and whether one counts USD. `pair` are the team and the name."""
+    whether some are budgets, and whether one counts USD. `pair` are the team and the name."""
 
     pair: tuple[str, str]
     scopes: tuple[str, ...] = ()
     amounts: bool = False
+    budgets: bool = False
     priced: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Held:
+_Amounts: TypeAlias = tuple[int, int | None, tuple[TokenRatio, int, int] | None]
+"""The tokens of a request, what they cost, None where that cannot be told, and what they were estimated from: the
+ratio, the bytes of the prompt, and the most tokens of the answer."""
+
+_ONE: Final = (1, 0, None)
+"""The amounts of a request where only requests are limited."""
+
+
+class Held(Reservation):
     """What one request holds of its limits until it ends. See `HeldLimits`."""
 
-    _limits: "TeamLimiter"
-    _bound: BoundScopes
-    _reservation: Reservation = FREE
-    _prompt_bytes: int = 0
-    _max_tokens: int = 0
-    _ratio: TokenRatio = UNKNOWN
-    tokens: int = 1
-    """The tokens that are reserved."""
-    soonest: float = math.inf
-    """See HeldLimits."""
-    _target: TargetHold | None = None
-    _ended: bool = False
+    __slots__ = ("_bound", "_estimate", "_limits", "_target", "soonest")
+
+    def __init__(
+        self,
+        limits: "TeamLimiter",
+        bound: BoundScopes,
+        meters: Meters,
+        amounts: "_Amounts",
+    ) -> None:
+        self._limits = limits
+        self._bound = bound
+        self.meters = meters
+        self.tokens, self._cost, self._estimate = amounts
+        self.soonest = math.inf
+        self._target: TargetHold | None = None
+        self._ended = False
 
     def hold_target(self, reservation: TargetHold) -> None:
         """See HeldLimits."""
@@ -83,37 +92,42 @@ class Held:
             self._target = None
 
     def end(self, record: RequestRecord) -> None:
-        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back."""
+        """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back. An
+        answer out of the cache counts as a request, and uses no tokens."""
         if self._ended:
             return
-        self._ended = True
-        usage = record.billed or record.usage
-        if not record.attempts:
-            self._reservation.release()
+        if not record.attempts and not record.from_cache:
+            self.release()
             self.leave_target()
             return
-        tokens, billed = 0, None
+        usage, tokens, billed = record.billed or record.usage, 0, None
         if usage is not None:
-            tokens = _within(usage.prompt_tokens + usage.completion_tokens, MOST_TOKENS)
-            if self._bound.priced and (cost := record.cost) is not None:
-                billed = _within(round(cost * NANO), MOST_COST)
+            prompt, answer = usage.prompt_tokens, usage.completion_tokens
+            tokens = prompt + answer
+            if not 0 <= tokens <= MOST_TOKENS:
+                tokens = _within(tokens, MOST_TOKENS)
+            if self._bound.priced and (paid := cost(record.price, usage)) is not None:
+                billed = round(paid * NANO)
+                if not 0 <= billed <= MOST_COST:
+                    billed = _within(billed, MOST_COST)
+            if (estimate := self._estimate) is not None and not (usage.estimated or record.from_cache):
+                ratio, prompt_bytes, most = estimate
+                if ratio is UNKNOWN:
+                    ratio = self._limits.estimates.begin(self._bound.pair)
+                ratio.learn(prompt_bytes, most, prompt, answer)
         self._limits.settling()
-        self._reservation.settle(tokens, billed)
+        self.settle(tokens, billed)
         if self._target is not None:
             self._target.settle(tokens, billed)
-        if usage is not None and self._prompt_bytes and not usage.estimated:
-            used = (usage.prompt_tokens, usage.completion_tokens)
-            ratio = self._ratio if self._ratio is not UNKNOWN else self._limits.estimates.begin(self._bound.pair)
-            ratio.learn(self._prompt_bytes, self._max_tokens, used)
 
     def headers(self) -> Mapping[str, str]:
         """See HeldLimits."""
-        return limit_headers(self._reservation.facts(*self._limits.times()))
+        return limit_headers(self.meters.facts(*self._limits.times()))
 
     def header_lines(self) -> str:
         """See HeldLimits."""
         limits = self._limits
-        return limit_lines(self._reservation.facts(limits._now(), limits._wall()))
+        return limit_lines(self.meters.facts(limits._now(), limits._wall()))
 
 
 class TeamLimiter:
@@ -174,51 +188,50 @@ class TeamLimiter:
     def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
         Raises GatewayError where it is refused."""
-        bound = self._bound(key, planned.label)
+        if not self._limited and not self._targets:
+            return None
+        bound = self._scopes.get((key, planned.label))
+        if bound is None:
+            bound = self._bind(key, planned.label)
         if not bound.scopes and not self._targets:
             return None
-        if key.team.limits.budgets and self.unread():
+        if bound.budgets and self.unread():
             record.outcome = "limited"
             raise budget_unread()
-        held = Held(self, bound)
-        cost = self._measure(held, planned, size()) if bound.amounts or self._targets else 0
-        outcome = self.book.admit(bound.scopes, held.tokens, cost, self._now(), self._wall())
-        if isinstance(outcome, Reservation):
-            held._reservation = outcome
-            record.held = held
+        amounts: _Amounts = self._measure(bound, planned, size()) if bound.amounts or self._targets else _ONE
+        outcome = self.book.begin(bound.scopes, amounts[0], amounts[1], self._now(), self._wall())
+        if type(outcome) is Meters:
+            record.held = Held(self, bound, outcome, amounts)
             return None
         if isinstance(outcome, Exceeded) and outcome.hopeless(key.team.limits.patience):
             raise self._refusal(outcome, bound, record)
-        return partial(self._admitted_later, key, cost, record, held)
+        return partial(self._admitted_later, key, record, bound, amounts)
 
-    def _measure(self, held: Held, planned: Plan, size: RequestSize) -> int | None:
-        """Estimate what a request takes, and return what that costs; None where it cannot be told."""
+    def _measure(self, bound: BoundScopes, planned: Plan, size: RequestSize) -> _Amounts:
+        """Estimate what a request takes."""
         prompt_bytes, most, answers = size
         if most is None:
             most = planned.targets[0].max_output_tokens or OUTPUT
-        held._prompt_bytes = prompt_bytes or 0
         most *= answers
-        held._max_tokens = most = most if most < MOST_TOKENS else MOST_TOKENS
-        bound = held._bound
-        held._ratio = ratio = self.estimates.ratio(bound.pair)
-        prompt, answer = ratio.parts(held._prompt_bytes, most)
-        held.tokens = prompt + answer or 1
-        if not bound.priced:
-            return 0
-        return None if prompt_bytes is None else _cost(planned, prompt, answer)
+        most = min(most, MOST_TOKENS)
+        ratio = self.estimates.ratio(bound.pair)
+        prompt, answer = ratio.parts(prompt_bytes, most) if prompt_bytes else ratio.parts(0, most)
+        paid: int | None = 0
+        if bound.priced:
+            paid = None if prompt_bytes is None else _cost(planned, prompt, answer)
+        return prompt + answer or 1, paid, (ratio, prompt_bytes, most) if prompt_bytes else None
 
     async def _admitted_later(
-        self, key: Key, cost: int | None, record: RequestRecord, held: Held, longest: float
+        self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: _Amounts, longest: float
     ) -> None:
         began, patience = self._now(), min(key.team.limits.patience, longest)
         try:
-            outcome = await self.book.admit_within(held._bound.scopes, held.tokens, cost, patience)
+            outcome = await self.book.admit_within(bound.scopes, amounts[0], amounts[1], patience)
         finally:
             record.limit_waited += self._now() - began
         if isinstance(outcome, Exceeded):
-            raise self._refusal(outcome, held._bound, record)
-        held._reservation = outcome
-        record.held = held
+            raise self._refusal(outcome, bound, record)
+        record.held = Held(self, bound, outcome.meters, amounts)
 
     def _refusal(self, exceeded: Exceeded, bound: BoundScopes, record: RequestRecord) -> GatewayError:
         """Return the error of a request beyond a limit, and count it."""
@@ -229,23 +242,15 @@ class TeamLimiter:
         self.refused(team, limit)
         return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
 
-    def _bound(self, key: Key, model: str) -> BoundScopes:
-        """Return what holds a key's request for a name."""
-        if not self._limited and not self._targets:
-            return _UNBOUND
-        found = self._scopes.get((key, model))
-        if found is None:
-            team = key.team.name
-            every = (f"team {team}", f"key {team}/{key.label}", f"team {team} model {model}")
-            scopes = () if key is NO_KEY else tuple(scope for scope in every if scope in self._limited)
-            amounts = any(self._limited[scope] for scope in scopes)
-            priced = any(budget.unit is Unit.USD for budget in key.team.limits.budgets)
-            found = self._scopes[key, model] = BoundScopes((team, model), scopes, amounts, priced)
-        return found
-
-
-_UNBOUND: Final = BoundScopes(("", ""))
-"""Stands for what is not limited, in a table without limits."""
+    def _bind(self, key: Key, model: str) -> BoundScopes:
+        """Find out what holds a key's request for a name."""
+        team, budgets = key.team.name, key.team.limits.budgets
+        every = (f"team {team}", f"key {team}/{key.label}", f"team {team} model {model}")
+        scopes = () if key is NO_KEY else tuple(scope for scope in every if scope in self._limited)
+        amounts = any(self._limited[scope] for scope in scopes)
+        priced = any(budget.unit is Unit.USD for budget in budgets)
+        bound = self._scopes[key, model] = BoundScopes((team, model), scopes, amounts, bool(budgets), priced)
+        return bound
 
 
 def _within(number: int, most: int) -> int:
@@ -266,9 +271,9 @@ def _cost(planned: Plan, prompt: int, answer: int) -> int | None:
     price = targets[0].price
     if (len(targets) > 1 or planned.fallbacks) and any(_unpriced(each.price, answer) for each in planned.every_target):
         return None
-    if price is None or _unpriced(price, answer):
-        return None
-    return round((prompt * price.input + answer * (price.output or 0)) * _NANO_PER_MILLIONTH)
+    if price is None or (output := price.output) is None:
+        return None if price is None or answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
+    return round((prompt * price.input + answer * output) * _NANO_PER_MILLIONTH)
 
 
 def _unpriced(price: Price | None, answer: int) -> bool:

@@ -77,6 +77,8 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
             fields["usage_estimated"] = True
     if cost is not None:
         fields["cost_usd"] = round(cost, 12)
+    if record.cache is not None:
+        fields["cache"] = record.cache.result
     if record.emulated:
         fields["emulated"] = record.emulated
     if record.dropped:

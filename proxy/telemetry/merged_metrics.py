@@ -12,6 +12,8 @@ ADDED_GAUGES: Final = frozenset(
     {
         "dragoman_inflight_requests",
         "dragoman_concurrency_limit",
+        "dragoman_cache_answers",
+        "dragoman_cache_bytes",
         "dragoman_kept_turns",
         "dragoman_kept_turns_bytes",
         "dragoman_kept_responses",

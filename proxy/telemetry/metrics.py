@@ -54,6 +54,12 @@ class KeptSize(Protocol):
     def __len__(self) -> int: ...
 
 
+class EvictingSize(KeptSize, Protocol):
+    """How much is kept, and how many have left for others."""
+
+    evicted: int
+
+
 class Instruments:
     """Makes instruments and adds them to a registry. Their label values together are bounded by MAX_LABEL_SETS; what
     has no room is counted as `other`, and in `overflows`."""
@@ -121,6 +127,12 @@ class Metrics:
             self._sheds.start(reason.value)
         self._keys = make.counter("keys_refused", "Requests whose key is wrong, or has expired.", ("reason",))
         self._limited = make.counter("rate_limited", "Requests refused for a limit or a budget.", ("team", "limit"))
+        self._cache = {
+            "hit": make.counter("cache_hits", "Requests answered out of the answer cache.", ("model",)),
+            "stale": make.counter("cache_stale", "Requests answered past their time, as nobody else did.", ("model",)),
+            "miss": make.counter("cache_misses", "Requests for the answer cache that asked a deployment.", ("model",)),
+            "stored": make.counter("cache_stored", "Answers put into the answer cache.", ("model",)),
+        }
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = make.inflight()
@@ -190,6 +202,18 @@ class Metrics:
         count = self._gauge("kept_responses", "Stored responses, and the items in them.", ())
         count.set_function(lambda: len(kept))
         self._gauge("kept_responses_bytes", "What they take in memory.", ()).set_function(lambda: kept.size)
+
+    def cache_used(self, what: Literal["hit", "stale", "miss", "stored"], model: str) -> None:
+        """Count what the answer cache did for a request of a name."""
+        self._add(self._cache[what], model)
+
+    def watch_kept_answers(self, kept: EvictingSize) -> None:
+        """Add the gauges of the answer cache, and the counter of what had to leave it before its time."""
+        self._gauge("cache_answers", "Answers in the answer cache.", ()).set_function(lambda: len(kept))
+        self._gauge("cache_bytes", "What they take in memory.", ()).set_function(lambda: kept.size)
+        name, text = "dragoman_cache_evicted", "Answers that left the cache for others before their time."
+        key = (f"{name}_total", ())
+        self.watch_families(lambda: [MetricFamily(name, "counter", text, ((key, float(kept.evicted)),))])
 
     def watch_families(self, families: Callable[[], Iterable[MetricFamily]]) -> None:
         """Show these too, called for whenever metrics are rendered."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from providers.dialect import UpstreamRequest
 from providers.failure import FailureKind
 from providers.mock import server as mock
-from proxy.errors import model_not_found
+from providers.target import Target
+from proxy.errors import GatewayError, model_not_found
 from proxy.upstream.transport import Repeats, Take, UpstreamResponse, fail, read_each
 
 AT_ONCE = 16
@@ -56,16 +57,22 @@ class MockResponse:
         """Nothing to close."""
 
 
+def refused_by_mock(target: Target) -> GatewayError | None:
+    """Return the answer where the mock does not serve a target. Faults, delays and long answers need a model that the
+    table names: other models of an entry for any model are harmless, or do not exist."""
+    if target.table_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
+        return model_not_found(f"{target.vendor}/{target.model}", ())
+    return None
+
+
 class MockTransport:
-    """Answers `mock://` URLs inside the process. Faults, delays and long answers need a model that the table names:
-    other models of an entry for any model are harmless, or do not exist."""
+    """Answers `mock://` URLs inside the process, but none of what `refused_by_mock` names."""
 
     async def open(self, request: UpstreamRequest, request_id: str, repeats: Repeats = ()) -> UpstreamResponse:
         """See Transport. Raises GatewayError for a model that is not served."""
         path = request.url.removeprefix(request.target.base_url).partition("?")[0]
-        target = request.target
-        if target.table_key.endswith("/*") and not mock.is_harmless(target.upstream_model):
-            raise model_not_found(f"{target.vendor}/{target.model}", ())
+        if (refused := refused_by_mock(request.target)) is not None:
+            raise refused
         return MockResponse(mock.answer(path, request.body))
 
     async def aclose(self) -> None:

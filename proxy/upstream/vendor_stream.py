@@ -1,6 +1,7 @@
 """One vendor's streamed answer, as the relay reads it."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -194,8 +195,24 @@ def finished(events: Iterator[StreamEvent], finisher: PostProcessor) -> Iterator
             yield event
 
 
+class PartsStream(ABC):
+    """A stream that also hands on runs as such. See Stream."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def first_parts(self) -> Parts:
+        """Return what `first` does, runs as such."""
+
+    @abstractmethod
+    def each(self, hand: HandOn, hand_run: HandRunOn) -> Awaitable[None]:
+        """See hand_each."""
+
+
 def first_parts(stream: Stream) -> Parts:
     """Return what a stream's `first` does, with runs where the stream has them and nothing changes its choices."""
+    if isinstance(stream, PartsStream):
+        return stream.first_parts()
     return stream.first_parts() if isinstance(stream, OpenStream) and stream.finisher is None else stream.first()
 
 
@@ -203,7 +220,7 @@ def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn) -> Awaitable[No
     """Give `hand` the parts of each piece of a stream as it comes, the end's included, until it returns False or the
     stream is over; or `hand_run` the only part of a piece. Raises what the stream and both raise. They may be called
     outside the task that waits."""
-    return stream.each(hand, hand_run) if isinstance(stream, OpenStream) else _pulled(stream, hand)
+    return stream.each(hand, hand_run) if isinstance(stream, OpenStream | PartsStream) else _pulled(stream, hand)
 
 
 async def _pulled(stream: Stream, hand: HandOn) -> None:

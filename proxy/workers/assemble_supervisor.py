@@ -16,20 +16,12 @@ from proxy.admin.status import GatewayView, WorkerNow, combined, limit_facts, to
 from proxy.background_tasks import background
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
 from proxy.ledger.usage_report import UsageAnswer
-from proxy.process.assemble_app import (
-    Addresses,
-    admin_listener,
-    log_table,
-    reload_services,
-    scheme_of,
-    set_up_process,
-    tune_garbage_collector,
-    url_of,
-    with_reach,
-)
+from proxy.process.assemble_app import Addresses, admin_listener, reload_services
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.reload import Reloader
+from proxy.process.set_up_process import log_table, set_up_process, tune_garbage_collector
 from proxy.process.shutdown import DRAINING, LAST_ANSWERS, SETTLE, Shutdown, run_unless
+from proxy.process.start_listener import scheme_of, url_of, with_reach
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.telemetry.limit_metrics import ledger_families
 from proxy.telemetry.merged_metrics import merged

@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from proxy.limits.lease_counter import LeaseCounter
+from proxy.shared_state.answer_within import answer_within
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
 
 LIMIT: Final = 0.2
@@ -38,8 +39,7 @@ class SupervisorLeases:
         self._waiting[number] = answer
         self._send(orjson.dumps([number, [_written(ask) for ask in asks]]))
         try:
-            async with asyncio.timeout(LIMIT):
-                return await answer
+            return await answer_within(LIMIT, answer)
         except TimeoutError:
             raise ConnectionError("no answer from the supervisor in time") from None
         finally:

@@ -192,6 +192,8 @@ class WorkerPool:
     async def _until_ended(self, worker: WorkerProcess) -> str:
         """Let a started process serve, wait for its end and return how it ended."""
         self._alive[worker.number] = worker
+        if self._ending.is_set():  # since it was being started: it has not been told to drain
+            worker.kill()
         async with asyncio.TaskGroup() as group:
             group.create_task(worker.channel.run())
             group.create_task(self._begin(worker))

@@ -24,18 +24,13 @@ from proxy.admin.status import ProcessStatus
 from proxy.background_tasks import background
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.tls import Secured
-from proxy.process.assemble_app import (
-    ProcessOutputs,
-    PublicGateway,
-    open_listener,
-    public_gateway,
-    set_up_process,
-    tune_garbage_collector,
-)
+from proxy.process.assemble_app import ProcessOutputs, PublicGateway, public_gateway
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.load_table import LoadedTable, LogForm, Source
+from proxy.process.set_up_process import set_up_process, tune_garbage_collector
 from proxy.process.shutdown import Shutdown, drain_or_stop
+from proxy.process.start_listener import open_listener
 from proxy.process_name import name_process
 from proxy.telemetry.log_writer import unbuffered
 from proxy.telemetry.merged_metrics import MetricFamily

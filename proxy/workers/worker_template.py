@@ -40,8 +40,8 @@ from typing import Final, NoReturn
 
 from proxy.accounting import loader_process, loader_program
 from proxy.off_loop.child_process import Child, start_child
-from proxy.process.assemble_app import load_shareable
 from proxy.process.load_table import LoadedTable
+from proxy.process.set_up_process import load_shareable
 from proxy.process_name import name_process
 from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt
 from proxy.workers.worker_main import main

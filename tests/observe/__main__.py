@@ -66,7 +66,8 @@ def _gateways(folder: Path) -> Iterator[ObservedGateway]:
         place = folder / name
         place.mkdir()
         bounds = {"OBSERVE_ROWS": "50", "OBSERVE_LABEL_SETS": str(label_sets), "OBSERVE_GROUP": str(place / "group")}
-        yield ObservedGateway(place, module, *free_ports(2), bounds)
+        port, admin = free_ports(2)
+        yield ObservedGateway(place, module, port, admin, bounds)
 
 
 def begin_load(load: Load) -> None:
@@ -131,9 +132,10 @@ async def run(folder: Path) -> int:
         begin_load(world.load)
         await asyncio.sleep(WARM)
         since, before = time.monotonic(), await world.prometheus.firing()
-        async with LASTING.broken(world):
-            wrong = await one_by_one(world)
-            wrong += await awaited(world.prometheus, LASTING, since, before)
+        async with LASTING.broken(world), asyncio.TaskGroup() as group:
+            lasting = group.create_task(awaited(world.prometheus, LASTING, since, before))
+            others = group.create_task(one_by_one(world))
+        wrong = [*others.result(), *lasting.result()]
         await world.change(budget=int(world.settings["budget"]) + 1)  # a table that the annotations show
         await asyncio.sleep(3)
         empty = sorted(set(await empty_panels(world.prometheus)) - NEVER_HERE)

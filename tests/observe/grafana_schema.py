@@ -43,9 +43,9 @@ def unknown_members(written: object, read: object, path: str = "") -> Iterator[s
 
 def judge() -> None:
     """Run in the environment: read dashboards from stdin, one a line, and write them as Grafana's model has them."""
-    from grafana_foundation_sdk.cog.encoder import JSONEncoder
-    from grafana_foundation_sdk.cog.plugins import register_default_plugins
-    from grafana_foundation_sdk.models.dashboard import Dashboard
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder  # type: ignore[import-not-found]
+    from grafana_foundation_sdk.cog.plugins import register_default_plugins  # type: ignore[import-not-found]
+    from grafana_foundation_sdk.models.dashboard import Dashboard  # type: ignore[import-not-found]
 
     register_default_plugins()
     for line in sys.stdin:

@@ -70,6 +70,7 @@ def every_instrument() -> Metrics:
     metrics.shared(lambda: True)
     metrics.watch_memory(lambda: 0.5)
     metrics.watch_kept_turns(KeptEntries(1_000_000, 3600.0))
+    metrics.watch_kept_answers(KeptEntries(1_000_000, 3600.0))
     metrics.watch_kept_responses(KeptEntries(1_000_000, 3600.0))
     metrics.worker_metrics()
     used = LimitView("team search", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 600, 6)

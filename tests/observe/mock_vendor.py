@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from aiohttp import web
 
@@ -13,10 +13,11 @@ async def answered(request: web.Request) -> web.StreamResponse:
     """Answer as `providers.mock.server` says, with its delays and its broken ends."""
     answer = mock.answer(f"/{request.match_info['path']}", await request.read())
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
-    await response.prepare(request)
-    for piece in answer.pieces:
-        await asyncio.sleep(piece.delay)
-        await response.write(piece.data)
+    with suppress(ConnectionError):  # the gateway may leave before the end
+        await response.prepare(request)
+        for piece in answer.pieces:
+            await asyncio.sleep(piece.delay)
+            await response.write(piece.data)
     if answer.end != "eof" and request.transport is not None:
         request.transport.abort()
     return response

@@ -8,12 +8,12 @@ from proxy import process_name as module
 from proxy.process_name import name_process
 
 
-class OtherSystem:
+class NamelessSystem:
     """A C library without the calls of Linux."""
 
 
 def test_a_system_without_names_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LIBC", OtherSystem())
+    monkeypatch.setattr(module, "_LIBC", NamelessSystem())
     name_process("any")
 
 

@@ -12,10 +12,11 @@ from tests.support import source_rules as rules
 UNPACKERS = frozenset({"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpickle", "xml", "plistlib"})
 CALLS_C = frozenset({"ctypes", "cffi"})
 MAY_CALL_C = {
-    f"proxy/{name}.py" for name in ("process/c_signal_handlers", "process/c_allocator", "workers/adopted_process")
+    f"proxy/{name}.py"
+    for name in ("process/c_signal_handlers", "process/c_allocator", "process_name", "workers/adopted_process")
 }
-"""Signal handlers that work while native code holds the interpreter's lock, a setting of malloc, and adopting the
-processes that a child leaves: Python has no words for any of them."""
+"""Signal handlers that work while native code holds the interpreter's lock, a setting of malloc, a process's name, and
+adopting the processes that a child leaves: Python has no words for any of them."""
 
 UNSAFE_YAML = frozenset(
     {f"yaml.{name}" for name in ("load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all")}

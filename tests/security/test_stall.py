@@ -44,6 +44,10 @@ SITE = "import ctypes, re, time\nfrom proxy.upstream.mock_transport import MockT
 )
 """Run before the gateway: a prompt can make its loop stand."""
 
+IMPATIENT = "from proxy.process import shutdown\nshutdown.LAST_CALL = 1.0\n"
+"""Run before it too: after a second signal it waits for less than the built-in five seconds, in which a loop that
+stands uses a whole processor. Not for a supervisor, which ends its workers in that time."""
+
 
 def table(*server: str) -> str:
     """One team on the mock, with these lines in the section `server`."""
@@ -56,9 +60,9 @@ def table(*server: str) -> str:
     )
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, before: str = SITE) -> dict[str, str]:
     """That of a gateway whose loop a prompt can stop."""
-    (folder / "sitecustomize.py").write_text(SITE, encoding="utf-8")
+    (folder / "sitecustomize.py").write_text(before, encoding="utf-8")
     return {"PYTHONPATH": f"{folder}:{ROOT}"}
 
 
@@ -178,7 +182,7 @@ async def test_a_limit_of_zero_lets_a_loop_stand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["python", "call", "regex", "native"])
 async def test_a_second_sigterm_ends_one_process_that_stands(way: str, tmp_path: Path) -> None:
-    async with running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path)) as gateway:
+    async with running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path, SITE + IMPATIENT)) as gateway:
         async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
             await asyncio.sleep(1)

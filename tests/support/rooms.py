@@ -72,11 +72,13 @@ PROXY: Final[Rooms] = {
     "conversations": ("surfaces", "surfaces/request"),
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "routing", "teams"),
+    "answer_cache": ("off_loop", "telemetry", "upstream", "routing", "conversations", "dispatch"),
     "relay": ("surfaces", "upstream"),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
         *("telemetry", "listener", "upstream", "overload", "relay"),
-        *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch", "tracing"),
+        *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
+        *("answer_cache", "tracing"),
     ),
     "admin": (
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
@@ -96,6 +98,7 @@ PROXY: Final[Rooms] = {
             "conversations",
             "discovery",
             "dispatch",
+            "answer_cache",
             "gateway",
             "admin",
             "tracing",

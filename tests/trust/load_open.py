@@ -97,13 +97,11 @@ def uncollected() -> Iterator[None]:
     """No garbage collection in this process for the block: a minute's requests and answers take 140 ms to look through
     (measured), in which a hundred more become due."""
     gc.collect()
-    gc.freeze()
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-        gc.unfreeze()
 
 
 class OpenLoad:

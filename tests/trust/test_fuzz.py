@@ -3,6 +3,7 @@
 Never a search of any length.
 """
 
+import time
 from pathlib import Path
 from random import Random
 
@@ -41,6 +42,20 @@ def test_an_input_that_breaks_a_parser_is_kept(tmp_path: Path) -> None:
     assert fuzzed.runs < 100_000
     assert all("KeyError: 'zero'" in line for line in fuzzed.found)
     assert all(b"\x00" in path.read_bytes() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("works", "kept"), [(True, 1), (False, 0)])
+def test_an_input_that_takes_much_work_is_kept_and_none_for_which_the_machine_had_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool, kept: int
+) -> None:
+    def slow(data: bytes) -> None:
+        end = time.thread_time() + 0.02
+        while works and time.thread_time() < end:
+            pass
+        time.sleep(0 if works else 0.02)
+
+    monkeypatch.setattr(fuzz, "SLOW", 0.01)
+    assert len(fuzz.fuzz(Target("slow", slow, [b"abc"]), 1, tmp_path, lambda runs, _: runs < 1).found) == kept
 
 
 def test_the_command_stops_by_itself_and_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
 from typing import Final
 
@@ -41,7 +41,7 @@ vendors:
 models:
   v/m: {}
   v/hidden: {}
-  v/short: {timeouts: {total: 50ms}}
+  v/short: {timeouts: {total: 50ms}, circuit_breaker: {failures: 1000}}
 teams:
   search: {keys: ["DIGEST"], models: [v/m, v/short]}
 """.replace("DIGEST", digest_of(CLIENT_KEY))
@@ -144,12 +144,10 @@ async def added(made: Rig, before: Counter[str]) -> Counter[str]:
 
 
 @pytest.fixture
-def little_to_collect() -> Iterator[None]:
+def little_to_collect() -> None:
     """Keep what other tests left out of sight of the collector, which would walk over all of it each time."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("little_to_collect")

@@ -98,7 +98,7 @@ def only_end_of(choice: JsonObject) -> str:
     """Return the finish reason of a streamed choice that ends as nearly all do and holds nothing else; empty for the
     others."""
     reason = choice.get("finish_reason")
-    usual = (reason == "stop" or reason == "length") and choice.get("delta") == {} and choice.get("logprobs") is None
+    usual = reason in ("stop", "length") and choice.get("delta") == {} and choice.get("logprobs") is None
     return str(reason) if usual and _OF_AN_END.issuperset(choice) else ""
 
 

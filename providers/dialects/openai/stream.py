@@ -173,8 +173,7 @@ class OpenAIStream(RunDecoder):
         return self._pieces(self._event(frame), len(frame))
 
     def _plain(self, body: JsonObject) -> Chunk | None:
-        """Return the chunk of an event that holds text of one choice alone, as nearly all do, or its end alone; None for
-        the others, and where `_pieces` would do more."""
+        """Return the chunk of an event that holds text of one choice alone, as nearly all do, or its end; else None."""
         choices = body.get("choices")
         if type(choices) is not list or len(choices) != 1 or not PLAIN_IN_EVENT.issuperset(body):
             return None

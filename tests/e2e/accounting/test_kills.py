@@ -76,7 +76,8 @@ async def test_rows_and_budget_after_a_kill_under_load(tmp_path: Path, client: C
 async def test_a_spent_budget_stays_so_after_everything_was_killed(tmp_path: Path, client: Client) -> None:
     text = table(BUDGET)
     async with started(text, tmp_path) as gateway:
-        await client.load(gateway, 2, 300)
+        # What has just been loaded may count twice for a second or two.
+        await client.load(gateway, 5, 200)
         assert client.statuses[200] == pytest.approx(PASSES, abs=2)
         await asyncio.sleep(TICK + WRITING)
         gateway.process.kill()

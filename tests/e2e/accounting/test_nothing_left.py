@@ -1,15 +1,19 @@
-"""After the gateway's end there is no thread and no task of limits and ledger, and while it runs none too many."""
+"""After the gateway's end there is no thread, no task and no process of limits and ledger, and while it runs none too
+many."""
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 
+from tests.bench.cpu import family, processes
 from tests.e2e.accounting.kit import KEY, sqlite_rows
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of, up
 from tests.support.postgres import real_postgres
 from tests.support.redis import real_redis
+from tests.support.waiting import until
 
 TABLE = """\
 version: 1
@@ -24,6 +28,20 @@ teams:
     budget: {usd: 5, per: month}
     on_limit: {queue: 5s}
 """.replace("DIGEST", digest_of(KEY))
+
+
+def name(pid: int) -> str:
+    """The name of a process; empty once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def loaders() -> list[int]:
+    """The processes of this one that load a ledger."""
+    own = family(processes().values(), os.getpid())
+    return [each.pid for each in own if name(each.pid) == "dragoman-ledger"]
 
 
 def names() -> list[str]:
@@ -42,6 +60,8 @@ async def served(folder: Path, lines: str) -> None:
     async with up(TABLE.replace("LINES", lines), folder) as app:
         answers = await asyncio.gather(*(exchange(port_of(app.url), data) for _ in range(20)))
         assert [answer.status for answer in answers] == [200] * 20
+        await until(lambda: len(loaders()) == 1)
+    assert loaders() == []
     await asyncio.sleep(0)
     assert names() == threads
     assert len(asyncio.all_tasks()) == tasks

@@ -44,10 +44,10 @@ class SystemBrowser:
 
     def close(self) -> None:
         """Let the browser end, and its driver with it."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(20)
-        finally:
-            self._process.kill()
-            self._process.wait()
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(20)
+            finally:
+                process.kill()

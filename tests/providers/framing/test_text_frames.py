@@ -37,6 +37,18 @@ def test_the_texts_of_equal_events_are_read_up_to_another_one() -> None:
     assert form().read(piece + event(b'"z"')[:-1]) == ([b"x", b" y"], len(piece))
 
 
+def test_one_event_of_plain_text_is_read_alone_and_nothing_else_is() -> None:
+    found = form()
+    assert found.only(event(b'"x"')) == b"x"
+    others = [
+        event(text) for text in (b'""', b"null", b'"a"b"', b'"a\\\\"', b'"\\"', b'"\xff"', b'"\x00"', b'"a","b":"c"')
+    ]
+    others += [event(b'"x"')[:-1], event(b'"x"') * 2, event(b'"x"', more=1), b" " + event(b'"x"'), b""]
+    others.append(event(b'""').replace(b'""', b'"'))
+    assert {found.only(other) for other in others} == {None}
+    assert form("id", id="one").only(event(b'"x"', id="one")) is None
+
+
 @pytest.mark.parametrize("text", [b'""', b"null", b'"a', b'"a"x', b' "a"', b'"a\\"', b'["a"]', b'"a","b":"c"'])
 def test_what_is_no_text_of_its_own_is_not_read(text: bytes) -> None:
     assert form().read(event(text)) == ([], 0)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +13,17 @@ import pytest
 
 from proxy.accounting import ledger_service as module
 from proxy.accounting import loader_process
-from proxy.accounting.ledger_service import LedgerService, settings_of
+from proxy.accounting.ledger_service import TICKS, LedgerService, settings_of
+from proxy.accounting.reader_turns import ReaderTurns
 from proxy.ledger.journal import Journal
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
-from proxy.ledger.spent_totals import SpentTotals
+from proxy.ledger.spent_totals import SpentNews, SpentTotals
+from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.loop_clock import loop_clock
 from proxy.process.load_table import LoadedTable
-from proxy.request_record import UNKNOWN_TEAM, Outcome
+from proxy.request_record import UNKNOWN_TEAM, Outcome, RequestRecord
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 from tests.proxy.ledger.kit import record
 from tests.support.waiting import until
@@ -66,40 +68,35 @@ async def reading(ledger: LedgerService) -> AsyncIterator[None]:
         running = group.create_task(ledger.run())
         yield
         running.cancel()
-    ledger.close()
+    await ledger.aclose()
 
 
 def test_a_table_without_a_ledger_has_no_settings(tmp_path: Path) -> None:
     assert settings_of(table(tmp_path, "{ledger: 'off'}"[1:-1]).loaded) is None
 
 
-async def test_what_asked_no_deployment_and_was_answered_has_no_row(tmp_path: Path) -> None:
-    made = table(tmp_path)
+async def written(folder: Path, rows: Iterable[RequestRecord]) -> list[tuple[str, str, str]]:
+    """Team, tags and outcome of the ledger's rows after a gateway with teams has written what it would of these."""
+    made = table(folder)
     ledger, _ = service(made)
-    settings = settings_of(made.loaded)
-    assert settings is not None
-    async with loading(settings, ledger.state):
+    async with loading(settings_of(made.loaded), ledger.state):
         ledger.start()
-        outcomes: tuple[Outcome, ...] = ("ok", "limited", "client_error")
-        for outcome in outcomes:
-            ledger.append(replace(spent(100), attempts=[], outcome=outcome))
-        ledger.close()
-    with closing(sqlite3.connect(tmp_path / "ledger.db")) as link:
-        assert {name for (name,) in link.execute("SELECT outcome FROM request")} == {"limited", "client_error"}
+        for row in rows:
+            ledger.append(row)
+        await ledger.aclose()
+    with closing(sqlite3.connect(folder / "ledger.db")) as link:
+        return link.execute("SELECT team, tags, outcome FROM request").fetchall()
+
+
+async def test_what_asked_no_deployment_and_was_answered_has_no_row(tmp_path: Path) -> None:
+    outcomes: tuple[Outcome, ...] = ("ok", "limited", "client_error")
+    rows = [replace(spent(100), attempts=[], outcome=outcome) for outcome in outcomes]
+    assert {outcome for _, _, outcome in await written(tmp_path, rows)} == {"limited", "client_error"}
 
 
 async def test_rows_of_known_teams_are_written_with_their_tags_and_others_are_not(tmp_path: Path) -> None:
-    made = table(tmp_path)
-    ledger, _ = service(made)
-    settings = settings_of(made.loaded)
-    assert settings is not None
-    async with loading(settings, ledger.state):
-        ledger.start()
-        ledger.append(spent(100))
-        ledger.append(record(UNKNOWN_TEAM))
-        ledger.close()
-    with closing(sqlite3.connect(tmp_path / "ledger.db")) as link:
-        assert link.execute("SELECT team, tags FROM request").fetchall() == [("search", '{"cost_center":"4711"}')]
+    rows = (spent(100), record(UNKNOWN_TEAM))
+    assert await written(tmp_path, rows) == [("search", '{"cost_center":"4711"}', "ok")]
 
 
 async def test_what_another_process_wrote_counts_towards_the_budget(tmp_path: Path) -> None:
@@ -178,7 +175,7 @@ async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
     ledger, _ = service(made)
     tries = []
 
-    def broken(self: object, periods: object, now: int) -> None:
+    def broken(self: object, reader: object, periods: object, now: int) -> None:
         tries.append(now)
         if len(tries) < 4:
             raise ZeroDivisionError
@@ -188,6 +185,39 @@ async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
     async with loading(settings_of(made.loaded), ledger.state), reading(ledger):
         await until(lambda: len(tries) > 6)
     assert [each.exc_text is not None for each in caplog.records if each.levelno == logging.ERROR] == [True]
+
+
+async def test_rows_of_a_busy_second_of_which_some_are_loaded_count_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = table(tmp_path)
+    ledger, book = service(made)
+    now = 0.0
+    monkeypatch.setattr(ledger, "_clock", lambda: now)
+    for _ in range(300):
+        now += 1 / 300
+        held = book.admit((TEAM,), 1, 1000, loop_clock()(), time.time())
+        assert isinstance(held, Reservation)
+        ledger.settling()
+        held.settle(1, 1000)
+        ledger.append(spent(1))
+
+    async def used(loaded: int) -> int:
+        """What counts when so many rows of this process are in the ledger."""
+
+        async def read(self: object, work: object) -> SpentNews[Period]:
+            sums = {TEAM: (loaded, loaded, 1000 * loaded)}
+            return SpentNews(dict.fromkeys(book.periods(time.time()), sums), {ledger._journal.process: loaded})
+
+        monkeypatch.setattr(ReaderTurns, "read", read)
+        await ledger._read_spent()
+        (found,) = (view.used for view in book.views(loop_clock()(), time.time()) if view.unit is Unit.USD)
+        return found
+
+    a_tick = 1000 * (300 // TICKS + 1)
+    assert 300_000 <= await used(170) <= 300_000 + a_tick
+    assert 300_000 <= await used(290) <= 300_000 + a_tick
+    assert await used(300) == 300_000
 
 
 async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:

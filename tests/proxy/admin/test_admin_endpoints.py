@@ -1,16 +1,10 @@
 """The operator's listener over real sockets: what it shows, and to whom."""
 
 import asyncio
-import json
 import re
 import time
-from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from io import BytesIO
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,61 +12,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from providers.failure import Failure, FailureKind
 from providers.json_types import JsonValue
-from proxy.admin.page_assets import POLICY
 from proxy.deployment_health import circuit_breaker as health
-from proxy.process.assemble_app import Addresses, WholeGateway, running
-from proxy.process.load_table import Source
 from proxy.telemetry.metrics import CACHE_SECONDS, Metrics
 from proxy.version import VERSION
+from tests.proxy.admin.operators import BEARER, TABLE, TOKEN, Operator, said, up
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
-
-TOKEN = "admin-token-canary"
-TABLE = f"""version: 1
-vendors: {{mock: {{}}}}
-models: {{mock/echo: {{}}, mock/*: {{}}}}
-routes: {{fast: mock/echo}}
-teams: {{search: {{keys: ["{digest_of("k")}"], models: ["*"]}}}}
-"""
-WITH_TOKEN = TABLE + f"server: {{admin: {{token: {TOKEN}}}}}\n"
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """A client of the admin listener of a gateway whose table is `path`."""
-
-    app: WholeGateway
-    path: Path
-
-    async def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        port = urlsplit(self.app.admin_url).port
-        assert port is not None
-        return await exchange(port, request(method, path, None, headers))
-
-
-@asynccontextmanager
-async def up(text: str, folder: Path) -> AsyncIterator[Operator]:
-    path = folder / "t.yaml"
-    path.write_text(text, encoding="utf-8")
-    source = Source(path, {})
-    async with running(source, source.load(), Addresses("127.0.0.1", 0, "127.0.0.1", 0), BytesIO()) as app:
-        yield Operator(app, path)
-
-
-@pytest.fixture
-async def operator(tmp_path: Path) -> AsyncIterator[Operator]:
-    """An operator who needs no token."""
-    async with up(TABLE, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-async def guarded(tmp_path: Path) -> AsyncIterator[Operator]:
-    """An operator who needs the token."""
-    async with up(WITH_TOKEN, tmp_path) as made:
-        yield made
 
 
 async def test_a_scrape_is_what_prometheus_reads(operator: Operator) -> None:
@@ -161,110 +107,6 @@ async def test_the_status_names_whose_requests_are_limited_and_why(operator: Ope
     told = (await operator.ask("GET", "/status")).json()["limited"]
     why = "learned after rate_limited 0 s ago"
     assert told == [f"{target.label}, 45 at once ({why}), 1 in flight, 0 waiting"]
-
-
-@pytest.mark.parametrize("path", ["/", "/status", "/?q=echo&vendor=mock&rows=all&q=x&unknown=%ff"])
-async def test_a_browser_gets_the_status_as_a_page(operator: Operator, path: str) -> None:
-    answer = await operator.ask("GET", path, {"Accept": "text/html,*/*;q=0.8"})
-    assert answer.status == 200
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert answer.headers["content-security-policy"] == POLICY
-    assert answer.headers["server"] == "dragoman"
-    assert b"mock/echo/default</th>" in answer.body
-    assert b"mock/*/default</th>" in answer.body or b"echo" in path.encode()
-
-
-async def completion(operator: Operator, model: str, **headers: str) -> Answer:
-    port = urlsplit(operator.app.url).port
-    assert port is not None
-    return await exchange(
-        port, request("POST", "/v1/completions", ask(model), {"Authorization": "Bearer k", **headers})
-    )
-
-
-async def test_the_page_shows_what_happened_and_hostile_names_as_text(operator: Operator) -> None:
-    for _ in range(3):
-        assert (await completion(operator, "mock/echo")).status == 200
-    failed = await completion(operator, "nobody/<script>alert(1)</script>", **{"x-request-id": "the-request-of-mine"})
-    assert failed.status == 404
-    page = (await operator.ask("GET", "/")).body.decode()
-    assert "the-request-of-mine" in page
-    assert "nobody/&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "<script>alert" not in page
-    status = said(await operator.ask("GET", "/status"))
-    whole, echo = status["recent"]["whole"], status["recent"]["deployments"]["mock/echo/default"]
-    assert (whole["requests"], whole["refused"], echo["requests"]) == (4, 1, 3)
-    assert 0 < whole["duration_p50_s"] <= whole["duration_p95_s"]
-    (kept,) = status["failed_requests"]
-    assert (kept["request_id"], kept["team"], kept["status"]) == ("the-request-of-mine", "search", 404)
-
-
-async def test_a_streamed_answer_counts_with_its_first_token(operator: Operator) -> None:
-    port = urlsplit(operator.app.url).port
-    assert port is not None
-    body = ask("mock/echo", stream=True)
-    assert (await exchange(port, request("POST", "/v1/completions", body, {"Authorization": "Bearer k"}))).status == 200
-    echo = said(await operator.ask("GET", "/status"))["recent"]["deployments"]["mock/echo/default"]
-    assert 0 < echo["first_token_p50_s"] <= echo["duration_p95_s"]
-    assert echo["tokens_per_second"] > 0
-
-
-async def test_reloads_are_shown_with_what_changed_and_without_values(operator: Operator) -> None:
-    changed = TABLE.replace("routes: {fast: mock/echo}", "routes: {fast: mock/echo, slow: mock/echo}")
-    operator.path.write_text(changed + "server: {admin: {token: a-secret-canary}}\n", encoding="utf-8")
-    assert (await operator.ask("POST", "/-/reload")).status == 200
-    operator.path.write_text("version: 1\nmodels: {v/m: {}}\n", encoding="utf-8")
-    assert (await operator.ask("POST", "/-/reload")).status == 400
-    bad, good = said(await operator.ask("GET", "/status"))["reloads"]
-    assert (good["result"], good["changes"]) == ("taken", ["route slow added", "server.admin changed"])
-    assert bad["result"] == "refused"
-    assert "no vendor named v" in bad["problems"][0]
-    page = (await operator.ask("GET", "/")).body
-    assert b"route slow added" in page
-    assert b"a-secret-canary" not in page
-
-
-async def test_the_warnings_of_the_table_in_force_are_shown(tmp_path: Path) -> None:
-    async with up(WITH_TOKEN, tmp_path) as made:
-        (warning,) = said(await made.ask("GET", "/status", BEARER))["warnings"]
-        page = (await made.ask("GET", "/", BEARER)).body.decode()
-    assert "secret is written in the table itself" in warning
-    assert "secret is written in the table itself" in page
-    assert TOKEN not in page
-
-
-async def test_the_page_names_a_deployment_whose_breaker_is_open(operator: Operator) -> None:
-    dispatcher = operator.app.front.dispatcher
-    one, other = operator.app.reloader._table.snapshot.targets()
-    now = dispatcher.now()
-    breakers = dispatcher.deployments.breakers
-    breakers.of(one).begin(now, health.AnswerKind.WHOLE).failed(now, Failure(FailureKind.AUTH, "why", 401))
-    asked = Failure(FailureKind.RATE_LIMITED, "why", 429, retry_after=50)
-    breakers.of(other).begin(now, health.AnswerKind.WHOLE).failed(now, asked)
-    states = said(await operator.ask("GET", "/status"))["states"]
-    assert states == {one.label: "open", other.label: "cooling"}
-    page = (await operator.ask("GET", "/")).body.decode()
-    assert "✕ breaker open" in page
-    assert "■ cooling down" in page
-
-
-@pytest.mark.parametrize("user", ["", "operator"])
-async def test_a_browser_is_asked_for_the_token_and_gives_it_as_a_password(guarded: Operator, user: str) -> None:
-    refused = await guarded.ask("GET", "/")
-    assert refused.status == 401
-    assert "Basic realm=" in refused.headers["www-authenticate"]
-    assert TOKEN.encode() not in refused.body
-    basic = "Basic " + b64encode(f"{user}:{TOKEN}".encode()).decode()
-    assert (await guarded.ask("GET", "/", {"Authorization": basic})).status == 200
-    assert (await guarded.ask("GET", f"/?token={TOKEN}")).status == 401
-
-
-async def test_another_site_s_page_cannot_reload_with_the_browser_s_password(guarded: Operator) -> None:
-    basic = "Basic " + b64encode(f":{TOKEN}".encode()).decode()
-    for page in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
-        answer = await guarded.ask("POST", "/-/reload", {"Authorization": basic, **page})
-        assert answer.status == 403
-    assert said(await guarded.ask("GET", "/status", BEARER))["reloads"] == []
 
 
 async def test_a_good_table_is_taken(operator: Operator) -> None:
@@ -396,11 +238,6 @@ teams:
   data: {{keys: ["{digest_of("d")}"], models: ["*"], limits: {{concurrent: 9}}}}
 """
 ECHO = ask("mock/echo", max_tokens=5)
-
-
-def said(answer: Answer) -> dict[str, Any]:  # Any: our own JSON
-    found: dict[str, Any] = json.loads(answer.body)
-    return found
 
 
 async def as_team(operator: Operator, method: str, path: str, key: str, body: JsonValue = None) -> Answer:

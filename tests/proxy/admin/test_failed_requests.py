@@ -4,6 +4,7 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
+from providers.failure import OUR_WORDS, FailureKind
 from proxy.admin.failed_requests import (
     MOST_ATTEMPTS,
     MOST_FAILED,
@@ -32,16 +33,16 @@ def kept(*records: RequestRecord) -> tuple[FailedRequest, ...]:
     return requests.newest()
 
 
-def test_a_failure_is_kept_with_its_attempts_and_their_causes() -> None:
+def test_a_failure_is_kept_with_its_attempts_and_their_causes_in_our_words() -> None:
     refused = Attempt("v/m/a", 10.0, 10.1, "connect", None, "The upstream refused.", cause="refused")
-    failed = Attempt("v/*/b", 10.1, 10.25, "server", 500, "It broke.", name="v/other/b")
+    failed = Attempt("v/*/b", 10.1, 10.25, "quota", 429, "Vendor: your prompt 'x'.", name="v/other/b")
     (found,) = kept(record("req-1", "upstream_error", refused, failed))
     assert (found.request_id, found.team, found.model, found.status) == ("req-1", "search", "v/m", 502)
     assert (found.outcome, found.code, found.milliseconds) == ("upstream_error", "upstream_error", 250)
     told = [(each.deployment, each.outcome, each.status, each.milliseconds, each.message) for each in found.attempts]
     assert told == [
         ("v/m/a", "connect", None, 100, "refused: The upstream refused."),
-        ("v/other/b", "server", 500, 150, "It broke."),
+        ("v/other/b", "quota", 429, 150, OUR_WORDS[FailureKind.QUOTA]),
     ]
 
 
@@ -68,7 +69,9 @@ def test_of_several_processes_the_newest_are_kept() -> None:
 
 
 def test_what_clients_and_vendors_choose_is_cut() -> None:
-    attempts = [Attempt("v/*/a", 1.0, 2.0, "server", 500, "m" * 10**6, name="n" * 10**6) for _ in range(50)]
+    attempts = [
+        Attempt("v/*/a", 1.0, 2.0, "connect", None, "m" * 10**6, cause="dns", name="n" * 10**6) for _ in range(50)
+    ]
     hostile = record("r" * 128, "upstream_error", *attempts)
     hostile.asked = "\udcff<b>" * 10**5
     found = kept(*(hostile for _ in range(MOST_FAILED)))

@@ -6,6 +6,7 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.dispatch.target_limiter import TargetLimiter
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
 from proxy.limits.limit_book import LimitBook
+from proxy.limits.reservation import NOTHING
 from proxy.request_record import Attempt, RequestRecord
 from proxy.routing.snapshot import Snapshot
 from proxy.teams.team_limiter import BoundScopes, Held, TeamLimiter
@@ -35,7 +36,7 @@ class Door:
 
     def record(self, tokens: int = 10) -> RequestRecord:
         record = RequestRecord("r", 0.0, "openai", "/")
-        record.held = Held(self.teams, BoundScopes(("t", "v/m")), tokens=tokens)
+        record.held = Held(self.teams, BoundScopes(("t", "v/m")), NOTHING, (tokens, 0, None))
         return record
 
     async def hold(self, record: RequestRecord, label: str) -> None:

@@ -34,6 +34,8 @@ from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import ANYONE, Snapshot, build_snapshot
 from proxy.surfaces.openai import OPENAI
 from tests.proxy.cli.conftest import CANARY, TABLE
+from tests.proxy.kit.gateway_rig import rig
+from tests.proxy.kit.raw_client import exchange, request
 from tests.support.gateway import running_gateway
 from tests.support.http_scripts import json_answer
 from tests.support.openai_wire import chat
@@ -141,6 +143,31 @@ def test_what_the_gateway_would_refuse_is_the_answer(
     found = ask(snapshot, body)
     assert (error_of(found)[0], error_of(found)[1]["code"]) == (status, code)
     assert found.trials == ()
+
+
+MOCKS = """
+vendors: {mock: {}}
+models: {mock/*: {}, mock/error-400: {}}
+routes: {first: {targets: [mock/hang-1, mock/hello]}, second: {targets: [mock/hello, mock/hang-1]}}
+"""
+
+
+@pytest.mark.parametrize("model", ["mock/hang-1", "mock/long-9", "first"])
+async def test_what_the_mock_refuses_of_a_row_for_any_model_is_shown_as_the_gateway_answers_it(model: str) -> None:
+    async with rig(MOCKS) as made:
+        answer = await exchange(made.port, request("POST", CHAT, chatting(model)))
+    found = ask(build_snapshot(load_text(f"version: 1{MOCKS}", "t.yaml", {})), chatting(model))
+    assert found.error == (answer.status, answer.body)
+    assert error_of(found)[1]["code"] == "model_not_found"
+    assert found.chosen is None
+
+
+def test_a_target_that_the_mock_refuses_is_no_error_behind_one_that_answers() -> None:
+    mocks = build_snapshot(load_text(f"version: 1{MOCKS}", "t.yaml", {}))
+    found = ask(mocks, chatting("second"))
+    assert found.error is None
+    assert [isinstance(trial.outcome, Refusal) for trial in found.trials] == [False, True]
+    assert ask(mocks, chatting("mock/error-400")).error is None
 
 
 def test_a_name_for_others_is_the_404_that_the_team_gets_and_the_operator_learns_why(snapshot: Snapshot) -> None:

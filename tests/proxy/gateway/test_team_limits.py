@@ -12,7 +12,7 @@ from tests.proxy.kit.limited_vendors import AT
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import json_answer, sse_answer, sse_unterminated
-from tests.support.openai_wire import completion, completion_frames
+from tests.support.openai_wire import USAGE, chat, chat_frames, completion, completion_frames
 from tests.support.vendor_script import Fin, Hang
 
 SECOND_KEY = "dk-of-the-second"
@@ -101,6 +101,23 @@ async def test_a_refusal_takes_nothing_of_other_limits() -> None:
         assert await statuses(served, 5, ask(max_tokens=19)) == [429] * 5
         await served.finished(6)
         assert views(served)["team t: requests minute"] == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_conversation_that_is_shortened_twice_is_one_request_of_its_team(stream: bool) -> None:
+    """Were it admitted for each try, the second would find the only place taken."""
+    too_long = {"error": {"message": "The prompt is too long.", "code": "context_length_exceeded"}}
+    turns = [{"role": role, "content": "x" * 200} for _ in range(10) for role in ("user", "assistant")]
+    body: JsonObject = {"model": "v/m", "input": [*turns, {"role": "user", "content": "now"}], "truncation": "auto"}
+    good = sse_answer(chat_frames(["Hi."])) if stream else json_answer(200, chat("Hi."))
+    key = ", name: ci, limits: {requests_per_minute: 1}"
+    async with limited("limits: {requests_per_minute: 60, tokens_per_day: 100k, concurrent: 1}", key=key) as served:
+        served.vendor.answer(json_answer(400, too_long), json_answer(400, too_long), good)
+        answer = await served.post("/v1/responses", {**body, "stream": stream})
+        assert (answer.status, answer.headers["x-dragoman-attempts"]) == (200, "3")
+        await served.finished(1)
+        one = {"key t/ci: requests minute": 1, "team t: requests minute": 1, "team t: requests concurrent": 0}
+        assert views(served) == {**one, "team t: tokens day": USAGE["total_tokens"]}
 
 
 async def test_good_answers_streams_and_refusals_say_what_is_left() -> None:

@@ -34,7 +34,7 @@ def test_the_sums_are_those_of_the_rows_whenever_they_come_in(settings: LedgerSe
     """Also of rows that come in hours late, and where hours and days begin meanwhile."""
     draw = random.Random(3)
     store, reader = open_store(settings), open_reader(settings)
-    totals = SpentTotals[str](reader)
+    totals = SpentTotals[str]()
     known: dict[str, dict[str, Amounts]] = {}
     starts: dict[str, int] = {}
     rows: list[Journaled] = []
@@ -49,7 +49,7 @@ def test_the_sums_are_those_of_the_rows_whenever_they_come_in(settings: LedgerSe
         store.add(new)
         rows += new
         periods = {"hour": (now - now % HOUR, 0), "day": (now - now % (24 * HOUR), 0), "month": (NOW - 12 * HOUR, 0)}
-        news = totals.refresh(periods, now)
+        news = totals.refresh(reader, periods, now)
         for period, (start, _) in periods.items():
             if starts.get(period) != start:
                 starts[period], known[period] = start, {}
@@ -61,13 +61,13 @@ def test_the_sums_are_those_of_the_rows_whenever_they_come_in(settings: LedgerSe
 
 def test_only_what_changed_is_told(settings: LedgerSettings) -> None:
     store, reader = open_store(settings), open_reader(settings)
-    totals = SpentTotals[str](reader)
+    totals = SpentTotals[str]()
     store.add([journaled(1), journaled(2, NOON, "data")])
     periods = {"day": (NOW - 12 * HOUR, NOW + 12 * HOUR)}
-    assert set(teams(totals.refresh(periods, NOW).sums["day"])) == {"team search", "team data"}
-    assert totals.refresh(periods, NOW).sums == {"day": {}}
+    assert set(teams(totals.refresh(reader, periods, NOW).sums["day"])) == {"team search", "team data"}
+    assert totals.refresh(reader, periods, NOW).sums == {"day": {}}
     store.add([journaled(3, NOON + 1)])
-    news = totals.refresh(periods, NOW)
+    news = totals.refresh(reader, periods, NOW)
     assert teams(news.sums["day"]) == {"team search": (2, 220, 42_000)}
     assert news.loaded == {"g1": 3}
     reader.close()
@@ -76,11 +76,11 @@ def test_only_what_changed_is_told(settings: LedgerSettings) -> None:
 
 def test_few_slots_are_kept_however_long_it_runs(settings: LedgerSettings) -> None:
     store, reader = open_store(settings), open_reader(settings)
-    totals = SpentTotals[str](reader)
+    totals = SpentTotals[str]()
     for number in range(1, 100):
         now = NOW + number * SLOT
         store.add([journaled(number, now * 1000)])
-        totals.refresh({"month": (NOW - 12 * HOUR, 0)}, now)
+        totals.refresh(reader, {"month": (NOW - 12 * HOUR, 0)}, now)
     assert len({slot for _, slot in totals._slots}) <= 2 * spent_totals.RECENT + 1
     assert teams(totals._totals["month"])["team search"][0] == 99
     reader.close()
@@ -90,6 +90,6 @@ def test_few_slots_are_kept_however_long_it_runs(settings: LedgerSettings) -> No
 def test_without_periods_there_is_nothing_to_tell(settings: LedgerSettings) -> None:
     store, reader = open_store(settings), open_reader(settings)
     store.add([journaled(1)])
-    assert SpentTotals[str](reader).refresh({}, NOW).sums == {}
+    assert SpentTotals[str]().refresh(reader, {}, NOW).sums == {}
     reader.close()
     store.close()

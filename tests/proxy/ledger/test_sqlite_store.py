@@ -4,9 +4,7 @@ import resource
 import shutil
 import sqlite3
 import stat
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -162,27 +160,3 @@ def test_changes_are_found_by_their_batch_and_not_by_reading_all(tmp_path: Path)
     assert [step[3] for step in plan] == ["SEARCH spend USING INDEX spend_batch (batch>?)"]
     reader.close()
     store.close()
-
-
-def test_a_reader_may_be_closed_while_a_thread_reads(tmp_path: Path) -> None:
-    store = SqliteStore(sqlite(tmp_path))
-    store.add([journaled(number) for number in range(1, 2000)])
-    store.close()
-    query = usage_query(("team", "user"), "2026-10-01", None, "UTC", NOON)
-
-    def read(reader: SqliteReader, begun: threading.Event) -> str:
-        try:
-            while True:
-                reader.usage(query)
-                begun.set()
-        except LedgerError as error:
-            return str(error)
-
-    with ThreadPoolExecutor(1) as threads:
-        for _ in range(50):
-            reader, begun = SqliteReader(sqlite(tmp_path)), threading.Event()
-            reading = threads.submit(read, reader, begun)
-            assert begun.wait(10)
-            reader.close()
-            assert "cannot be used" in reading.result(10)
-            reader.interrupt()

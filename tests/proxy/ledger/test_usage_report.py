@@ -19,7 +19,6 @@ from proxy.ledger.usage_report import (
     MOST_LINES,
     UsageAnswer,
     UsageReport,
-    answered_over_http,
     asked_over_http,
     loaded_note,
     rows_waiting,
@@ -220,12 +219,3 @@ def test_a_question_that_makes_no_sense_is_answered_with_400(text: str) -> None:
     assert found.status == 400
     assert json.loads(found.body)["error"]["code"] == "invalid_value"
     assert len(found.body) < 400
-
-
-def test_a_ledger_that_is_away_is_a_503_that_names_no_database() -> None:
-    found = answered_over_http(Fixed(away=True), asked("team"))
-    assert found.status == 503
-    assert b"db/usage" not in found.body
-    good = answered_over_http(Fixed(SEARCH), asked("team", "model"))
-    assert good.status == 200
-    assert json.loads(good.body)["usage"][0]["team"] == "search"

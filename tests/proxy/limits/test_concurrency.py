@@ -134,3 +134,20 @@ def test_the_parts_of_all_who_are_alone_add_up_to_one(demands: list[int]) -> Non
     shares = [0.9 * each / total + 0.1 / count if total > 0 else 1 / count for each in demands]
     assert sum(alone_share(share, count) for share in shares) == pytest.approx(1)
     assert all(alone_share(share, count) >= 0.25 / count for share in shares)
+
+
+def test_a_place_that_an_attempt_took_is_put_back_without_waking_who_waits() -> None:
+    for places in (Places(1), held_place()):
+        told: list[None] = []
+        places.freed = lambda told=told: told.append(None)
+        assert places.attempt()
+        assert not places.attempt()
+        places.undo()
+        assert (places.used, told) == (0, [])
+        assert places.attempt()
+
+
+def held_place() -> LeasedPlaces:
+    places = LeasedPlaces("t", 1, Keeper())
+    places.held = 1
+    return places

@@ -61,7 +61,7 @@ class Desk:
 def test_a_request_without_limits_holds_nothing_and_makes_nothing() -> None:
     desk = Desk({"team other": Limits((REQUESTS,))})
     assert desk.ask() is FREE
-    assert FREE.facts(0.0, WALL) == (None, None)
+    assert FREE.meters.facts(0.0, WALL) == (None, None)
     FREE.settle(5, 5)
     FREE.release()
     assert list(desk.book.views(0.0, WALL)) == []
@@ -198,7 +198,7 @@ def test_headers_name_the_tightest_limit_of_each_kind() -> None:
         {"team t": (TeamBudget(Unit.TOKENS, 10, Period.MONTH, then="warn"),)},
     )
     held = desk.take(24)
-    requests, tokens = held.facts(desk.now, WALL)
+    requests, tokens = held.meters.facts(desk.now, WALL)
     assert desk.book.facts(SCOPES, desk.now, WALL) == (requests, tokens)
     assert desk.book.facts(("team other",), desk.now, WALL) == (None, None)
     assert requests is not None

@@ -45,6 +45,24 @@ def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: 
     return ask
 
 
+def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: RateLease, keeper: Keeper) -> None:
+    lease.wait_for(30)
+    told(lease, 30, 0.0, 500.0)
+    lease.wait_no_more(30)
+    assert not lease.attempt(31, 0.0, WALL)
+    assert lease.attempt(30, 0.0, WALL)
+    assert lease.balance == 0
+    lease.undo(30)
+    assert lease.balance == 30
+    assert not lease.lacks(30, 0.0, WALL)
+    keeper.alone = True
+    assert lease.attempt(1, 0.0, WALL)
+    assert lease.local is not None
+    before = lease.local.arrival
+    lease.undo(1)
+    assert lease.local.arrival == pytest.approx(before - lease.local.rule.interval)
+
+
 def test_at_first_it_asks_for_who_waits_and_no_more(lease: RateLease) -> None:
     assert lease.lacks(30, 0.0, WALL)
     assert lease.fetchable(0.0)
@@ -90,7 +108,7 @@ def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keepe
     for tick in range(1, 20):
         for _ in range(5):
             lease.refused(1, tick / 100)
-        if (ask := lease.ask(tick / 100)) is not None:
+        if lease.ask(tick / 100) is not None:
             lease.tell(LeaseGrant(0, 0.0, 0.5, 2), tick / 100)
     keeper.noted.clear()
     assert lease.lacks(1, 0.3, WALL)
@@ -248,6 +266,21 @@ def test_another_limit_holds_at_once(lease: RateLease, keeper: Keeper) -> None:
     left = lease.remaining(0.0, WALL)
     lease.follow(MINUTE, 0.0)
     assert lease.remaining(0.0, WALL) == pytest.approx(max(0, left - 300), abs=1)
+
+
+def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: RateLease) -> None:
+    for tick in range(1, 20):
+        for _ in range(5):
+            lease.refused(1, tick / 100)
+        if lease.ask(tick / 100) is not None:
+            lease.tell(LeaseGrant(0, 0.0, 0.5, 2), tick / 100)
+    assert not lease.fetchable(0.19)
+    lease.follow(Rate(Unit.REQUESTS, 6000, Period.MINUTE, 6000), 0.19)
+    assert lease.fetchable(0.19)
+    assert lease.ask(0.19) is not None
+    lease.follow(Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 60_000), 0.2)
+    lease.tell(LeaseGrant(0, 0.0, 0.5, 2), 0.2)  # by the limit before
+    assert lease.fetchable(0.2)
 
 
 def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: RateLease) -> None:

@@ -7,11 +7,12 @@ from proxy.limits.concurrency import Places
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.limit import Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind
-from proxy.limits.reservation import PLACE, Meter, Reservation
+from proxy.limits.reservation import PLACE, Meter, Meters, Reservation, joined
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
 RATE = Rate(Unit.TOKENS, 600, Period.MINUTE, 100)
+QUOTA = Quota(Unit.TOKENS, 500, Period.DAY)
 
 
 def rate() -> LocalRate:
@@ -63,11 +64,34 @@ def test_places_say_how_many_are_taken() -> None:
 def test_headers_speak_of_rates_and_quotas_only() -> None:
     quota = counter(Quota(Unit.REQUESTS, 7, Period.DAY))
     budget = counter(TeamBudget(Unit.TOKENS, 5, Period.DAY))
-    meters: list[Meter] = [rate(), quota, budget, Places(3)]
+    tokens, places = rate(), Places(3)
+    meters: list[Meter] = [tokens, quota, budget, places]
     resets = quota.clock.end - WALL
     assert [each.shown(0.0, WALL) for each in meters] == [(100, 600, 0.0), (7, 7, resets), None, None]
-    held = Reservation([(1, meters[0]), (0, quota), (1, budget), (PLACE, meters[3])], 1, 0)
+    held = Meters((places,), (tokens,), (quota, budget))
     assert held.facts(0.0, WALL) == ((7, 7, resets), (100, 600, 0.0))
+    assert list(held) == [(PLACE, places), (1, tokens), (0, quota), (1, budget)]
+
+
+def test_of_several_scopes_headers_show_the_tightest() -> None:
+    first, second = rate(), rate()
+    second.take(80, 0.0, WALL)
+    both = joined([Meters((), (first,), ()), Meters((Places(1),), (second,), (counter(QUOTA),))])
+    assert both.facts(0.0, WALL) == (None, second.shown(0.0, WALL))
+    second.settle(80, 0)
+    both.counters[0].take(450, 0.0, WALL)
+    assert both.facts(0.0, WALL) == (None, (50, 500, both.counters[0].clock.end - WALL))
+
+
+def test_what_one_refuses_is_put_back_into_those_before_it() -> None:
+    places, first, second = Places(2), rate(), rate()
+    held = Meters((places,), (first, second), ())
+    assert places.attempt()
+    assert first.attempt(90, 0.0, WALL)
+    second.take(100, 0.0, WALL)
+    assert not second.attempt(90, 0.0, WALL)
+    held.undo(second, 90)
+    assert (places.used, first.remaining(0.0, WALL), second.remaining(0.0, WALL)) == (0, 100, 0)
 
 
 def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
@@ -76,7 +100,7 @@ def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
         counter(TeamBudget(Unit.USD, 50, Period.DAY)),
         counter(Quota(Unit.REQUESTS, 5, Period.DAY)),
     )
-    held = Reservation([(1, tokens), (2, usd), (0, requests)], 60, 30)
+    held = Reservation(Meters((), (tokens,), (usd, requests)), 60, 30)
     for _, meter, units in ((1, tokens, 60), (2, usd, 30), (0, requests, 1)):
         meter.take(units, 0.0, WALL)
     held.settle(20, 12)
@@ -88,5 +112,5 @@ def test_it_settles_each_unit_by_its_own_amount_and_once() -> None:
 def test_it_may_end_with_a_cost_that_nobody_knows() -> None:
     usd = counter(TeamBudget(Unit.USD, 50, Period.DAY))
     usd.take(30, 0.0, WALL)
-    Reservation([(2, usd)], 60, 30).settle(5, None)
+    Reservation(Meters((), (), (usd,)), 60, 30).settle(5, None)
     assert usd.spent == 0

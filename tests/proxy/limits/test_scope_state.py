@@ -46,7 +46,7 @@ def test_what_stays_is_the_same_object_with_other_numbers() -> None:
     assert isinstance(after[0], Places)
     assert after[0].capacity == 4
     state.limits, state.budgets = UNLIMITED, ()
-    assert state.make("team t", made, 0.0) == ()
+    assert not list(state.make("team t", made, 0.0))
 
 
 @in_virtual_time

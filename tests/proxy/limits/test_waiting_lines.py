@@ -7,7 +7,7 @@ import pytest
 from proxy.limits.concurrency import Places
 from proxy.limits.limit import Unit
 from proxy.limits.limit_views import Exceeded, LimitKind
-from proxy.limits.reservation import Reservation
+from proxy.limits.reservation import NOTHING, Reservation
 from proxy.limits.waiting_lines import WaitingLines
 from tests.proxy.kit.virtual_time import in_virtual_time
 
@@ -33,7 +33,7 @@ class Gate:
         if now() < self.at - 1e-9:
             return refused(self.at - now())
         self.at = now() + self.apart
-        return Reservation((), 0, None)
+        return Reservation(NOTHING, 0, None)
 
 
 @in_virtual_time

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from proxy.overload.admission_limits import AdmissionLimits
-from proxy.process.assemble_app import ACCEPTED_AT_ONCE, Addresses, WholeGateway, with_reach
+from proxy.process.assemble_app import Addresses, WholeGateway
 from proxy.process.reload import Reloader
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
@@ -77,19 +77,6 @@ async def test_no_more_is_taken_on_than_the_table_says(tmp_path: Path) -> None:
         assert app.front.admission.limits == AdmissionLimits()
 
 
-async def test_an_address_is_shown_as_it_is_listened_on(tmp_path: Path) -> None:
-    async with up(MOCK, tmp_path, listen=Addresses("127.0.0.1", 0, "0.0.0.0", 0)) as app:
-        assert app.admin_url == f"http://0.0.0.0:{port_of(app.admin_url)}"
-
-
-@pytest.mark.parametrize(
-    ("host", "told"),
-    [("127.0.0.1", "URL"), ("10.0.0.1", "URL"), ("0.0.0.0", "URL (all addresses)"), ("::", "URL (all IPv6 addresses)")],
-)
-def test_how_far_a_listener_reaches_is_told_behind_its_address(host: str, told: str) -> None:
-    assert with_reach("URL", host) == told
-
-
 @pytest.mark.parametrize("place", ["public", "admin"])
 async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_behind(tmp_path: Path, place: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -104,17 +91,6 @@ async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_behind(tmp_pa
             async with up(MOCK, tmp_path, listen=listen):
                 raise AssertionError("it is up")
         assert asyncio.all_tasks() == before
-
-
-async def test_a_crowd_is_kept_by_the_kernel_while_the_loop_is_at_something_else(tmp_path: Path) -> None:
-    async with up(MOCK, tmp_path) as app:
-        address = ("127.0.0.1", port_of(app.url))
-        crowd = [socket.create_connection(address, 1.0) for _ in range(10 * ACCEPTED_AT_ONCE)]
-        for client in crowd:
-            client.sendall(request("GET", "/v1/models"))
-        for client in crowd:
-            assert (await asyncio.to_thread(client.recv, 65536)).startswith(b"HTTP/1.1 200 OK\r\n")
-            client.close()
 
 
 async def test_leaving_ends_what_is_under_way_at_once(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ async def test_without_a_word_all_is_kept_in_this_process(gateway: Gateway) -> N
 
 async def test_where_processes_share_a_redis_all_is_kept_there_too(gateway: Gateway) -> None:
     made = await kept(gateway, shared=REDIS)
-    assert made.services == 3
+    assert made.services == 4
     assert gateway.turns.entries.others is not None
     assert gateway.responses.entries.others is not None
 
@@ -59,7 +59,7 @@ async def test_each_may_stay_in_the_process_or_be_off(gateway: Gateway) -> None:
     made = await kept(
         gateway, shared=REDIS, keep_thinking="process", keep_responses={"where": "off", "memory": 1024, "lifetime": 5.0}
     )
-    assert made.services == 1
+    assert made.services == 2
     assert gateway.turns.entries.others is None
     assert (gateway.turns.off, gateway.responses.off) == (False, True)
     assert gateway.responses.entries.kept.most == 1024

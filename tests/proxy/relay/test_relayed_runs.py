@@ -1,5 +1,5 @@
-"""A stream read in runs reaches the client as it does event by event: the same writes, the same record, the same
-failure, whatever the vendor sends and however it is cut."""
+"""A stream read by short cuts, runs above all, reaches the client as it does event by event, each read in full: the
+same writes, the same record, the same failure, whatever the vendor sends and however it is cut."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,9 @@ from typing_extensions import override
 
 from providers.completion import StreamEvent, TextRun
 from providers.dialect import RunDecoder, StreamDecoder
+from providers.dialects.openai.stream import OpenAIStream
 from providers.failure import UpstreamError
+from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.relay.relay_to_client import Relay
@@ -112,14 +114,22 @@ async def _relay(decoder: StreamDecoder, steps: Sequence[Step], asked: UnifiedRe
     return outcome
 
 
+class InFull(OpenAIStream):
+    """Reads every event as one that may hold anything."""
+
+    @override
+    def _plain(self, body: JsonObject) -> None:
+        return None
+
+
 def both(
     steps: Sequence[Step], asked: UnifiedRequest = CHAT, surface: Surface = OPENAI, profile: str = "openai"
 ) -> tuple[Outcome, int]:
-    """Relay the steps with and without runs, which must not differ; what comes of it, and how many texts were led."""
+    """Relay the steps with all short cuts and with none, which must not differ; what comes of it, and how many texts
+    were led."""
     asked = replace(asked, stream=True)
     sent = sent_for(asked, target_of(profile))
-    single = sent.target.dialect.stream(sent)
-    expected = LOOP.run_until_complete(_relay(EventByEvent(single), steps, asked, surface))
+    expected = LOOP.run_until_complete(_relay(EventByEvent(InFull(sent)), steps, asked, surface))
     decoder = sent.target.dialect.stream(sent)
     assert isinstance(decoder, RunDecoder)
     counting = Counting(decoder)
@@ -180,22 +190,14 @@ ODD = (
     *(chat(b'"a"', b',"service_tier":"flex"'), chat(b'"b"', b',"service_tier":"default"'), chat(b'"b"', b',"x":"y"')),
     *(chat(b'"a"', b',"obfuscation":"p"'), chat(b'"bc"', b',"obfuscation":"pqr"'), chat(b'"d"', b',"obfuscation":""')),
     *(chat(b'"a"', b',"obfuscation":"\\u0041"'), chat(b'"a"', b',"obfuscation":"\xff"'), chat(b'"a"', b',"id":"two"')),
-    *(
-        chat(b'"a"', b',"obfuscation":"x\\"'),
-        chat(b'"a"', b',"obfuscation":7'),
-        chat(b'"a"', b',"obfuscation":"\x01"'),
-        chat(b'"a"', b',"obfuscation":"\\x"'),
-        chat(b'"a"', b',"obfuscation":"a\\"}"'),
-    ),
+    *(chat(b'"a"', b',"obfuscation":%b' % held) for held in (b'"x\\"', b"7", b'"\x01"', b'"\\x"', b'"a\\"}"')),
     *(chat(b'"a"', head=HEAD.replace(b"c-1", b"c-%d" % number)) for number in (2, 3, 4)),
     *(chat(b'"a"', head=HEAD.replace(b"1795", stamp)) for stamp in (b"1796", b"01797", b"-1797", b"1.5e", b"9" * 400)),
     *(chat(b'"a"', head=HEAD.replace(b'"c-1"', name)) for name in (b"null", b"7", b'"c-1","id":"c-2"', b'"\\ud83d"')),
     event(b'{"index":0,"delta":{"content":"a","content":"b"},"logprobs":null,"finish_reason":null}'),
     event(b'{"index":0,"delta":{"content":"a","role":"assistant"},"logprobs":null,"finish_reason":null}'),
     event(b'{"index":0,"delta":{"reasoning_content":"a"},"logprobs":null,"finish_reason":null}'),
-    event(
-        b'{"index":0,"delta":{"content":[{"type":"tool_reference","url":"u"}]},"logprobs":null,"finish_reason":null}'
-    ),
+    event(b'{"index":0,"delta":{"content":[{"type":"tool_reference","url":"u"}]},"finish_reason":null}'),
     event(b'{"index":0,"delta":{"content":"a"},"logprobs":{"content":[]},"finish_reason":null}'),
     event(b'{"index":0,"delta":{"content":"a"},"text":"b","logprobs":null,"finish_reason":null}'),
     event(b'{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":""}}]}}'),
@@ -252,6 +254,40 @@ def test_every_surface_writes_the_same(stream: bytes, places: list[int], surface
 @settings(max_examples=100, deadline=None)
 def test_a_completion_is_relayed_the_same(stream: bytes, places: list[int], surface: Surface) -> None:
     both([*cut(completion(b'"He"') * 3 + stream + STOP_TEXT + DONE, places), b""], TEXT, surface)
+
+
+def end(reason: bytes, after: bytes = b"", delta: bytes = b"{}", more: bytes = b"") -> bytes:
+    return event(b'{"index":0,"delta":%b,"finish_reason":%b%b}' % (delta, reason, more), after)
+
+
+CALL = event(b'{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{}"}}]}}')
+ENDS = (
+    *(STOP, end(b'"stop"'), end(b'"length"'), end(b'"STOP"'), end(b'"eos"'), end(b'""'), end(b"null"), end(b"7")),
+    *(end(b'"tool_calls"'), end(b'"error"'), end(b'"stop"') * 2, end(b'"stop"').replace(b'"index":0', b'"index":1')),
+    *(end(b'"stop"', b',"service_tier":"flex"'), end(b'"stop"', b',"service_tier":7'), end(b'"stop"', b',"x":1')),
+    *(end(b'"stop"', b',"system_fingerprint":"f9"'), end(b'"stop"', b',"provider":"P"'), end(b'"stop"', b',"id":7')),
+    *(end(b'"stop"', more=b',"logprobs":%b' % held) for held in (b"null", b"{}", b'{"content":[]}')),
+    *(end(b'"stop"', more=b',"%b":7' % name) for name in (b"stop_reason", b"matched_stop", b"text", b"message", b"x")),
+    *(end(b'"stop"', more=b',"native_finish_reason":"%b"' % reason) for reason in (b"stop", b"STOP", b"other")),
+    *(end(b'"stop"', delta=held) for held in (b"null", b'{"content":""}', b'{"content":"z"}', b'{"role":"assistant"}')),
+    *(end(b'"stop"', delta=b'{"refusal":"no"}'), CALL + end(b'"stop"'), CALL + end(b'"length"'), USAGE + STOP),
+    *(STOP + chat(b'"late"'), STOP.replace(b"}]", b'}],"usage":{"prompt_tokens":1,"completion_tokens":2}'), DONE, b""),
+)
+OWN = b',"x_groq":{"id":"r"}'
+BEGINS = (
+    *(b"", ROLE, ROLE * 2, ROLE.replace(b"}]", b"}]" + OWN), CALL, ROLE + CALL, BEGIN, USAGE, STOP),
+    *(chat(b'"a"', OWN), ROLE + chat(b'"a"', OWN), ROLE + chat(b'"a"', b',"provider":"P"') + chat(b'"b"')),
+    event(b'{"index":0,"delta":{"reasoning_content":"r"}}'),
+    ROLE + chat(b'"a"', b',"citations":["https://x.example/"]') + chat(b'"b[1]"'),
+    event(b'{"index":0,"delta":{"role":"assistant"}},{"index":1,"delta":{"role":"assistant"}}'),
+)
+
+
+@pytest.mark.parametrize("last", ENDS)
+def test_each_begin_with_each_end_is_relayed_the_same(last: bytes) -> None:
+    for first in BEGINS:
+        stream = first + chat(b'"x"') * 2 + last + USAGE + DONE
+        both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
 
 
 FIXTURES = sorted(fixture_path("openai").rglob("*.sse"))

@@ -14,7 +14,6 @@ from proxy.routing.resolve_model import (
     knows,
     nearest,
     plan,
-    targets_of_names,
     visible,
 )
 from proxy.routing.snapshot import ANYONE, Team
@@ -397,14 +396,3 @@ def test_a_name_that_is_refused_is_not_kept() -> None:
     with pytest.raises(GatewayError):
         plan(table, ANYONE, "fw/x", "openai", IDLE)
     assert not table.kept
-
-
-def test_each_route_and_model_has_all_its_targets_once_whatever_the_policy_and_the_load() -> None:
-    names = {name: [target.label for target in targets] for name, targets in targets_of_names(TABLE)}
-    assert names.keys() == {*TABLE.routes, *TABLE.models, "fw/*", "local/*"}
-    ordered = [f"azure-eu/ordered/{each}" for each in ("one", "two", "three")]
-    assert names["fast"] == ["openai/gpt/default", *ordered]
-    assert names["cheap"] == ["fw/*/default", *names["fast"]]
-    assert names["openai/alias"] == ["azure-eu/gpt/france"]
-    assert sorted(names["azure-eu/gpt"]) == ["azure-eu/gpt/france", "azure-eu/gpt/sweden"]
-    assert names["local/*"] == ["local/*/a", "local/*/b"]

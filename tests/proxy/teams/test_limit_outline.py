@@ -3,7 +3,6 @@
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import plan
 from proxy.teams.limit_outline import HeldTo, request_limits
-from proxy.teams.team_limiter import RequestSize
 from tests.proxy.kit.tables import digest_of, snapshot
 
 TABLE = f"""
@@ -24,7 +23,7 @@ teams:
 def test_a_request_is_held_to_its_team_its_name_and_each_key_that_may_ask() -> None:
     table = snapshot(TABLE)
     team = table.teams["search"]
-    found = request_limits(table, team, plan(table, team, "fast", "openai", Idle()), RequestSize(400, 64))
+    found = request_limits(table, team, plan(table, team, "fast", "openai", Idle()), (400, 64, 1))
     assert found is not None
     assert (found.tokens, found.patience) == (164, 5.0)
     assert found.held == (
@@ -35,7 +34,7 @@ def test_a_request_is_held_to_its_team_its_name_and_each_key_that_may_ask() -> N
     assert found.targets == {
         "mock/echo/default": (HeldTo("vendor mock", ("6000 requests per minute, 1000 in one go",)),)
     }
-    other = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), RequestSize(0, None))
+    other = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), (0, None, 1))
     assert other is not None
     assert other.tokens == 4096
     assert [each.scope for each in other.held] == ["team search", "key search/ci"]
@@ -49,7 +48,7 @@ teams: {{data: {{keys: ["{digest_of("d")}"], models: ["*"]}}}}
 """)
     team = table.teams["data"]
     planned = plan(table, team, "mock/echo", "openai", Idle())
-    assert request_limits(table, team, planned, RequestSize(1, 1)) is None
+    assert request_limits(table, team, planned, (1, 1, 1)) is None
 
 
 def test_a_budget_says_what_happens_and_when() -> None:
@@ -63,7 +62,7 @@ teams:
     budget: [{{usd: 500, per: month, at: 80%, then: {{route: mock/echo}}}}, {{usd: 5, per: day, at: 50%, then: warn}}]
 """)
     team = table.teams["data"]
-    found = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), RequestSize(1, 1))
+    found = request_limits(table, team, plan(table, team, "mock/echo", "openai", Idle()), (1, 1, 1))
     assert found is not None
     assert found.held == (
         HeldTo(

@@ -31,6 +31,9 @@ WHOLES = {
     "dragoman_deployment_state": 3,
     "dragoman_event_loop_lag_seconds": 3,
     "dragoman_shared_state_up": 2,
+    "dragoman_targets_available": 2,
+    "dragoman_memory_used_ratio": 3,
+    "dragoman_ledger_trouble": 3,
 }
 
 

@@ -51,6 +51,20 @@ def test_the_last_hand_is_put_on_all_that_one_stream_says() -> None:
     assert run(main()) == [Chunk(text="Q:0"), Chunk(text="a"), Chunk(finish_reason="stop"), USAGE]
 
 
+def test_a_body_that_has_all_come_is_not_waited_for_at_its_end() -> None:
+    class Come(Body):
+        """A body that has come up to its end."""
+
+        @override
+        def take_all(self) -> bytes | None:
+            self.release()
+            return b"$"
+
+    body = Come(b". # $")
+    run(opened(body).finish())
+    assert (body.closed, body.released, body.left) == (0, 1, 1)
+
+
 @pytest.mark.parametrize(("mark", "closed", "released"), [(b"+aEND", 1, 0), (b"+aEND .", 0, 1)])
 def test_a_server_that_still_generates_is_cut_off_and_one_that_is_done_is_kept(
     mark: bytes, closed: int, released: int

@@ -94,6 +94,26 @@ async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None
         assert str(status["ledger"]).startswith(f"{tmp_path / 'ledger.db'}, ")
 
 
+async def test_the_page_and_the_status_show_the_sum_of_all_workers(tmp_path: Path) -> None:
+    async with up(TABLE, tmp_path) as gateway:
+        admin, public = port_of(gateway.admin_url), port_of(gateway.url)
+        for number in range(20):
+            headers = {"x-request-id": f"failed-{number}"}
+            assert (await exchange(public, request("POST", "/v1/completions", ask("no/one"), headers))).status == 404
+            assert (await exchange(public, request("POST", "/v1/completions", ask("mock/echo")))).status == 200
+        gateway.table.write_text(TABLE.replace("mock/echo", "mock/new"), encoding="utf-8")
+        assert (await exchange(admin, request("POST", "/-/reload"))).status == 200
+        status = said(await exchange(admin, request("GET", "/status")))
+        assert status["recent"]["whole"]["requests"] == 40
+        assert status["recent"]["deployments"]["mock/echo/default"]["requests"] == 20
+        assert [each["request_id"] for each in status["failed_requests"]] == [f"failed-{n}" for n in range(19, -1, -1)]
+        assert status["reloads"][0]["changes"] == ["model mock/new added", "model mock/echo removed"]
+        page = (await exchange(admin, request("GET", "/"))).body.decode()
+        assert page.count("worker 1 (process ") == page.count("worker 2 (process ") == 1
+        assert "failed-0" in page
+        assert "model mock/new added" in page
+
+
 async def test_a_table_is_judged_once_and_taken_by_all(tmp_path: Path) -> None:
     async with up(TABLE, tmp_path) as gateway:
         admin, public = port_of(gateway.admin_url), port_of(gateway.url)

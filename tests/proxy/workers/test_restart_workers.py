@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.off_loop.child_process import Child
 from proxy.process.load_table import LoadedTable, Source
 from proxy.telemetry.metrics import WorkerMetrics
 from proxy.workers import restart_workers as workers_module
 from proxy.workers.restart_workers import LONGEST_PAUSE, WorkerPool, WorkerProcess, restart_delay
 from proxy.workers.worker_main import WorkerSettings
+from proxy.workers.worker_template import start_program
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK
 from tests.support.waiting import until
@@ -227,3 +229,20 @@ def test_whoever_ends_again_and_again_is_tried_more_and_more_seldom(quick_ends: 
     assert restart_delay(quick_ends) <= restart_delay(quick_ends + 1) <= LONGEST_PAUSE
     assert restart_delay(1) == 0
     assert restart_delay(2) == 1
+
+
+async def test_one_that_was_just_being_started_when_all_had_to_drain_ends_too(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(HASTY, encoding="utf-8")
+
+    async def starter(shared: int) -> Child:
+        child = await start_program(shared)
+        workers.drain()
+        return child
+
+    counted = Counted()
+    metrics = WorkerMetrics(counted.serving.append, counted.restarted)
+    workers = WorkerPool(1, Source(path, {}).load(), settings(path, 0), metrics, starter)
+    async with asyncio.timeout(30):
+        await workers.run()
+    assert not counted.restarts

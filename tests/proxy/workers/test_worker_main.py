@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from config.reading.table_files import Copies
+from proxy.admin.recent_requests import RecentUses
 from proxy.admin.status import ProcessStatus
 from proxy.off_loop.child_process import ROOT, program
 from proxy.process.heartbeat import shared_file
@@ -120,7 +121,9 @@ async def test_it_takes_another_table_from_copies_and_names_it(tmp_path: Path) -
 async def test_it_tells_what_it_is_about(tmp_path: Path) -> None:
     async with started(MOCK, tmp_path) as worker:
         status = STATUS.validate_json(await worker.channel.request("status", 5.0))
-        assert status == ProcessStatus(True, 0, 0, {})
+        seconds = status.recent.seconds
+        assert 0 < seconds < 300
+        assert status == ProcessStatus(True, 0, 0, {}, recent=RecentUses(seconds))
 
 
 async def test_it_drains_when_told_and_its_last_words_are_what_it_counted(tmp_path: Path) -> None:

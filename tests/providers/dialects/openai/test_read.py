@@ -14,6 +14,7 @@ from providers.dialects.openai.read import (
     lift_members,
     matched_stop,
     message_of,
+    only_end_of,
     reasoning_of,
     usage_of,
 )
@@ -155,6 +156,15 @@ def test_a_stop_that_matched_is_a_string_or_a_token() -> None:
     found = [matched_stop(cast(JsonObject, {"stop_reason": value})) for value in ("a", 5, True, None)]
     assert found == ["a", 5, None, None]
     assert matched_stop({"stop_reason": None, "matched_stop": "b"}) == "b"
+
+
+def test_only_the_usual_end_of_a_choice_is_known_to_be_nothing_else() -> None:
+    usual: JsonObject = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "stop"}
+    assert only_end_of(usual) == only_end_of({"delta": {}, "finish_reason": "stop"}) == "stop"
+    assert only_end_of({**usual, "finish_reason": "length"}) == "length"
+    others: list[JsonObject] = [{"finish_reason": None}, {"finish_reason": "STOP"}, {"delta": {"content": ""}}]
+    others += [{"delta": None}, {"logprobs": {}}, {"text": ""}, {"stop_reason": None}]
+    assert {only_end_of({**usual, **other}) for other in others} == {""}
 
 
 @pytest.mark.parametrize(("word", "reason"), [("STOP", "stop"), ("Length", "length"), ("SUNSET", "SUNSET")])

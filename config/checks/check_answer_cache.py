@@ -1,0 +1,41 @@
+"""Check the `cache` sections of a table: a Redis that is not there, and a place where none has an effect."""
+
+from collections.abc import Iterator
+
+from config.checks.check_between_sections import CheckContext, levels
+from config.problem import Path, Problem
+from config.sections.cache_section import CacheSection
+from config.sections.route_section import RouteSection
+from config.sections.table_schema import DeploymentSection, GatewayConfig
+
+
+def check_answer_cache(context: CheckContext) -> tuple[Problem, ...]:
+    """Return every problem of answer caches."""
+    return (*_without_redis(context), *_of_deployments(context))
+
+
+def cache_sections(config: GatewayConfig) -> Iterator[tuple[Path, CacheSection]]:
+    """Yield the path and value of every `cache` that is written."""
+    for path, level in levels(config):
+        if level.cache is not None:
+            yield (*path, "cache"), level.cache
+    routes: dict[Path, RouteSection] = {("routes", name): route for name, route in config.routes.items()}
+    for team, section in config.teams.items():
+        routes |= {("teams", team, "routes", name): route for name, route in section.routes.items()}
+    for place, route in routes.items():
+        if route.cache is not None:
+            yield (*place, "cache"), route.cache
+
+
+def _without_redis(context: CheckContext) -> Iterator[Problem]:
+    if context.config.server.shared is not None or "server.shared" in context.faulty:
+        return
+    for path, cache in cache_sections(context.config):
+        if cache.where == "redis":
+            yield context.at_value((*path, "where"), "needs server.shared, which says where the Redis is")
+
+
+def _of_deployments(context: CheckContext) -> Iterator[Problem]:
+    for path, level in levels(context.config):
+        if isinstance(level, DeploymentSection) and level.cache is not None:
+            yield context.at_key((*path, "cache"), "has no effect on a deployment: write it for the model, or a route")

@@ -1,0 +1,103 @@
+"""Equal requests that are under way at the same time: one leads and asks, the others follow and get its answer.
+
+A follower waits within its own deadline. Where the leader fails or its client leaves, one of the followers leads.
+"""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+A = TypeVar("A")
+
+MOST_FOLLOWERS: Final = 1024
+"""Followers of one leader; more equal requests ask by themselves."""
+
+AT_ONCE: Final = 16
+"""Followers that go on in one turn of the event loop: each renders its answer, and other requests come between."""
+
+
+@dataclass(slots=True, eq=False)
+class Flight(Generic[A]):
+    """A request under way that others follow. `alone` says that its answer is for its own client only."""
+
+    _flights: "Flights[A]"
+    _key: str
+    alone: bool = False
+    _answer: A | None = None
+    _over: bool = False
+    _waiting: "deque[asyncio.Future[None]]" = field(default_factory=deque)
+
+    @property
+    def followed(self) -> bool:
+        """Whether anybody waits for it."""
+        return bool(self._waiting)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more can follow."""
+        return len(self._waiting) >= MOST_FOLLOWERS
+
+    async def follow(self, most: float | None) -> A | None:
+        """Wait for the answer, for at most so many seconds; None where there is none for others."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            async with asyncio.timeout(most):
+                await waiter
+        except TimeoutError:
+            return None
+        return self._answer
+
+    @property
+    def over(self) -> bool:
+        """Whether the leader is done."""
+        return self._over
+
+    def land(self, answer: A | None) -> None:
+        """End with an answer; without one it is for its own client alone."""
+        self._answer, self.alone = answer, answer is None
+        self.close()
+
+    def close(self) -> None:
+        """End, if it has not ended: without `land` the leader has failed, and the first follower to go on leads."""
+        if not self._over:
+            self._over = True
+            self._flights.end(self._key, self)
+            self._wake()
+
+    def _wake(self) -> None:
+        woken = 0
+        while self._waiting and woken < AT_ONCE:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                woken += 1
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._wake)
+
+
+class Flights(Generic[A]):
+    """The requests under way that others may follow, by key."""
+
+    __slots__ = ("_under_way",)
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, Flight[A]] = {}
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def of(self, key: str) -> Flight[A] | None:
+        """Return the request under way with this key, if there is one."""
+        return self._under_way.get(key)
+
+    def lead(self, key: str) -> Flight[A]:
+        """Return a new one, which others follow until it ends."""
+        self._under_way[key] = flight = Flight(self, key)
+        return flight
+
+    def end(self, key: str, flight: Flight[A]) -> None:
+        """Forget one that has ended."""
+        if self._under_way.get(key) is flight:
+            del self._under_way[key]

@@ -1,0 +1,240 @@
+"""Kept answers as bytes, and back: a whole one, or the events of a stream as they came. Pure.
+
+JSON with the members of each record that differ from its defaults, by their names. An event that is a text of the first
+choice and nothing else is that text; others are a list of their kind and members. What is read back has been sealed
+(`sealed_entry`), so that it is what a gateway of the same FORM wrote.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from hashlib import blake2b
+from typing import Any, Final, TypeVar, cast
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    Extras,
+    LegacyLogprobs,
+    NativeEvent,
+    StreamEvent,
+    StreamPart,
+    TextRun,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+from providers.frozen_record import record
+
+T = TypeVar("T")
+Members = Mapping[str, Any]
+
+_CHUNK, _USAGE, _FINGERPRINT = 0, 1, 2
+"""Kinds of packed events that are no text alone."""
+
+_PLAIN: Final = frozenset({"text", "system_fingerprint"})
+_EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
+"""Texts in printable ASCII that need no escape in JSON."""
+
+
+@record
+class KeptAnswer:
+    """An answer with what its headers say: the deployment that gave it, and which fields were emulated, dropped or
+    changed. Of the completion and the events there is one: `events` are packed, and read when they are shown."""
+
+    deployment: str
+    emulated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    completion: Completion | None = None
+    events: tuple[object, ...] | None = None
+
+
+def pack_head(deployment: str, emulated: tuple[str, ...], dropped: tuple[str, ...], max_tokens: int | None) -> bytes:
+    """Return what comes before a packed answer."""
+    return _JSON.encode((deployment, emulated, dropped, max_tokens)).encode()
+
+
+def pack_completion(completion: Completion) -> bytes:
+    """Return a whole answer as bytes."""
+    return _JSON.encode(completion).encode()
+
+
+class EventPacker:
+    """Packs the events of one stream. Texts of the first choice follow each other as plain JSON strings; where their
+    fingerprint changes, it comes before them."""
+
+    __slots__ = ("_fingerprint",)
+
+    def __init__(self) -> None:
+        self._fingerprint: str | None = None
+
+    def pack(self, event: StreamEvent) -> list[bytes]:
+        """Return one event as bytes."""
+        if isinstance(event, Usage):
+            return [_JSON.encode((_USAGE, event)).encode()]
+        members = _members(event)
+        if members.keys() <= _PLAIN and event.text:
+            return [*self._of(event.system_fingerprint), _JSON.encode(event.text).encode()]
+        return [_JSON.encode((_CHUNK, members)).encode()]
+
+    def pack_run(self, run: TextRun) -> list[bytes]:
+        """Return the chunks of a run as bytes."""
+        if run.index:
+            return [packed for event in run.chunks() for packed in self.pack(event)]
+        packed = self._of(run.system_fingerprint)
+        packed += [b'"%b"' % literal for literal in run.literals]
+        for place, text in run.odd.items():
+            packed[place - len(run.literals)] = _JSON.encode(text).encode()
+        return packed
+
+    def _of(self, fingerprint: str | None) -> list[bytes]:
+        if fingerprint == self._fingerprint:
+            return []
+        self._fingerprint = fingerprint
+        return [_JSON.encode((_FINGERPRINT, fingerprint)).encode()]
+
+
+def join(head: bytes, completion: bytes | None, events: Iterable[bytes]) -> bytes:
+    """Return the bytes of a kept answer."""
+    if completion is not None:
+        return b"[" + head + b"," + completion + b"]"
+    return b"[" + head + b",[" + b",".join(events) + b"]]"
+
+
+def unpack(data: bytes) -> KeptAnswer | None:
+    """Return a kept answer; None for bytes that are none."""
+    try:
+        (deployment, emulated, dropped, max_tokens), body = json.loads(data)
+        head = (str(deployment), tuple(emulated), tuple(dropped), max_tokens)
+        if isinstance(body, dict):
+            return KeptAnswer(*head, completion=_read(Completion, body))
+        return KeptAnswer(*head, events=tuple(body))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+class EventReader:
+    """Reads the events of a kept stream, texts that follow each other as runs."""
+
+    __slots__ = ("_fingerprint",)
+
+    def __init__(self) -> None:
+        self._fingerprint: str | None = None
+
+    def read(self, packed: Iterable[object]) -> Iterator[StreamPart]:
+        """Yield the next ones."""
+        texts: list[str] = []
+        for each in packed:
+            if isinstance(each, str):
+                texts.append(each)
+                continue
+            if texts:
+                yield run_of(texts, self._fingerprint)
+                texts = []
+            kind, members = cast(tuple[int, Any], each)
+            if kind == _FINGERPRINT:
+                self._fingerprint = members
+            else:
+                yield _read(Usage, members) if kind == _USAGE else _read(Chunk, members)
+        if texts:
+            yield run_of(texts, self._fingerprint)
+
+
+def run_of(texts: list[str], fingerprint: str | None) -> TextRun:
+    """Return texts of the first choice as a run."""
+    odd = {place: text for place, text in enumerate(texts) if not _EVEN.fullmatch(text)}
+    literals = [b"" if place in odd else text.encode() for place, text in enumerate(texts)]
+    whole = "".join(texts)
+    return TextRun(0, literals, odd, len(whole), len(whole.encode("utf-8", "surrogatepass")), fingerprint)
+
+
+def _plain(value: object) -> object:
+    if type(value) in _DEFAULTS:
+        return _members(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    raise TypeError(f"{type(value).__name__} in an answer")
+
+
+_JSON: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check_circular=False)
+
+
+def _members(value: object) -> dict[str, object]:
+    """Return the members of a record that differ from their defaults."""
+    found = {}
+    for name, default in _DEFAULTS[type(value)]:
+        member = getattr(value, name)
+        if member is not default and member != default:
+            found[name] = member
+    return found
+
+
+Reader = Callable[[Any], object]
+
+
+def _of(kind: type[object]) -> Reader:
+    return lambda members: None if members is None else _read(kind, members)
+
+
+def _each(kind: type[object]) -> Reader:
+    return lambda several: tuple(_read(kind, members) for members in several)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _listed(several: Iterable[object] | None) -> object:
+    return None if several is None else tuple(several)
+
+
+def _logprobs(members: Members) -> ContentLogprobs | LegacyLogprobs:
+    return _read(ContentLogprobs, members) if "content" in members else _read(LegacyLogprobs, members)
+
+
+_READERS: Final[Mapping[type[object], Mapping[str, Reader]]] = {
+    Usage: {},
+    TokenLogprob: {"bytes": _listed, "top": _each(TokenLogprob)},
+    ContentLogprobs: {"content": _each(TokenLogprob), "refusal": _each(TokenLogprob)},
+    LegacyLogprobs: dict.fromkeys(("tokens", "token_logprobs", "top_logprobs", "text_offset"), _listed),
+    ToolCall: {},
+    ToolCallDelta: {},
+    Extras: dict.fromkeys(("reasoning_details", "annotations", "images"), _listed),
+    NativeEvent: {"data": _bytes},
+    Choice: {"logprobs": _logprobs, "tool_calls": _each(ToolCall), "extras": _of(Extras)},
+    Chunk: {
+        "logprobs": _logprobs,
+        "tool_calls": _each(ToolCallDelta),
+        "extras": _of(Extras),
+        "native": _of(NativeEvent),
+    },
+    Completion: {"choices": _each(Choice), "usage": _of(Usage), "native": _bytes},
+}
+"""How the members of each record are read that are no JSON as they are."""
+
+
+def _read(kind: type[T], members: Members) -> T:
+    """Return a record from its members."""
+    readers = _READERS[kind]
+    return kind(**{name: readers[name](each) if name in readers else each for name, each in members.items()})
+
+
+_DEFAULTS: Final[Mapping[type[object], tuple[tuple[str, object], ...]]] = {
+    kind: tuple((each.name, each.default) for each in fields(cast(Any, kind))) for kind in _READERS
+}
+
+
+def _form() -> str:
+    shapes = [(kind.__name__, [(each.name, repr(each.type)) for each in fields(cast(Any, kind))]) for kind in _READERS]
+    return blake2b(repr(shapes).encode(), digest_size=8).hexdigest()
+
+
+FORM: Final = f"1:{_form()}"
+"""The form of kept answers: what was kept in another one is not read. It changes with any record."""

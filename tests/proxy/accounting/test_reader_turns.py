@@ -1,0 +1,78 @@
+"""One reader for many askers: one thread at a time, an end to what takes too long, and a way out at the end."""
+
+import asyncio
+import gc
+import threading
+from pathlib import Path
+
+import pytest
+
+from proxy.accounting.reader_turns import ReaderTurns
+from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
+from proxy.ledger.ledger_store import LedgerReader
+from proxy.ledger.sqlite_store import SqliteStore
+from tests.proxy.ledger.kit import journaled, sqlite
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> LedgerSettings:
+    """A ledger with two requests."""
+    made = sqlite(tmp_path)
+    store = SqliteStore(made)
+    store.add([journaled(1), journaled(2)])
+    store.close()
+    return made
+
+
+def endless(reader: LedgerReader, begun: threading.Event) -> None:
+    """Read until interrupted."""
+    while True:
+        reader.newest()
+        begun.set()
+
+
+async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(settings: LedgerSettings) -> None:
+    turns = ReaderTurns(settings)
+    with pytest.raises(TimeoutError):
+        await turns.read(lambda reader: endless(reader, threading.Event()), 0.05)
+    assert not turns.taken
+    assert await turns.read(lambda reader: reader.spent_since(0).loaded) == {"g1": 2}
+    await turns.aclose()
+
+
+async def test_who_no_longer_waits_leaves_no_thread_that_reads(
+    settings: LedgerSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Many times, since a file that is closed under a thread ends the process now and then."""
+    for _ in range(20):
+        turns, begun = ReaderTurns(settings), threading.Event()
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(turns.read(lambda reader, begun=begun: endless(reader, begun)))  # type: ignore[misc]  # bound at once
+            assert await asyncio.to_thread(begun.wait, 10)
+            assert turns.taken
+            reading.cancel()
+        await turns.aclose()
+    del reading
+    gc.collect()
+    assert caplog.messages == []  # how the reading ended is nobody's any more, and is not told as forgotten
+
+
+async def test_an_error_opens_the_database_anew(settings: LedgerSettings, tmp_path: Path) -> None:
+    turns = ReaderTurns(settings)
+    assert await turns.read(lambda reader: reader.newest()) is not None
+    store = SqliteStore(settings)
+    store._connection.execute("ALTER TABLE loaded RENAME TO gone")
+    with pytest.raises(LedgerError, match="no such table"):
+        await turns.read(lambda reader: reader.spent_since(0))
+    store._connection.execute("ALTER TABLE gone RENAME TO loaded")
+    store.close()
+    assert (await turns.read(lambda reader: reader.spent_since(0))).loaded == {"g1": 2}
+    await turns.aclose()
+
+
+async def test_a_database_that_is_not_there_is_said_each_time(tmp_path: Path) -> None:
+    turns = ReaderTurns(sqlite(tmp_path))
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            await turns.read(lambda reader: reader.newest())
+    await turns.aclose()

@@ -1,0 +1,130 @@
+"""Answers as bytes and back, to the letter."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    Extras,
+    LegacyLogprobs,
+    NativeEvent,
+    StreamEvent,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+from proxy.answer_cache.packed_answer import (
+    FORM,
+    EventPacker,
+    EventReader,
+    join,
+    pack_completion,
+    pack_head,
+    run_of,
+    unpack,
+)
+from proxy.upstream.vendor_stream import without_runs
+
+HEAD = pack_head("v/m/default", ("stop",), ("seed",), 12)
+TEXTS = st.text(st.characters(), max_size=8)  # lone surrogates too
+MAYBE = st.none() | TEXTS
+COUNTS = st.none() | st.dictionaries(TEXTS, st.integers(), max_size=2)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+MEMBERS = st.none() | st.dictionaries(TEXTS, JSON, max_size=2)
+OBJECTS = st.lists(st.dictionaries(TEXTS, JSON, max_size=2), max_size=2).map(tuple)
+USAGES = st.builds(Usage, st.integers(), st.integers(), COUNTS, COUNTS, st.booleans(), MEMBERS)
+LEAVES = st.builds(
+    TokenLogprob, TEXTS, st.floats(allow_nan=False), st.none() | st.lists(st.integers(0, 255), max_size=3).map(tuple)
+)
+TOKENS = st.builds(
+    lambda leaf, top: TokenLogprob(leaf.token, leaf.logprob, leaf.bytes, top),
+    LEAVES,
+    st.lists(LEAVES, max_size=2).map(tuple),
+)
+LOGPROBS = (
+    st.none()
+    | st.builds(ContentLogprobs, st.lists(TOKENS, max_size=2).map(tuple))
+    | st.just(LegacyLogprobs(("a",), (None,), ({"a": -1.5}, None), (0,)))
+    | st.just(LegacyLogprobs(("a",), (-0.5,), None, None))
+)
+EXTRAS = st.none() | st.builds(Extras, OBJECTS, OBJECTS, OBJECTS, MEMBERS, MEMBERS, MEMBERS, MEMBERS)
+CALLS = st.lists(st.builds(ToolCall, TEXTS, TEXTS, TEXTS, extra=MEMBERS), max_size=2).map(tuple)
+DELTAS = st.lists(st.builds(ToolCallDelta, st.integers(0, 3), MAYBE, MAYBE, TEXTS), max_size=2).map(tuple)
+CHOICES = st.builds(
+    *(Choice, st.integers(0, 3), TEXTS, st.sampled_from(["stop", "length"]), MAYBE, LOGPROBS, MAYBE, MAYBE, CALLS),
+    *(st.none() | TEXTS | st.integers(), MAYBE, EXTRAS),
+)
+NATIVE = st.none() | st.binary(max_size=8)
+COMPLETIONS = st.builds(
+    Completion, st.lists(CHOICES, max_size=2).map(tuple), st.none() | USAGES, MAYBE, MAYBE, MEMBERS, NATIVE
+)
+CHUNKS = st.builds(
+    *(Chunk, st.integers(0, 2), TEXTS, MAYBE, MAYBE, LOGPROBS, MAYBE, MAYBE, DELTAS, st.none() | st.integers()),
+    *(MAYBE, MAYBE, MAYBE, EXTRAS, st.none() | st.builds(NativeEvent, TEXTS, st.binary(max_size=8))),
+)
+EVENTS: st.SearchStrategy[StreamEvent] = CHUNKS | USAGES | st.builds(lambda text: Chunk(text=text), TEXTS)
+
+
+@given(COMPLETIONS)
+def test_a_whole_answer_is_read_as_it_was(completion: Completion) -> None:
+    kept = unpack(join(HEAD, pack_completion(completion), ()))
+    assert kept is not None
+    assert kept.completion == completion
+    assert repr(kept.completion) == repr(completion)
+    assert kept.events is None
+    assert (kept.deployment, kept.emulated, kept.dropped, kept.max_tokens) == ("v/m/default", ("stop",), ("seed",), 12)
+
+
+def read(packed: list[bytes]) -> list[StreamEvent]:
+    kept = unpack(join(HEAD, None, packed))
+    assert kept is not None
+    assert kept.events is not None
+    assert kept.completion is None
+    return list(without_runs(EventReader().read(kept.events)))
+
+
+@given(st.lists(EVENTS, max_size=4))
+def test_the_events_of_a_stream_are_read_as_they_came(events: list[StreamEvent]) -> None:
+    packer = EventPacker()
+    found = read([packed for each in events for packed in packer.pack(each)])
+    assert found == events
+    assert repr(found) == repr(events)
+
+
+@given(st.lists(st.lists(TEXTS.filter(bool), min_size=1, max_size=4), max_size=3), st.integers(0, 1), MAYBE)
+def test_the_runs_of_a_stream_are_read_as_they_came(runs: list[list[str]], index: int, fingerprint: str | None) -> None:
+    packer, chunks = EventPacker(), []
+    packed: list[bytes] = []
+    for texts in runs:
+        run = run_of(texts, fingerprint)
+        run.index = index
+        chunks += run.chunks()
+        packed += packer.pack_run(run)
+    assert [each.text for each in chunks] == [text for texts in runs for text in texts]
+    assert read(packed) == chunks
+
+
+@given(st.binary(max_size=40) | st.sampled_from([b"[]", b"[[1,2,3,4],{}]", b'[["d",[],[],null],5]', b"[" * 5000]))
+def test_bytes_that_are_no_answer_are_none(data: bytes) -> None:
+    assert unpack(data) is None
+
+
+def test_a_text_alone_takes_its_own_bytes_and_the_quotes() -> None:
+    packer = EventPacker()
+    assert packer.pack(Chunk(text="one")) == [b'"one"']
+    assert packer.pack(Chunk(text="two", system_fingerprint="fp")) == [b'[2,"fp"]', b'"two"']
+    assert packer.pack(Chunk(text="two", system_fingerprint="fp")) == [b'"two"']
+
+
+def test_the_form_names_a_version_and_the_shape_of_the_records() -> None:
+    version, _, shape = FORM.partition(":")
+    assert version == "1"
+    assert len(bytes.fromhex(shape)) == 8
