@@ -93,12 +93,8 @@ class TracingService:
 
     def families(self) -> Iterator[MetricFamily]:
         """Yield what became of the spans; nothing where nobody has asked for tracing."""
-        state = self.state
-        if self._running is None and not state.exported and not state.dropped:
-            return
-        yield _counter("tracing_exported", "Traced requests that the collector took.", state.exported)
-        yield _counter("tracing_dropped", "Traced requests whose spans nobody got.", state.dropped)
-        yield _counter("tracing_export_failures", "Exports of spans or metrics that failed.", state.failures)
+        if self._running is not None or self.state.exported or self.state.dropped:
+            yield from export_families(self.state)()
 
     async def _start(self, settings: TracingSection) -> _Running | None:
         metrics = GenAiMetrics(self._called) if settings.metrics == "on" else None
@@ -124,6 +120,17 @@ def _load() -> ExporterMaker:
     from proxy.tracing.otlp_exporter import OtlpExporter
 
     return OtlpExporter
+
+
+def export_families(state: ExportState) -> Callable[[], Iterator[MetricFamily]]:
+    """Return what yields what became of the spans."""
+
+    def families() -> Iterator[MetricFamily]:
+        yield _counter("tracing_exported", "Traced requests that the collector took.", state.exported)
+        yield _counter("tracing_dropped", "Traced requests whose spans nobody got.", state.dropped)
+        yield _counter("tracing_export_failures", "Exports of spans or metrics that failed.", state.failures)
+
+    return families
 
 
 def _counter(name: str, text: str, count: int) -> MetricFamily:

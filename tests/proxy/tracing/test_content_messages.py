@@ -24,6 +24,10 @@ def chat(*messages: JsonObject) -> list[Mapping[str, object]]:
     return found
 
 
+def user(text: str) -> JsonObject:
+    return {"role": "user", "content": text}
+
+
 def test_a_conversation_in_parts() -> None:
     asked: JsonObject = {"role": "user", "content": [{"type": "text", "text": "what?"}, IMAGE]}
     called: JsonObject = {"role": "assistant", "content": None, "tool_calls": [CALL]}
@@ -52,12 +56,12 @@ def test_plain_prompts_are_the_users_and_token_ids_are_nothing() -> None:
 
 
 def test_of_a_long_conversation_the_latest_messages_are_kept_and_cut() -> None:
-    messages = chat(*({"role": "user", "content": f"{number} " + "x" * 20_000} for number in range(3)))
+    messages = chat(*(user(f"{number} " + "x" * 20_000) for number in range(3)))
     starts = [number for message in messages for number in "012" if f"'content': '{number} x" in str(message["parts"])]
     assert starts == ["1", "2"]
     assert CUT in str(messages[0])
     assert CUT not in str(messages[1])
-    assert len(chat(*({"role": "user", "content": "x"} for _ in range(500)))) == MOST_MESSAGES
+    assert len(chat(*(user("x") for _ in range(500)))) == MOST_MESSAGES
 
 
 def test_lone_surrogates_are_escaped() -> None:

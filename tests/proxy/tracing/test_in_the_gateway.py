@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from providers.json_types import JsonObject
 from proxy.process.assemble_app import WholeGateway
 from proxy.tracing import export_queue
 from tests.proxy.kit.whole_gateway import up
@@ -26,7 +27,7 @@ from tests.support.waiting import until
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = {"traceparent": f"00-{TRACE}-{SPAN}-01", "tracestate": "congo=t61rcWkgMzE"}
 ASKED = {"model": "fast", "messages": [{"role": "user", "content": "canary-prompt"}], "temperature": 0.5}
-USAGE = {"usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}}
+USAGE: JsonObject = {"usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}}
 GOOD = json_answer(200, {**chat("canary-answer"), **USAGE})
 BAD = body_answer(500, b'{"error": {"message": "canary-error of canary-prompt"}}')
 

@@ -22,8 +22,9 @@ def test_many_requests_are_one_export_with_one_resource() -> None:
         assert made.export([finished(), finished(), finished()]) is None
         made.close()
         (export,) = collector.traces
-    ((of,),) = ([*export.resource_spans],)
-    ((scope,),) = ([*of.scope_spans],)
+    assert len(export.resource_spans) == len(export.resource_spans[0].scope_spans) == 1
+    of = export.resource_spans[0]
+    scope = of.scope_spans[0]
     assert len(scope.spans) == 6
     assert scope.scope.name == "dragoman"
     assert said(of.resource.attributes)["service.name"] == "dragoman"
