@@ -110,7 +110,7 @@ lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv"; exit 1; }
 	$(COMPILE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) pyproject.toml --constraint requirements.lock --extra aws --extra azure --extra gcp --extra redis \
-		--extra postgres --output-file requirements-clouds.lock
+		--extra postgres --extra otel --output-file requirements-clouds.lock
 	$(COMPILE) --group build --constraint requirements-clouds.lock --output-file requirements-build.lock
 	$(COMPILE) pyproject.toml --group build --constraint requirements-clouds.lock --constraint requirements-build.lock \
 		--all-extras --output-file requirements-dev.lock

@@ -1,7 +1,7 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -42,6 +42,7 @@ class UpstreamRequest:
     `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
     their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
     `native` says that the answer is in the client's own API and is shown as it is. `upload` is sent in place of `body`.
+    `trace` are lines of the head that say which trace the call is part of.
     """
 
     target: Target
@@ -61,6 +62,7 @@ class UpstreamRequest:
     content_type: str = "application/json"
     native: bool = False
     upload: Upload | None = field(default=None, repr=False)
+    trace: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # orjson 3.13 returns its result in the whole buffer that it wrote into: 4 KB at least, eight times the length
@@ -72,6 +74,13 @@ class UpstreamRequest:
         """Free the memory of the body, once an answer's content has begun to come: nothing is sent again then, and a
         stream may last for minutes. What decoding a stream requires of the body has been read by then."""
         object.__setattr__(self, "body", b"")
+
+    def carry_trace(self, lines: str, replaced: Collection[str]) -> None:
+        """Send these lines of the head, in place of headers of the client's that are `replaced` (lower-case names)."""
+        if any(name.lower() in replaced for name in self.headers):
+            own = {name: value for name, value in self.headers.items() if name.lower() not in replaced}
+            object.__setattr__(self, "headers", own)
+        object.__setattr__(self, "trace", lines)
 
 
 @record(eq=False)

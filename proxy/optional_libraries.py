@@ -28,6 +28,9 @@ REDIS: Final = Extra("redis", ("redis",))
 POSTGRES: Final = Extra("postgres", ("psycopg",))
 """For a ledger that several gateways share."""
 
+OTEL: Final = Extra("otel", ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.common"))
+"""For traces and metrics by OTLP."""
+
 ODD: Final = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 """What a vendor's library raises, besides its own errors, when a file or a response makes no sense to it."""
 

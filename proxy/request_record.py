@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 from providers.completion import Usage
 from providers.frozen_record import record
 from providers.target import Price, cost
+from proxy.trace_context import Trace
 
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
@@ -40,6 +41,11 @@ if hasattr(os, "register_at_fork"):
 def fresh_id() -> str:
     """Return 24 random hex digits. Not from the system's random source, whose system call costs about 5 us."""
     return _bits(96).to_bytes(12, "big").hex()
+
+
+def random_bits(count: int) -> int:
+    """Return a number of so many random bits, from the source of `fresh_id`."""
+    return _bits(count)
 
 
 @dataclass(slots=True)
@@ -129,7 +135,8 @@ class RequestRecord:
     team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
     also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
     client to send its body or to read, `limit_waited` for a limit, `first_content` when content began.
-    `cache` is set where the request was one for the answer cache.
+    `cache` is set where the request was one for the answer cache. `trace` is the trace that it is part of, None while
+    requests are not traced.
     """
 
     request_id: str
@@ -164,6 +171,7 @@ class RequestRecord:
     key_label: str = ""
     limit_waited: float = 0.0
     cache: CacheUse | None = None
+    trace: Trace | None = None
 
     @property
     def from_cache(self) -> bool:

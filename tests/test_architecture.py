@@ -23,7 +23,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
         {"proxy", "config", "providers"}
         | {"aiohttp", "multidict", "yarl", "orjson", "pydantic", "prometheus_client", "tenacity", "uvloop"}
         | {"aiohappyeyeballs", "httptools"}
-        | {"azure", "botocore", "genai_prices", "google", "psycopg", "redis"}
+        | {"azure", "botocore", "genai_prices", "google", "opentelemetry", "psycopg", "redis"}
     ),
 }
 
@@ -62,6 +62,7 @@ HOMES: Mapping[str, str] = {
     "google": "proxy/vendor_credentials/google.py",
     "httptools": "proxy/http_client/http1_connection.py",
     "jsonschema_rs": "providers/constraints/compiled_checks.py",
+    "opentelemetry": "proxy/tracing/otlp_exporter.py",
     "prometheus_client": "proxy/telemetry/metrics.py",
     "psycopg": "proxy/ledger/postgres_connection.py",
     "redis": "proxy/shared_state/redis_sync.py",
@@ -85,7 +86,7 @@ MAY_REVEAL = frozenset(
         "proxy/vendor_credentials/aws.py",
         "proxy/vendor_credentials/oidc.py",
     }
-    | {"proxy/ledger/ledger_settings.py", "proxy/shared_state/redis_sync.py"}
+    | {"proxy/ledger/ledger_settings.py", "proxy/shared_state/redis_sync.py", "proxy/tracing/otlp_exporter.py"}
 )
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
@@ -101,6 +102,7 @@ MAY_CATCH_ALL = frozenset(
         "proxy/ledger/journal.py",
         "proxy/ledger/loading.py",
         "proxy/listener/eager_requests.py",
+        "proxy/tracing/export_queue.py",
         "proxy/workers/worker_template.py",
     }
 )

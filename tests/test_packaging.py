@@ -22,7 +22,7 @@ RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "or
 }
 RUNTIME_LOCK, CLOUDS_LOCK, DEV_LOCK = LOCKS = ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock")
 BUILD_LOCK = "requirements-build.lock"
-CLOUDS = ("aws", "azure", "gcp", "postgres", "redis")
+CLOUDS = ("aws", "azure", "gcp", "otel", "postgres", "redis")
 """The extras that fetch credentials, and what processes share: the second lock holds them beside the runtime's."""
 
 

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.sections.ledger_section import LedgerSection
 from config.sections.section import Section
+from config.sections.tracing_section import TracingSection
 from config.sections.value_types import (
     REFERENCE_PATTERN,
     Checked,
@@ -227,5 +228,8 @@ class ServerSection(Section):
         default="json",
         description="Form of the log lines. Where nothing is written: text when standard output and standard error "
         "both go to a terminal, otherwise json.",
+    )
+    tracing: TracingSection | None = Field(
+        default=None, description="Where traces are sent. None written: nowhere, and nothing is traced."
     )
     surfaces: dict[SurfaceName, SurfaceSettings] = Field(default={}, description="Settings of single surfaces.")

@@ -28,6 +28,7 @@ from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import TeamLimiter
+from proxy.tracing.trace_notes import note_request
 
 TOO_LONG: Final = "context_length_exceeded"
 """The code of an error that says that a conversation does not fit."""
@@ -126,6 +127,8 @@ class TextGeneration:
     def _admit(self, call: ClientCall, request: UnifiedRequest, record: RequestRecord) -> None:
         """Admit a parsed request, before it is planned. Raises GatewayError for a stream above the limit of streams."""
         record.asked, record.stream, record.user = request.model, request.stream, request.params.get("user")
+        if record.trace is not None:
+            note_request(record.trace, request)
         if request.stream and (reason := self._admission.refuses_streams()) is not None:
             raise call.shared.overloaded(record, reason)
 

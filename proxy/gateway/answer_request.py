@@ -28,6 +28,7 @@ from proxy.routing.resolve_model import Plan
 from proxy.surfaces.surface import AnswerFacts, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.metrics import Metrics
+from proxy.tracing.trace_notes import note_answer, noted_stream
 
 Q = TypeVar("Q", bound=ClientRequest)
 
@@ -65,6 +66,8 @@ class Exchange:
         if self.keeper is not None:
             self.keeper.keep(prepared.target, completion.choices)
         record.usage = completion.usage
+        if record.trace is not None:
+            note_answer(record.trace, completion.choices)
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
@@ -82,6 +85,8 @@ class Exchange:
                 async with self.answers.streamed(self.job) as (prepared, stream):
                     if self.keeper is not None:
                         stream = self.keeper.watched(prepared.target, stream)
+                    if record.trace is not None:
+                        stream = noted_stream(record.trace, stream)
                     let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)

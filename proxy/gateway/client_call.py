@@ -53,6 +53,8 @@ class ClientCalls:
         headers = {"x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
+        if record.trace is not None:
+            headers["traceresponse"] = record.trace.response()
         lines = header_lines(headers)
         if record.held is not None:
             lines += record.held.header_lines()
@@ -146,6 +148,8 @@ class ClientCall:
         headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
+        if record.trace is not None:
+            headers["traceresponse"] = record.trace.response()
         if record.held is not None:
             headers.update(record.held.headers())
         response = StreamedResponse(headers)

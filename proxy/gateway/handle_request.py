@@ -54,6 +54,7 @@ from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
 from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.teams.wrong_keys import WrongKeyLimiter
+from proxy.trace_context import Trace
 from proxy.upstream.loop_detection import arrive
 
 BODY_UNREAD = (408, 413, 415)
@@ -113,6 +114,7 @@ class Gateway:
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
+        self.trace: Callable[[web.BaseRequest], Trace] | None = None
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0
@@ -207,6 +209,8 @@ class Gateway:
             return _given(probed)
         key = self._identify(snapshot, http, surface, record)
         arrive(http.headers)
+        if self.trace is not None:
+            record.trace = self.trace(http)
         self.on_begin(record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)

@@ -68,7 +68,7 @@ class CallHead:
         length = len(request.body) if request.upload is None else request.upload.length
         if length or request.method != "GET":
             more += f"Content-Length: {length}\r\n"
-        return self.lines + f"X-Request-Id: {request_id}\r\n{more}\r\n".encode()
+        return self.lines + f"X-Request-Id: {request_id}\r\n{request.trace}{more}\r\n".encode()
 
 
 class CallHeads:

@@ -52,6 +52,7 @@ from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.log_writer import ByteSink, LineWriter, unbuffered
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
+from proxy.tracing.tracing_service import TracingService
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
 
@@ -99,6 +100,7 @@ class PublicGateway:
     discovered: DiscoveredModels
     limits: LimitsAndLedger
     shown: TableFamilies
+    tracing: TracingService
 
     @property
     def secured(self) -> Secured:
@@ -114,6 +116,7 @@ class PublicGateway:
         show_table(self.shown, table)
         server = table.loaded.config.server
         self.guard.exchange(server.hosts, server.cors.origins)
+        await self.tracing.use(server.tracing, table.snapshot)
         await self.discovered.use(table.snapshot)
 
 
@@ -181,6 +184,7 @@ async def public_gateway(
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage = outputs.heartbeat.begin, limits.reports.answer
+        tracing = await _tracing(stack, gateway, observer, metrics, table)
         discovered = await _discovering(stack, gateway, http, table)
         presented = Presented(table.tls)
         guard = BrowserGuard(host, server.hosts, server.cors.origins)
@@ -192,10 +196,10 @@ async def public_gateway(
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
-        services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
-        services += limits.services
+        kept = keep_by_settings(gateway, shared, server, metrics)
+        services = [lag.run, memory.run, checks.run, *kept, *limits.services]
         url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
-        rest = (public, listener, presented, url, services, discovered, limits, shown)
+        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 
@@ -283,6 +287,18 @@ def _observing(
     watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
     also = (watch.recent.add, watch.failed.add)
     return watch, RequestObserver(metrics, lines, server.log, limits.ledger, also)
+
+
+async def _tracing(
+    stack: AsyncExitStack, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
+) -> TracingService:
+    """Return what traces requests, where the table says so."""
+    tracing = TracingService(gateway)
+    stack.push_async_callback(tracing.aclose)
+    await tracing.use(table.loaded.config.server.tracing, table.snapshot)
+    observer.tell(tracing.finished)
+    metrics.watch_families(tracing.families)
+    return tracing
 
 
 async def _discovering(

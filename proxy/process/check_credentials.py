@@ -20,7 +20,7 @@ from config.problem import Problem
 from config.sections.inheritance import effective
 from providers.target import Target
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
-from proxy.optional_libraries import REDIS, missing, without
+from proxy.optional_libraries import OTEL, REDIS, missing, without
 from proxy.routing.snapshot import Snapshot
 
 Env = Mapping[str, str]
@@ -98,7 +98,7 @@ def lacks(loaded: Loaded, snapshot: Snapshot, env: Env) -> Lacks:
         found[source] = None if lack is None else (_problem(loaded, target, lack), lack)
     lacking = [each for each in found.values() if each is not None]
     return Lacks(
-        tuple(sorted({*_shared(loaded), *(problem for problem, lack in lacking if lack.certain)})),
+        tuple(sorted({*_shared(loaded), *_tracing(loaded), *(problem for problem, lack in lacking if lack.certain)})),
         tuple(sorted({problem for problem, lack in lacking if not lack.certain})),
     )
 
@@ -106,6 +106,12 @@ def lacks(loaded: Loaded, snapshot: Snapshot, env: Env) -> Lacks:
 def _shared(loaded: Loaded) -> Iterator[Problem]:
     place: Place = ("server", "shared")
     if loaded.config.server.shared is not None and (lack := without(REDIS, "what processes share needs")):
+        yield Problem.at(loaded.locate(place), place, lack)
+
+
+def _tracing(loaded: Loaded) -> Iterator[Problem]:
+    place: Place = ("server", "tracing")
+    if loaded.config.server.tracing is not None and (lack := without(OTEL, "tracing needs")):
         yield Problem.at(loaded.locate(place), place, lack)
 
 

@@ -32,6 +32,10 @@ class RequestObserver:
         self._early_refusal_line = EARLY_REFUSAL_LINES[form]
         self._malformed_line = MALFORMED_LINES[form]
 
+    def tell(self, observe: Callable[[RequestRecord, float | None], None]) -> None:
+        """Tell one more of each finished request."""
+        self._also = (*self._also, observe)
+
     def finished(self, record: RequestRecord) -> None:
         """Report a request that has ended."""
         cost = record.cost

@@ -174,7 +174,10 @@ class Relay:
 
     def _frame(self, event: StreamEvent) -> bytes:
         if isinstance(event, Chunk):
-            self._finished += event.finish_reason is not None
+            if event.finish_reason is not None:
+                self._finished += 1
+                if self.record.trace is not None:
+                    self.record.trace.ended(event.finish_reason)
             self._size += size_of(event.text)
             return self.renderer.chunk(event)
         self.record.usage = event

@@ -49,6 +49,8 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
     }
     if record.key:
         fields["key"] = record.key
+    if record.trace is not None:
+        fields["trace_id"] = record.trace.hex_id
     if record.code is not None:
         fields["code"] = record.code
     if record.outcome == "shed":

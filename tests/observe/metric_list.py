@@ -21,6 +21,8 @@ from proxy.telemetry.limit_metrics import ledger_families, limit_families
 from proxy.telemetry.merged_metrics import MetricFamily, of_worker
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
+from proxy.tracing.export_queue import ExportState
+from proxy.tracing.tracing_service import export_families
 
 FILE: Final = Path(__file__).resolve().parents[2] / "deploy" / "metrics.md"
 
@@ -77,6 +79,9 @@ def every_instrument() -> Metrics:
     views = [used, replace(used, kind=LimitKind.BUDGET)]
     metrics.watch_families(limit_families(lambda: views, lambda: False))
     metrics.watch_families(ledger_families(LedgerState(loading=True)))
+    exported = ExportState()
+    exported.sent(1)
+    metrics.watch_families(export_families(exported))
     table = TableFamilies(tuple)
     table.use({"fast": (DEPLOYMENT,)}, [ExpiringKey("search", "ci", 1.0)], 1.0)
     metrics.watch_families(table)

@@ -67,6 +67,7 @@ PROXY: Final[Rooms] = {
     "overload": ("listener", "surfaces"),
     "routing": ("surfaces", "deployment_health", "vendor_credentials", "limits"),
     "teams": ("routing", "limits"),
+    "tracing": ("surfaces", "telemetry", "upstream", "routing"),
     "accounting": ("off_loop", "limits", "ledger", "telemetry", "shared_state", "routing", "teams"),
     "conversations": ("surfaces", "surfaces/request"),
     "discovery": ("deployment_health", "upstream", "routing"),
@@ -77,7 +78,7 @@ PROXY: Final[Rooms] = {
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
         *("telemetry", "listener", "upstream", "overload", "relay"),
         *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
-        "answer_cache",
+        *("answer_cache", "tracing"),
     ),
     "admin": (
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
@@ -100,6 +101,7 @@ PROXY: Final[Rooms] = {
             "answer_cache",
             "gateway",
             "admin",
+            "tracing",
         ),
     ),
     "workers": (

@@ -55,7 +55,8 @@ def test_others_get_each_finished_request_with_its_cost() -> None:
         got.append((record.request_id, cost))
 
     lines = LineWriter(BytesIO(), print)
-    observer = RequestObserver(Metrics(), lines, "json", also=(watch, watch))
+    observer = RequestObserver(Metrics(), lines, "json", also=(watch,))
+    observer.tell(watch)
     record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
     record.usage, record.price = Usage(1_000_000, 0), Price(2, 8)
     observer.finished(record)

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proxy.request_record import Attempt, RequestRecord
 from proxy.surfaces.request.pass_through_fields import headers as extra_headers
 from proxy.surfaces.request.rule_kinds import Invalid
-from proxy.upstream.request_headers import call_headers
+from proxy.trace_context import Trace
+from proxy.upstream.request_headers import call_headers, join_trace
 from tests.proxy.kit.transport_calls import TARGET, call
 
 
@@ -29,6 +31,16 @@ def test_nobody_replaces_the_content_type_or_the_request_s_id() -> None:
 def test_a_call_that_is_no_json_says_what_it_is() -> None:
     sent = replace(call("http://vendor/", headers={"content-type": "other"}), content_type="text/plain")
     assert call_headers(sent, {}, "req-1").getall("content-type") == ["text/plain"]
+
+
+def test_a_trace_s_lines_replace_those_of_the_client_and_no_other_header() -> None:
+    given = {"TraceParent": "client", "tracestate": "client", "X-Own": "1"}
+    sent, record = call("http://vendor/", headers=given), RequestRecord("req-1", 0.0, "openai", "/")
+    record.attempts.append(Attempt("v/m/d", 0.0))
+    trace = Trace(1, 2, 0, 1)
+    join_trace(sent, record, trace)
+    assert (sent.headers, sent.trace) == ({"X-Own": "1"}, trace.lines(1))
+    assert given.keys() == {"TraceParent", "tracestate", "X-Own"}
 
 
 def test_the_request_s_own_headers_stay_as_they_were() -> None:

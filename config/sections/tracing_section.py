@@ -1,0 +1,79 @@
+"""The `server.tracing` section: where traces and metrics are sent by OTLP, and what they say."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from config.sections.section import Section
+from config.sections.value_types import (
+    DURATION_PATTERN,
+    BaseUrl,
+    HeaderValue,
+    Referable,
+    Switch,
+    Text,
+    key_matching,
+    refuse,
+    to_seconds,
+)
+
+_FRAMING: Final = frozenset(
+    {"connection", "content-encoding", "content-length", "content-type", "expect", "host", "te", "transfer-encoding"}
+)
+
+
+def _off_as_word(value: object) -> object:
+    """YAML reads an unquoted `off` and `on` as false and true."""
+    return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
+
+
+def _not_framing(name: str) -> str:
+    if name.lower() in _FRAMING:
+        raise refuse("this header is set by the exporter")
+    return name
+
+
+CollectorHeader = Annotated[
+    str, key_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", "is not a header name"), AfterValidator(_not_framing)
+]
+Share = Annotated[float, Field(ge=0, le=1), Referable()]
+ExportTimeout = Annotated[float, Field(ge=0.1, le=60), Referable(to_seconds, DURATION_PATTERN, "duration")]
+ExportMetrics = Annotated[Literal["off", "on"], Referable(), BeforeValidator(_off_as_word)]
+AttributeName = Annotated[
+    str,
+    key_matching(r"[A-Za-z][A-Za-z0-9._-]{0,127}", "must be the name of an attribute, such as deployment.environment"),
+]
+
+
+class TracingSection(Section):
+    """Traces by OpenTelemetry: one span for each request and one for each attempt, by OTLP over HTTP. No request waits
+    for it: what the collector does not take in time is dropped and counted. Needs the extra `otel`."""
+
+    endpoint: BaseUrl = Field(
+        description="The collector, such as http://127.0.0.1:4318; /v1/traces and /v1/metrics are added to it."
+    )
+    headers: dict[CollectorHeader, HeaderValue] = Field(
+        default={}, description='Sent to it, such as authorization: "Bearer ${OTLP_TOKEN}".'
+    )
+    sample: Share = Field(
+        default=1.0,
+        description="The share of the requests that are traced, 0 to 1. A request with a `traceparent` is traced where "
+        "its caller traces it, and only there.",
+    )
+    content: Switch = Field(
+        default=False,
+        description="Write the texts of prompts and answers, cut at 32,000 characters each, and the messages of "
+        "vendors' errors into the spans. Whoever reads traces reads them then.",
+    )
+    metrics: ExportMetrics = Field(
+        default="off",
+        description="on: send histograms of tokens, durations and the time to the first token under OpenTelemetry's "
+        "names for generative AI too, every 30 s.",
+    )
+    service_name: Text = Field(default="dragoman", description="The resource's service.name.")
+    attributes: dict[AttributeName, Text] = Field(
+        default={}, description="More attributes of the resource, such as deployment.environment.name: production."
+    )
+    timeout: ExportTimeout = Field(
+        default=10.0, description="How long one export may take, repeats included: 100ms to 60s."
+    )

@@ -1,0 +1,109 @@
+"""What the span of a sampled request says besides the request's record: what was asked, why it ended, and the texts
+where the table allows them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from providers.completion import Choice, StreamEvent, Usage
+from providers.unified_request import UnifiedRequest
+from proxy.trace_context import MOST_REASONS, NoteValue, Trace
+from proxy.tracing.content_messages import AnswerTexts, answer_json, prompt_json
+from proxy.upstream.vendor_stream import Stream
+
+PARAMS: Final[Mapping[str, str]] = {
+    "max_tokens": "gen_ai.request.max_tokens",
+    "temperature": "gen_ai.request.temperature",
+    "top_p": "gen_ai.request.top_p",
+    "top_k": "gen_ai.request.top_k",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+    "seed": "gen_ai.request.seed",
+    "n": "gen_ai.request.choice.count",
+    "reasoning_effort": "gen_ai.request.reasoning.level",
+}
+"""The attributes of a request's fields, by OpenTelemetry's conventions for generative AI (semantic-conventions-genai,
+November 2026). Not its stop sequences, which are texts of the client's."""
+
+_WHOLE: Final = 2**63
+
+
+def note_request(trace: Trace, request: UnifiedRequest) -> None:
+    """Note what a request asks for, where its trace is sampled."""
+    if not trace.sampled:
+        return
+    params: Mapping[str, object] = request.params
+    trace.params = {name: value for field, name in PARAMS.items() if (value := _plain(params.get(field))) is not None}
+    if trace.keeps_content:
+        trace.prompt = prompt_json(request.prompt)
+
+
+def _plain(value: object) -> NoteValue | None:
+    """Return a value that OTLP can carry: no integer beyond 64 bits, no long text."""
+    if isinstance(value, bool | float) or (isinstance(value, int) and -_WHOLE <= value < _WHOLE):
+        return value
+    return value[:64] if isinstance(value, str) else None
+
+
+def note_answer(trace: Trace, choices: Sequence[Choice]) -> None:
+    """Note why the choices of a whole answer ended, where its trace is sampled."""
+    if not trace.sampled:
+        return
+    trace.finish_reasons = tuple(choice.finish_reason for choice in choices[:MOST_REASONS])
+    if trace.keeps_content:
+        trace.answer = answer_json(choices)
+
+
+def noted_stream(trace: Trace, stream: Stream) -> Stream:
+    """Return the stream, whose texts are noted as they come where the table allows it. Then each piece is read by
+    itself, which costs the gateway as much again."""
+    return NotedStream(stream, trace) if trace.sampled and trace.keeps_content else stream
+
+
+@dataclass(slots=True, eq=False)
+class NotedStream:
+    """A stream whose texts are noted. See `proxy.upstream.vendor_stream.Stream`."""
+
+    _stream: Stream
+    _trace: Trace
+    _texts: AnswerTexts = field(default_factory=AnswerTexts)
+
+    @property
+    def over(self) -> bool:
+        """See Stream."""
+        return self._stream.over
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._noted(self._stream.first())
+
+    async def wait(self) -> None:
+        """See Stream."""
+        await self._stream.wait()
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._noted(self._stream.take())
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._noted(self._stream.conclude())
+
+    async def finish(self) -> None:
+        """See Stream."""
+        await self._stream.finish()
+
+    def close(self) -> None:
+        """See Stream."""
+        self._stream.close()
+
+    def _noted(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        texts, trace = self._texts, self._trace
+        try:
+            for event in events:
+                if not isinstance(event, Usage):
+                    texts.add(event)
+                yield event
+        finally:
+            if texts.fresh:
+                trace.answer = texts.json()

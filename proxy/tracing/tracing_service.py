@@ -1,0 +1,137 @@
+"""Tracing in a process that serves: which trace a request is part of, and where it goes when it has ended.
+
+Nothing here waits for a collector. Where the table has no `server.tracing`, a request costs a few checks for None.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from aiohttp import web
+
+from config.sections.tracing_section import TracingSection
+from proxy.loop_clock import loop_clock
+from proxy.optional_libraries import OTEL, without
+from proxy.request_record import RequestRecord
+from proxy.routing.snapshot import Snapshot
+from proxy.telemetry.merged_metrics import MetricFamily
+from proxy.trace_context import Trace
+from proxy.tracing.begin_trace import TraceStarter
+from proxy.tracing.export_queue import Exporter, ExportQueue, ExportState
+from proxy.tracing.gen_ai_metrics import GenAiMetrics
+from proxy.tracing.gen_ai_words import CalledDeployments, called_deployments
+from proxy.tracing.span_values import FinishedRequest
+
+FLUSH: Final = 3.0
+"""Seconds that the end of the process waits for the last exports."""
+
+Begin = Callable[[web.BaseRequest], Trace]
+ExporterMaker = Callable[[TracingSection, CalledDeployments, GenAiMetrics | None], Exporter]
+
+
+class Traced(Protocol):
+    """What asks for the trace of each request; None: requests are not traced."""
+
+    trace: Begin | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """What one table's settings have set up."""
+
+    settings: TracingSection
+    queue: ExportQueue
+    metrics: GenAiMetrics | None
+
+
+class TracingService:
+    """The traces of a process, which `traced` begins. To be used on the event loop's thread."""
+
+    def __init__(self, traced: Traced, make: ExporterMaker | None = None) -> None:
+        self.state = ExportState()
+        self._traced = traced
+        self._make = make
+        self._now = loop_clock()
+        self._running: _Running | None = None
+        self._called = CalledDeployments()
+        self._log = logging.getLogger("dragoman")
+
+    async def use(self, settings: TracingSection | None, snapshot: Snapshot) -> None:
+        """Trace as a table says from now on. What has been collected for another collector is still sent there."""
+        self._called.by_label = called_deployments(snapshot.targets())
+        before = self._running
+        if settings == (None if before is None else before.settings):
+            return
+        running = None if settings is None else await self._start(settings)
+        self._running = running
+        self._traced.trace = None
+        if running is not None:
+            self._traced.trace = TraceStarter(running.settings.sample, content=running.settings.content).begin
+        if before is not None:
+            before.queue.end(before.settings.timeout)
+
+    def finished(self, record: RequestRecord, cost: float | None) -> None:
+        """Take a request that has ended. Only appends to a queue, and counts."""
+        running, trace = self._running, record.trace
+        if running is None or trace is None:
+            return
+        if running.metrics is not None:
+            running.metrics.add(record, trace.method)
+        if trace.sampled:
+            running.queue.put(FinishedRequest(record, trace, cost, time.time() - self._now()))
+
+    async def aclose(self) -> None:
+        """Send what is left, for FLUSH seconds at most."""
+        running, self._running = self._running, None
+        self._traced.trace = None
+        if running is not None:
+            running.queue.end(FLUSH)
+            await asyncio.to_thread(running.queue.join, FLUSH)
+
+    def families(self) -> Iterator[MetricFamily]:
+        """Yield what became of the spans; nothing where nobody has asked for tracing."""
+        if self._running is not None or self.state.exported or self.state.dropped:
+            yield from export_families(self.state)()
+
+    async def _start(self, settings: TracingSection) -> _Running | None:
+        metrics = GenAiMetrics(self._called) if settings.metrics == "on" else None
+        if self._make is None:
+            if lack := without(OTEL, "tracing needs"):
+                self._log.error("nothing is traced: %s", lack)
+                return None
+            self._make = await asyncio.to_thread(_load)
+        queue = ExportQueue(self._make(settings, self._called, metrics), self.state, self._changed)
+        queue.start()
+        return _Running(settings, queue, metrics)
+
+    def _changed(self, what: str, trouble: str | None) -> None:
+        """Log that exports begin to fail, or succeed again. Called in the exporter's thread."""
+        if trouble is not None:
+            self._log.warning("tracing: %s are not exported: %s", what, trouble)
+        else:
+            self._log.info("tracing: %s are exported", what)
+
+
+def _load() -> ExporterMaker:
+    # Loaded here, where a table asks for it: it takes 0.3 s.
+    from proxy.tracing.otlp_exporter import OtlpExporter
+
+    return OtlpExporter
+
+
+def export_families(state: ExportState) -> Callable[[], Iterator[MetricFamily]]:
+    """Return what yields what became of the spans."""
+
+    def families() -> Iterator[MetricFamily]:
+        yield _counter("tracing_exported", "Traced requests that the collector took.", state.exported)
+        yield _counter("tracing_dropped", "Traced requests whose spans nobody got.", state.dropped)
+        yield _counter("tracing_export_failures", "Exports of spans or metrics that failed.", state.failures)
+
+    return families
+
+
+def _counter(name: str, text: str, count: int) -> MetricFamily:
+    return MetricFamily(f"dragoman_{name}", "counter", text, (((f"dragoman_{name}_total", ()), float(count)),))

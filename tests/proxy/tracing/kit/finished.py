@@ -1,0 +1,34 @@
+"""Requests that have ended, as the gateway would hand them over."""
+
+from providers.completion import Usage
+from proxy.request_record import Attempt, RequestRecord
+from proxy.trace_context import SAMPLED, Trace
+from proxy.tracing.gen_ai_words import CalledDeployment, CalledDeployments
+from proxy.tracing.span_values import FinishedRequest
+
+OFFSET = 1_800_000_000.0
+LABEL = "v/m/one"
+CALLED = CalledDeployments({LABEL: CalledDeployment("openai", "gpt", "api.openai.com", 443)})
+
+
+def record(**fields: object) -> RequestRecord:
+    """A good chat of two seconds, with these fields besides."""
+    made = RequestRecord("req-1", 1.0, "openai", "/v1/chat/completions", "10.0.0.9", team="search", model="v/m")
+    made.asked, made.status, made.finished, made.usage = "v/m", 200, 3.0, Usage(10, 20)
+    made.attempts = [Attempt(LABEL, 1.25, 2.75, name=LABEL)]
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def trace(flags: int = SAMPLED, **fields: object) -> Trace:
+    """A trace below a caller's span."""
+    made = Trace(0xABC, 0x10, 0x99, flags, method="POST")
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def finished(made: RequestRecord | None = None, of: Trace | None = None, cost: float | None = None) -> FinishedRequest:
+    """Such a request, in its trace."""
+    return FinishedRequest(made or record(), of or trace(), cost, OFFSET)
