@@ -1,6 +1,6 @@
 """The record of one request, filled as its steps finish and emitted once, and the ids of requests.
 
-Never holds a prompt, an answer's text or a key.
+Never holds a key, and a prompt or an answer's text only in `content`, for the payload log.
 """
 
 import os
@@ -75,6 +75,12 @@ OTHER = "other"
 """Stands for every label value that is not a name of the table."""
 
 
+class RequestContent(Protocol):
+    """What a request asked and was answered, where the operator has it logged."""
+
+    answer: bytes | None
+
+
 class TargetHold(Protocol):
     """What a call holds of the limits of its deployment."""
 
@@ -119,7 +125,8 @@ class RequestRecord:
     window leaves. `user` is who the client says the request is for, `routed` the name that answers because of the
     team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
     also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
-    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began.
+    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began. `sample` is the
+    share of requests that this one's line stands for (None: itself alone), `content` what the payload log gets besides.
     """
 
     request_id: str
@@ -153,6 +160,8 @@ class RequestRecord:
     held: HeldLimits | None = None
     key_label: str = ""
     limit_waited: float = 0.0
+    sample: float | None = None
+    content: RequestContent | None = None
 
     @property
     def owner(self) -> str:

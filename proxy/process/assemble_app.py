@@ -298,10 +298,10 @@ async def _discovering(
 async def serve(source: Source, table: LoadedTable, listen: Addresses) -> None:
     """Serve until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
     server = table.loaded.config.server
-    log = set_up_process(server.log)
+    log = set_up_process(server.log.form)
     log_table(log, source)
     heartbeat = Heartbeat.private()
-    with FreezeWatchdog(heartbeat, server.stall_limit, server.log):
+    with FreezeWatchdog(heartbeat, server.stall_limit, server.log.form):
         async with running(source, table, listen, unbuffered(sys.stdout), heartbeat=heartbeat) as app:
             shutdown = Shutdown()
             shutdown.listen()
