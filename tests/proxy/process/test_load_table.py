@@ -73,7 +73,13 @@ def test_a_source_that_is_to_be_served_is_one_whose_credentials_may_be_there(
 
 
 @pytest.mark.parametrize(
-    ("server", "form"), [("", "text"), ("server: {port: 0}\n", "text"), ("server: {log: json}\n", "json"), ("server: {log: {slow: 1s}}\n", "text")]
+    ("server", "form"),
+    [
+        ("", "text"),
+        ("server: {port: 0}\n", "text"),
+        ("server: {log: json}\n", "json"),
+        ("server: {log: {slow: 1s}}\n", "text"),
+    ],
 )
 def test_the_form_of_the_log_is_the_source_s_where_the_table_says_none(server: str, form: str, tmp_path: Path) -> None:
     path = tmp_path / "form.yaml"
