@@ -41,11 +41,12 @@ def started(*arguments: str) -> "subprocess.Popen[bytes]":
 
 def test_a_file_is_shown_filtered_to_people_and_to_programs(tmp_path: Path, capsys: Output) -> None:
     path = tmp_path / "a.log"
-    path.write_bytes(line("search") + line("data") + b"other\n")
+    data = line("data")
+    path.write_bytes(line("search") + data + b"other\n")
     assert logs(str(path), LogsOptions(), LINE_FORMS[False]) == 0
     assert [text.count("fast -> a/m/us") for text in capsys.readouterr().out.splitlines()] == [1, 0, 1, 0, 0]
     assert logs(str(path), LogsOptions(team="data"), LINE_FORMS[True]) == 0
-    assert capsys.readouterr().out.encode() == line("data")
+    assert capsys.readouterr().out.encode() == data
 
 
 @pytest.mark.parametrize(
