@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from providers.completion import Usage
+from providers.completion import Chunk, TextRun, Usage
 from providers.target import Price, cost
 
 Outcome = Literal[
@@ -79,6 +79,12 @@ class RequestContent(Protocol):
     """What a request asked and was answered, where the operator has it logged."""
 
     answer: bytes | None
+
+    def add_run(self, run: TextRun) -> None:
+        """Add text that the client was sent."""
+
+    def add_chunk(self, chunk: Chunk) -> None:
+        """Add what the client was sent of a choice."""
 
 
 class TargetHold(Protocol):

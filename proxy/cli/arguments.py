@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from config.problem import ConfigError
 from proxy.cli.command_parser import CommandParser, port_number, worker_count
-from proxy.cli.logs.logs_options import add_logs_options
+from proxy.cli.logs.logs_options import LOGS_EXAMPLES, add_logs_options
 from proxy.cli.terminal import at_terminal, require_output
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def _limits(args: argparse.Namespace) -> int:
 
 
 def _logs(args: argparse.Namespace) -> int:
-    from proxy.cli.logs.logs_command import LINE_FORMS, LogsOptions, logs
+    from proxy.cli.logs.choose_lines import LogsOptions
+    from proxy.cli.logs.logs_command import LINE_FORMS, logs
 
     asked = (args.team, args.status, args.model, args.since, args.slow, args.failed, args.follow)
     return logs(args.log, LogsOptions(*asked), LINE_FORMS[args.json])
@@ -319,9 +320,7 @@ def _add_limits(commands: Commands) -> None:
 
 def _add_logs(commands: Commands) -> None:
     summary = "show the lines of a log to people, or those of some requests, and follow it"
-    examples = ["logs gateway.log -f", "logs gateway.log --failed --since 10m", "logs - --team search --status 5xx"]
-    parser = _command(commands, "logs", _logs, summary, examples)
-    add_logs_options(parser)
+    add_logs_options(_command(commands, "logs", _logs, summary, LOGS_EXAMPLES))
 
 
 def _add_schema(commands: Commands) -> None:

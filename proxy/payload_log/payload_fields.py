@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from proxy.telemetry.line_fields import ALWAYS, REQUEST_FIELDS, LineField
+from proxy.telemetry.line_fields import REQUEST_FIELDS, LineField
 
 _SHARED: Final = frozenset(
     {

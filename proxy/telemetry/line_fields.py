@@ -32,9 +32,7 @@ REQUEST_FIELDS: Final = (
     LineField(
         "request_id", "text", "", ALWAYS, "The client's `x-request-id`, or the gateway's.", '"5f0c3a8d1be24c7790aa61d2"'
     ),
-    LineField(
-        "team", "text", "", ALWAYS, "`anonymous` without teams, `unknown` where the key is of none.", '"search"'
-    ),
+    LineField("team", "text", "", ALWAYS, "`anonymous` without teams, `unknown` where the key is of none.", '"search"'),
     LineField("surface", "text", "", ALWAYS, "The API that the client speaks.", '"openai"'),
     LineField("path", "text", "", ALWAYS, "The path of the request, at most 256 characters.", '"/v1/chat/completions"'),
     LineField("client", "text", "", ALWAYS, "The address of the client's side of the connection.", '"192.0.2.7"'),
@@ -81,14 +79,17 @@ REQUEST_FIELDS: Final = (
     LineField("first_content_ms", "number", "ms", "a stream has begun", "Until the first content.", "310.25"),
     LineField("prompt_tokens", "integer", "tokens", "known or estimated", "Of the answer that was given.", "6"),
     LineField("completion_tokens", "integer", "tokens", "known or estimated", "Of the answer that was given.", "2"),
-    LineField("usage_estimated", "true", "", "the vendor reported none", "The numbers of tokens are estimates.", "true"),
+    LineField("usage_estimated", "true", "", "the vendor reported none", "The tokens are estimates.", "true"),
     LineField("cost_usd", "number", "USD", "price and usage are known", "What the request cost.", "0.00042"),
     LineField(
-        "emulated", "list of texts", "", "there are some", "Fields of the request that were emulated.", '["guided_choice"]'
+        "emulated",
+        "list of texts",
+        "",
+        "there are some",
+        "Fields that were emulated.",
+        '["guided_choice"]',
     ),
-    LineField(
-        "dropped", "list of texts", "", "there are some", "Fields of the request that were left out.", '["metadata"]'
-    ),
+    LineField("dropped", "list of texts", "", "there are some", "Fields that were left out.", '["metadata"]'),
     LineField(
         "attempts",
         "list",
@@ -156,7 +157,12 @@ PROCESS_FIELDS: Final = (
     LineField("logger", "text", "", ALWAYS, "`dragoman`, or the library that logged.", '"dragoman"'),
     LineField("message", "text", "", ALWAYS, "For people.", '"table 5f0c3a8d1be2 in force"'),
     LineField(
-        "traceback", "text", "", "a fault of the gateway's own", "Frames and names of exceptions, never their text.", '"…"'
+        "traceback",
+        "text",
+        "",
+        "a fault of the gateway's own",
+        "Frames and names of exceptions, not their text.",
+        '"…"',
     ),
     LineField("cut", "true", "", "the line would have been longer than 4096 bytes", "The message is shorter.", "true"),
 )

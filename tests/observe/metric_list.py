@@ -15,6 +15,7 @@ from proxy.errors import OverloadReason
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_views import LimitKind, LimitView
+from proxy.payload_log.payload_log import PayloadCounts
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry import metrics as metrics_module
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
@@ -76,6 +77,7 @@ def every_instrument() -> Metrics:
     views = [used, replace(used, kind=LimitKind.BUDGET)]
     metrics.watch_families(limit_families(lambda: views, lambda: False))
     metrics.watch_families(ledger_families(LedgerState(loading=True)))
+    metrics.watch_families(PayloadCounts().families)
     table = TableFamilies(tuple)
     table.use({"fast": (DEPLOYMENT,)}, [ExpiringKey("search", "ci", 1.0)], 1.0)
     metrics.watch_families(table)

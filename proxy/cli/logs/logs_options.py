@@ -1,6 +1,13 @@
 """The arguments of `dragoman logs`."""
 
+from typing import Final
+
 from proxy.cli.command_parser import CommandParser
+
+LOGS_EXAMPLES: Final = (
+    *("logs gateway.log -f", "logs gateway.log --failed --since 10m"),
+    "logs - --team search --status 5xx < gateway.log",
+)
 
 
 def add_logs_options(parser: CommandParser) -> None:
