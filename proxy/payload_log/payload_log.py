@@ -17,7 +17,7 @@ from config.sections.log_section import PayloadLogPlace
 from proxy.background_tasks import background
 from proxy.off_loop.child_process import Child, bare_environment, start_child
 from proxy.payload_log.payload_entry import RESPONSE, PayloadEntry, read_response
-from proxy.payload_log.payload_process import rules_frame
+from proxy.payload_log.payload_process import WriterRules, rules_frame
 from proxy.payload_log.request_content import Allowance, LoggedContent
 from proxy.request_record import RequestRecord
 from proxy.telemetry.log_format import json_line, timestamp
@@ -37,7 +37,7 @@ PATIENCE: Final = 15.0
 RESTART: Final = 1.0
 """Seconds between two tries to start the process."""
 
-LAST: Final = 2.0
+LAST: Final = 5.0
 """Seconds that what waits has to be written when the gateway ends."""
 
 TOO_LATE: Final = "the redaction took too long, or too much memory"
@@ -92,7 +92,7 @@ class PayloadLog:
         content, record.content = record.content, None
         if not isinstance(content, LoggedContent):
             return
-        entry = _entry(record, content)
+        entry = entry_of(record, content)
         more = len(entry.answer or b"")
         if len(self._waiting) >= MOST_WAITING or not self.allowance.take(more):
             content.let_go()
@@ -157,7 +157,7 @@ class PayloadLog:
         """Count what could not be written, and say when that begins and when it is over."""
         if error:
             self._drop(os.strerror(error))
-        elif self._missing:
+        elif self._missing and len(self._waiting) == 1:  # this one: nothing is dropped for want of room any more
             self._complain(f"the payload log is written again; {self._missing} entries of it were dropped")
             self._missing = 0
 
@@ -179,7 +179,9 @@ class PayloadLog:
 
     async def _started(self) -> Child:
         child = await start_child("proxy.payload_log.payload_process", output=DEVNULL, environment=bare_environment())
-        child.writer.write(rules_frame(self._place))
+        place = self._place
+        rules = WriterRules(str(place.file), place.most, list(place.redact), place.rotate, place.keep)
+        child.writer.write(rules_frame(rules))
         return child
 
     def _drop(self, reason: str) -> None:
@@ -201,7 +203,8 @@ async def opened_payload_log(place: PayloadLogPlace) -> AsyncIterator[PayloadLog
         await log.end_process()
 
 
-def _entry(record: RequestRecord, content: LoggedContent) -> PayloadEntry:
+def entry_of(record: RequestRecord, content: LoggedContent) -> PayloadEntry:
+    """Return the entry of a request that has ended."""
     fields: dict[str, object] = {
         "time": timestamp(),
         "request_id": record.request_id,

@@ -18,7 +18,6 @@ from typing import BinaryIO, Final, NamedTuple
 
 import orjson
 
-from config.sections.log_section import PayloadLogPlace
 from proxy.payload_log.payload_entry import HEAD, PayloadEntry, entry_line, read_head, response
 from proxy.payload_log.payload_file import PayloadFile
 
@@ -41,9 +40,8 @@ class WriterRules(NamedTuple):
     keep: int
 
 
-def rules_frame(place: PayloadLogPlace) -> bytes:
+def rules_frame(rules: WriterRules) -> bytes:
     """Return the first frame."""
-    rules = WriterRules(str(place.file), place.most, list(place.redact), place.rotate, place.keep)
     data = orjson.dumps(rules._asdict())
     return _SIZE.pack(len(data)) + data
 
@@ -54,12 +52,15 @@ def main(descriptor: int) -> None:
     if sys.platform == "linux":  # elsewhere the address space of a process is not limited reliably
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with socket.socket(fileno=descriptor) as link, link.makefile("rb") as frames:
-        size = frames.read(_SIZE.size)
-        if len(size) == _SIZE.size:
-            _serve(link, frames, WriterRules(**orjson.loads(frames.read(_SIZE.unpack(size)[0]))))
+        serve(link, frames)
 
 
-def _serve(link: socket.socket, frames: BinaryIO, rules: WriterRules) -> None:
+def serve(link: socket.socket, frames: BinaryIO) -> None:
+    """Write the entries of these frames until they end."""
+    size = frames.read(_SIZE.size)
+    if len(size) < _SIZE.size:
+        return
+    rules = WriterRules(**orjson.loads(frames.read(_SIZE.unpack(size)[0])))
     patterns = [re.compile(pattern) for pattern in rules.redact]
     file = PayloadFile(Path(rules.file), rules.rotate, rules.keep)
     while entry := _next_entry(frames):
