@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 # Written by `make generate`, committed, and compared by .ci/run.
-GENERATED := config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md
+GENERATED := config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md deploy/log.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -99,6 +99,7 @@ generate: $(VENV)/.dev
 	$(BIN)/python -m providers.dialects.readme
 	$(BIN)/python -m tests.support.house_map
 	$(BIN)/python -m tests.observe.metric_list
+	$(BIN)/python -m tests.observe.log_page
 
 generated-files:
 	@echo $(GENERATED)

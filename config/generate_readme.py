@@ -24,6 +24,8 @@ _SECTIONS: Final = {
     "KeepResponses": "`server.keep_responses`",
     "Shared": "`server.shared`",
     "Ledger": "`server.ledger`",
+    "Log": "`server.log`",
+    "PayloadLog": "`server.payload_log`",
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",

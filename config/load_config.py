@@ -26,6 +26,7 @@ from config.reading.table_files import DISK, Copies, SourceFiles, Store, Unreada
 from config.reading.tree_values import Expander
 from config.reading.yaml_tree import MapNode, Node, ScalarNode, parse, value_position
 from config.sections.ledger_section import LedgerPlace
+from config.sections.log_section import PayloadLogPlace
 from config.sections.table_schema import GatewayConfig
 
 EMBEDDED_TABLE: Final = "config/demo_table.yaml"
@@ -52,7 +53,8 @@ class Loaded:
     `locate` returns the position of a value, or of the section it would stand in if it is not written. `warnings` count
     as errors under `--strict`. `authorities` holds the certificates of each `ca_file`, by its path in the table; `pair`
     is the listener's certificate and key. `copies` lets another process load the same table. `referenced` holds the
-    paths of values that came from references, which no message repeats. `ledger` is where requests are written down.
+    paths of values that came from references, which no message repeats. `ledger` is where requests are written down,
+    `payloads` where what they asked and were answered is.
     """
 
     config: GatewayConfig
@@ -66,6 +68,7 @@ class Loaded:
     copies: Copies = field(repr=False)
     referenced: frozenset[Path] = frozenset()
     ledger: LedgerPlace | None = None
+    payloads: PayloadLogPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         copies=files.copies(),
         referenced=frozenset(expander.referenced),
         ledger=_ledger(checked.config, name, main),
+        payloads=_payloads(checked.config, main or pathlib.Path(name)),
     )
     return Examined(table, tuple(problems), sources)
 
@@ -168,6 +172,11 @@ def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> Ledg
     section = config.server.ledger
     by_default = main is not None and bool(config.teams)
     return section.place(main or pathlib.Path(name)) if section.url is not None or by_default else None
+
+
+def _payloads(config: GatewayConfig, table: pathlib.Path) -> PayloadLogPlace | None:
+    section = config.server.payload_log
+    return None if section is None else section.place(table)
 
 
 def _ca_files(config: GatewayConfig) -> Iterator[tuple[Path, str]]:

@@ -1,6 +1,6 @@
 """The record of one request, filled as its steps finish and emitted once, and the ids of requests.
 
-Never holds a prompt, an answer's text or a key.
+Never holds a key, and a prompt or an answer's text only in `content`, for the payload log.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from providers.completion import Usage
+from providers.completion import Chunk, TextRun, Usage
 from providers.frozen_record import record
 from providers.target import Price, cost
 from proxy.trace_context import Trace
@@ -82,6 +82,18 @@ OTHER = "other"
 """Stands for every label value that is not a name of the table."""
 
 
+class RequestContent(Protocol):
+    """What a request asked and was answered, where the operator has it logged."""
+
+    answer: bytes | None
+
+    def add_run(self, run: TextRun) -> None:
+        """Add text that the client was sent."""
+
+    def add_chunk(self, chunk: Chunk) -> None:
+        """Add what the client was sent of a choice."""
+
+
 class TargetHold(Protocol):
     """What a call holds of the limits of its deployment."""
 
@@ -134,9 +146,10 @@ class RequestRecord:
     window leaves. `user` is who the client says the request is for, `routed` the name that answers because of the
     team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
     also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
-    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began.
-    `cache` is set where the request was one for the answer cache. `trace` is the trace that it is part of, None while
-    requests are not traced.
+    client to send its body or to read, `limit_waited` for a limit, `first_content` when content began. `cache` is set
+    where the request was one for the answer cache. `trace` is the trace that it is part of, None while requests are not
+    traced. `sample` is the share of requests that this one's line stands for (None: itself alone), `content` what the
+    payload log gets besides.
     """
 
     request_id: str
@@ -172,6 +185,8 @@ class RequestRecord:
     limit_waited: float = 0.0
     cache: CacheUse | None = None
     trace: Trace | None = None
+    sample: float | None = None
+    content: RequestContent | None = None
 
     @property
     def from_cache(self) -> bool:

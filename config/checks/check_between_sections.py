@@ -14,6 +14,7 @@ from config.checks.misshapen_routes import written_names
 from config.problem import Path, Problem, did_you_mean, shown
 from config.reading.yaml_tree import MapNode, Node, find, key_position, value_position
 from config.sections.inheritance import IMPLICIT_DEPLOYMENT, Inheritance, deployment_inheritance, vendor_inheritance
+from config.sections.log_section import EVERY_TEAM
 from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS, taken
 from config.sections.route_section import RouteSection, RouteTarget
 from config.sections.table_schema import DeploymentSection, DeploymentSettings, GatewayConfig
@@ -351,6 +352,14 @@ def _any_origin(context: CheckContext) -> Iterator[Problem]:
             yield context.at_value(("server", "cors", "origins", index), message)
 
 
+def _logged_teams(context: CheckContext) -> Iterator[Problem]:
+    log = context.config.server.payload_log
+    for index, team in enumerate(() if log is None else log.teams):
+        if team != EVERY_TEAM and team not in context.config.teams:
+            path: Path = ("server", "payload_log", "teams", index)
+            yield context.at_value(path, context.no_such("team", team, path, context.config.teams))
+
+
 _CHECKS: Final[tuple[TableCheck, ...]] = (
     _vendors_of_models,
     _hidden_deployments,
@@ -367,4 +376,5 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _surface_defaults,
     _open_admin,
     _any_origin,
+    _logged_teams,
 )

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.sections.ledger_section import LedgerSection
+from config.sections.log_section import LogSection, PayloadLogSection
 from config.sections.section import Section
 from config.sections.tracing_section import TracingSection
 from config.sections.value_types import (
@@ -16,7 +17,6 @@ from config.sections.value_types import (
     Duration,
     Host,
     Lifetime,
-    LogFormat,
     NamedVendor,
     Port,
     RedisUrl,
@@ -224,10 +224,11 @@ class ServerSection(Section):
         "workers replaced, 1s at least. 0: never, for a debugger.",
     )
     watch: Switch = Field(default=True, description="Look at the table's files every 5 s and reload when they changed.")
-    log: LogFormat = Field(
-        default="json",
-        description="Form of the log lines. Where nothing is written: text when standard output and standard error "
-        "both go to a terminal, otherwise json.",
+    log: LogSection = Field(
+        default=LogSection(), description="The log lines: their form, and which good requests get one."
+    )
+    payload_log: PayloadLogSection | None = Field(
+        default=None, description="Where prompts and answers are written down. None written: nowhere."
     )
     tracing: TracingSection | None = Field(
         default=None, description="Where traces are sent. None written: nowhere, and nothing is traced."

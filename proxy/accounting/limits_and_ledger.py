@@ -83,7 +83,7 @@ async def limits_and_ledger(
         services.append(partial(watch_eviction, shared.command, logging.getLogger("dragoman")))
     state = LedgerState()
     loaded_here = settings if siblings.source is None else None
-    async with loading(loaded_here, state, loaded.config.server.log):
+    async with loading(loaded_here, state, loaded.config.server.log.form):
         if settings is None:
             made = LimitsAndLedger(team, None, services, reports)
             made.use(snapshot)

@@ -11,17 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from config.problem import ConfigError
-from proxy.cli.command_parser import CommandParser
+from proxy.cli.command_parser import CommandParser, port_number, worker_count
+from proxy.cli.logs.logs_options import LOGS_EXAMPLES, add_logs_options
 from proxy.cli.terminal import at_terminal, require_output
 
 if TYPE_CHECKING:
     from proxy.process.load_table import LogForm, Source
-
-MOST_WORKERS = 256
-"""The same as for `server.workers` of the table, whose import takes longer than `dragoman version` may."""
 
 SURFACE_NAMES = ("openai", "scale", "fireworks", "pais", "anthropic", "responses")
 
@@ -137,6 +135,14 @@ def _limits(args: argparse.Namespace) -> int:
     return limits(_reported_source(args), LimitsOptions(args.team, args.admin_port), LIMIT_FORMS[args.json])
 
 
+def _logs(args: argparse.Namespace) -> int:
+    from proxy.cli.logs.choose_lines import LogsOptions
+    from proxy.cli.logs.logs_command import LINE_FORMS, logs
+
+    asked = (args.team, args.status, args.model, args.since, args.slow, args.failed, args.follow)
+    return logs(args.log, LogsOptions(*asked), LINE_FORMS[args.json])
+
+
 def _import(args: argparse.Namespace) -> int:
     from proxy.cli.imports.import_command import import_to_file, import_to_output
     from proxy.cli.imports.written_file import write_new, write_over
@@ -208,25 +214,11 @@ def _table_arguments(parser: CommandParser) -> None:
     parser.add_argument("table", nargs="?", type=Path, metavar="FILE", help="the same without -c")
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535")
-    return int(text)
-
-
-def _workers(text: str) -> "int | Literal['auto']":
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: 1 to {MOST_WORKERS}, or auto")
-    return int(text)
-
-
 def _add_demo(commands: Commands) -> None:
     summary = "start the gateway on its embedded table, send it one request and keep serving: no key, no network"
     parser = _command(commands, "demo", _demo, summary, ["demo", "demo --once", "demo --port 9000"])
     parser.add_argument("--once", action="store_true", help="exit after the request: 0 when it succeeded, else 1")
-    parser.add_argument("--port", type=_port, help="listen on this port instead of 8080 or a free one")
+    parser.add_argument("--port", type=port_number, help="listen on this port instead of 8080 or a free one")
 
 
 def _add_serve(commands: Commands) -> None:
@@ -234,11 +226,13 @@ def _add_serve(commands: Commands) -> None:
     parser = _command(commands, "serve", serve, "run the gateway", examples)
     _table_arguments(parser)
     parser.add_argument("--host", help="listen here instead of the table's server.host")
-    parser.add_argument("--port", type=_port, help="instead of the table's server.port; 0 takes a free one")
-    parser.add_argument("--admin-port", type=_port, help="instead of the table's server.admin.port; 0 takes a free one")
+    parser.add_argument("--port", type=port_number, help="instead of the table's server.port; 0 takes a free one")
+    parser.add_argument(
+        "--admin-port", type=port_number, help="instead of the table's server.admin.port; 0 takes a free one"
+    )
     parser.add_argument(
         "--workers",
-        type=_workers,
+        type=worker_count,
         metavar="N",
         help="processes that serve, instead of the table's server.workers; auto: one for each core that may be used",
     )
@@ -320,8 +314,13 @@ def _add_limits(commands: Commands) -> None:
     parser = _command(commands, "limits", _limits, summary, ["limits", "limits -c table.yaml --team search --json"])
     _table_arguments(parser)
     parser.add_argument("--team", help="only the limits of this team, its keys and its models")
-    parser.add_argument("--admin-port", type=_port, help="instead of the table's server.admin.port, as for serve")
+    parser.add_argument("--admin-port", type=port_number, help="instead of the table's server.admin.port, as for serve")
     parser.add_argument("--json", action="store_true", help="as a JSON object")
+
+
+def _add_logs(commands: Commands) -> None:
+    summary = "show the lines of a log to people, or those of some requests, and follow it"
+    add_logs_options(_command(commands, "logs", _logs, summary, LOGS_EXAMPLES))
 
 
 def _add_schema(commands: Commands) -> None:
@@ -390,6 +389,7 @@ _ADDERS: Sequence[Callable[[Commands], None]] = (
     _add_key,
     _add_usage,
     _add_limits,
+    _add_logs,
     _add_schema,
     _add_vendors,
     _add_prices,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, Literal, NoReturn
 
 from config.problem import did_you_mean, one_line
 from proxy.cli.terminal import USAGE
@@ -20,8 +20,12 @@ _WRONG_CHOICE: Final = re.compile(
 _LONGEST: Final = 60
 """Characters of a mistyped word that are shown."""
 
-_FILES: Final = frozenset({"FILE", "REQUEST.json|-"})
+_FILES: Final = frozenset({"FILE", "FILE|-", "REQUEST.json|-"})
 """What the help calls arguments that are files."""
+
+
+MOST_WORKERS: Final = 256
+"""The same as for `server.workers` of the table, whose import takes longer than `dragoman version` may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +139,19 @@ def _argument(action: argparse.Action) -> Argument:
         choices=tuple(map(str, action.choices or ())),
         is_file=action.type is Path or action.metavar in _FILES,
     )
+
+
+def port_number(text: str) -> int:
+    """Return the port that an argument is. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535")
+    return int(text)
+
+
+def worker_count(text: str) -> "int | Literal['auto']":
+    """Return the number of workers that an argument is. Raises ArgumentTypeError."""
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers: 1 to {MOST_WORKERS}, or auto")
+    return int(text)

@@ -22,6 +22,7 @@ from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_reque
 from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.streamed_response import StreamedResponse
+from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
@@ -94,7 +95,8 @@ class Exchange:
                     record.first_content = self.call.shared.now()
                     record.status = 200
                     response = await self.call.begin_stream(answer_headers(record))
-                    relay = Relay(stream, renderer, response.send, deadlines, record, prepared.request)
+                    shown = renderer if record.content is None else GatheringRenderer(renderer, record.content)
+                    relay = Relay(stream, shown, response.send, deadlines, record, prepared.request)
                     await relay.run()
                     deadlines.pause()
                     end = renderer.end()

@@ -28,17 +28,22 @@ BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
 
 
+PayloadSink = Callable[[RequestRecord, bytes], None]
+"""Receives the body of a request."""
+
+
 @dataclass(slots=True, eq=False)
 class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
-    seconds."""
+    seconds; `payloads` receives the body of each request, where there is a payload log."""
 
     metrics: Metrics
     now: Callable[[], float]
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
     alarms: Alarms = field(default_factory=alarms)
+    payloads: PayloadSink | None = None
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
         """Return an answer, and note its status in the record."""
@@ -50,6 +55,8 @@ class ClientCalls:
         """Return an answer that takes time to be written: what the request holds of limits ends with its record, since
         the ledger's rows are told apart by when they end."""
         record.status = status
+        if record.content is not None:
+            record.content.answer = body
         headers = {"x-request-id": record.request_id, **extra}
         if record.surface in ID_HEADERS:
             headers[ID_HEADERS[record.surface]] = record.request_id
@@ -128,6 +135,8 @@ class ClientCall:
                 record.client_waited = shared.now() - started
         if (reason := self.admitted.complete()) is not None:
             raise shared.overloaded(record, reason)
+        if shared.payloads is not None:
+            shared.payloads(record, body)
         return body
 
     def _hold_body(self, length: int) -> None:

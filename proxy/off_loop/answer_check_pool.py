@@ -7,7 +7,6 @@ MAX_PROCESSES, and ended when they have been idle for a while; no team has more 
 import asyncio
 import hashlib
 import logging
-import os
 import signal
 from asyncio.subprocess import DEVNULL
 from collections import OrderedDict
@@ -15,7 +14,7 @@ from typing import Final
 
 from providers.emulation.check_answer import AnswerCheck, compile_check
 from proxy.off_loop.answer_check_process import FAILED, RESPONSE_HEAD, CheckVerdict, check_request, response_head
-from proxy.off_loop.child_process import Child, start_child
+from proxy.off_loop.child_process import Child, bare_environment, start_child
 from proxy.off_loop.fair_slots import FairSlots
 
 MAX_PROCESSES: Final = 2
@@ -168,8 +167,7 @@ class _CheckProcess:
 def _environment() -> dict[str, str]:
     """Return what the interpreter needs of this process's environment, without the secrets in it. Rust makes no
     backtraces: one made without memory hangs."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_", "DYLD_"))}
-    return {**kept, "RUST_BACKTRACE": "0"}
+    return {**bare_environment(), "RUST_BACKTRACE": "0"}
 
 
 def _error_of(status: int) -> TooCostly | CheckFailed:

@@ -1,6 +1,7 @@
 """Start a process that runs a module of this program, with a socket pair to speak with it."""
 
 import asyncio
+import os
 import socket
 import sys
 from asyncio.subprocess import DEVNULL
@@ -55,6 +56,11 @@ async def start_child(
             here.close()
             raise
     return Child(process, *await asyncio.open_unix_connection(sock=here))
+
+
+def bare_environment() -> dict[str, str]:
+    """Return what the interpreter needs of this process's environment, without the secrets in it."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_", "DYLD_"))}
 
 
 def program(module: str) -> str:

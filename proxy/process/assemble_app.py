@@ -22,6 +22,7 @@ from proxy.background_tasks import Work, background
 from proxy.discovery.discovered_models import DiscoveredModels
 from proxy.dispatch.deployment_rules import DeploymentRules
 from proxy.dispatch.single_attempt import Dispatcher
+from proxy.gateway.client_call import PayloadSink
 from proxy.gateway.handle_request import Gateway
 from proxy.http_client.http_transport import HttpTransport
 from proxy.listener.cors_and_host_names import ADMIN, BrowserGuard
@@ -36,6 +37,7 @@ from proxy.overload.memory_usage import MemoryMeter, groups
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
+from proxy.payload_log.payload_log import opened_payload_log
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.kept_by_settings import keep_by_settings
@@ -45,6 +47,7 @@ from proxy.process.request_observer import RequestObserver
 from proxy.process.set_up_process import log_table, set_up_process, tune_garbage_collector
 from proxy.process.shutdown import DRAINING, Shutdown, drain_or_stop
 from proxy.process.start_listener import ListenerOpener, close_with, open_listener, scheme_of, url_of, with_reach
+from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import targets_of_names
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
@@ -171,7 +174,7 @@ async def public_gateway(
             breakers.share(shared.cooldowns)
             metrics.shared(lambda: shared.up)
         limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
-        watch, observer = _observing(metrics, lines, server, limits)
+        watch, observer, received = await _observing(stack, metrics, lines, table, limits)
         queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
 
         def ticked(lags: Lags) -> None:
@@ -183,7 +186,7 @@ async def public_gateway(
         most = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
-        gateway.on_begin, gateway.usage = outputs.heartbeat.begin, limits.reports.answer
+        gateway.on_begin, gateway.usage, gateway.payloads = outputs.heartbeat.begin, limits.reports.answer, received
         tracing = await _tracing(stack, gateway, observer, metrics, table)
         discovered = await _discovering(stack, gateway, http, table)
         presented = Presented(table.tls)
@@ -279,14 +282,21 @@ async def _limiting(
     return limits
 
 
-def _observing(
-    metrics: Metrics, lines: LineWriter, server: ServerSection, limits: LimitsAndLedger
-) -> tuple[RequestWatch, RequestObserver]:
-    """Return what keeps the last requests for the operator, and what is told of every request that ends."""
+async def _observing(
+    stack: AsyncExitStack, metrics: Metrics, lines: LineWriter, table: LoadedTable, limits: LimitsAndLedger
+) -> tuple[RequestWatch, RequestObserver, PayloadSink | None]:
+    """Return what keeps the last requests for the operator, what is told of every request that ends, and where there is
+    a payload log what gets the bodies."""
     clock = asyncio.get_running_loop().time
     watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
-    also = (watch.recent.add, watch.failed.add)
-    return watch, RequestObserver(metrics, lines, server.log, limits.ledger, also)
+    also: list[Callable[[RequestRecord, float | None], None]] = [watch.recent.add, watch.failed.add]
+    received, place = None, table.loaded.payloads
+    if place is not None:
+        payloads = await stack.enter_async_context(opened_payload_log(place))
+        metrics.watch_families(payloads.counts.families)
+        received = payloads.received
+        also.append(payloads.finished)
+    return watch, RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, also), received
 
 
 async def _tracing(
@@ -314,10 +324,10 @@ async def _discovering(
 async def serve(source: Source, table: LoadedTable, listen: Addresses) -> None:
     """Serve until SIGTERM or SIGINT, drain, and return; a second signal ends at once. SIGHUP reloads the table."""
     server = table.loaded.config.server
-    log = set_up_process(server.log)
+    log = set_up_process(server.log.form)
     log_table(log, source)
     heartbeat = Heartbeat.private()
-    with FreezeWatchdog(heartbeat, server.stall_limit, server.log):
+    with FreezeWatchdog(heartbeat, server.stall_limit, server.log.form):
         async with running(source, table, listen, unbuffered(sys.stdout), heartbeat=heartbeat) as app:
             shutdown = Shutdown()
             shutdown.listen()

@@ -135,7 +135,8 @@ class Source:
     def with_settings(self, loaded: Loaded) -> Loaded:
         """Return the table with what it leaves to this source: the form of the log, and how many processes serve."""
         server = loaded.config.server
-        settled: dict[str, object] = {} if "log" in server.model_fields_set else {"log": self.log}
+        unsaid = "form" not in server.log.model_fields_set
+        settled: dict[str, object] = {"log": server.log.model_copy(update={"form": self.log})} if unsaid else {}
         if self.workers is not None:
             settled["workers"] = self.workers
         server = server.model_copy(update=settled)

@@ -94,7 +94,19 @@ class Reloader:
 
 def _needs_restart(before: Loaded, after: Loaded) -> tuple[str, ...]:
     old, new = before.config.server, after.config.server
-    fixed = ("host", "port", "workers", "admin", "max_body", "limits", "shared", "ledger", "watch", "log")
+    fixed = (
+        "host",
+        "port",
+        "workers",
+        "admin",
+        "max_body",
+        "limits",
+        "shared",
+        "ledger",
+        "watch",
+        "log",
+        "payload_log",
+    )
     kept = ("keep_thinking", "keep_responses")
     times = ("drain_grace", "drain_timeout", "stall_limit")
     changed = [name for name in (*fixed, *kept, *times) if getattr(old, name) != getattr(new, name)]

@@ -2,25 +2,27 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from config.sections.log_section import LogSection
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
 from proxy.gateway.handle_request import outcome_of
 from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, MALFORMED_LINES, request_text
+from proxy.telemetry.line_sampling import LineSampling
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.plain_lines import PlainLines
 
 
 class RequestObserver:
-    """Counts requests, writes their lines of the access log, in the form `json` or `text`, and their rows of the
-    ledger where there is one. `also` get each finished request too, with what it cost (None: not known)."""
+    """Counts requests, writes their lines of the access log, as `log` says, and their rows of the ledger where there is
+    one. `also` get each finished request too, with what it cost (None: not known)."""
 
     def __init__(
         self,
         metrics: Metrics,
         lines: LineWriter,
-        form: str,
+        log: LogSection,
         ledger: LedgerService | None = None,
         also: Sequence[Callable[[RequestRecord, float | None], None]] = (),
     ) -> None:
@@ -28,9 +30,10 @@ class RequestObserver:
         self._ledger = ledger
         self._also = tuple(also)
         self._lines = lines
-        self._line = LINE_WRITERS[form]()
-        self._early_refusal_line = EARLY_REFUSAL_LINES[form]
-        self._malformed_line = MALFORMED_LINES[form]
+        self._sampling = LineSampling(log.sample, log.slow) if log.sample < 1 else None
+        self._line = LINE_WRITERS[log.form]()
+        self._early_refusal_line = EARLY_REFUSAL_LINES[log.form]
+        self._malformed_line = MALFORMED_LINES[log.form]
 
     def tell(self, observe: Callable[[RequestRecord, float | None], None]) -> None:
         """Tell one more of each finished request."""
@@ -40,7 +43,8 @@ class RequestObserver:
         """Report a request that has ended."""
         cost = record.cost
         self._metrics.observe(record, cost)
-        self._lines.write(self._line(record, cost))
+        if self._sampling is None or self._sampling.takes(record):
+            self._lines.write(self._line(record, cost))
         if self._ledger is not None:
             self._ledger.append(record)
         for observe in self._also:

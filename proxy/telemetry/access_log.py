@@ -53,6 +53,8 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
         fields["trace_id"] = record.trace.hex_id
     if record.code is not None:
         fields["code"] = record.code
+    if record.sample is not None:
+        fields["sample"] = record.sample
     if record.outcome == "shed":
         return fields
     _add_answer(fields, record, cost)
@@ -148,8 +150,9 @@ def request_text(record: RequestRecord) -> bytes:
     failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"]
     parts = "".join(f"; {_attempt_text(attempt)}" for attempt in failed[:SHOWN_ATTEMPTS])
     more = f"; {len(failed) - SHOWN_ATTEMPTS} more failed" if len(failed) > SHOWN_ATTEMPTS else ""
+    sampled = "" if record.sample is None else f" (sampled {record.sample:.6g})"
     repeated = "".join(f"; repeated {count}x: {cause}" for cause, count in Counter(record.repeats).items())
-    return f"{line}{parts}{more}{repeated}".encode()
+    return f"{line}{sampled}{parts}{more}{repeated}".encode()
 
 
 def _attempt_text(attempt: Attempt) -> str:

@@ -117,7 +117,7 @@ async def supervise(
     ends them at once. SIGHUP reloads the table. Returns why they could not begin, or an empty text. Raises OSError when
     a port is taken."""
     server = table.loaded.config.server
-    log = set_up_process(server.log)
+    log = set_up_process(server.log.form)
     log_table(log, source)
     if count > (there_are := usable_cores()):
         log.warning("%d workers on %d cores: more than there are cores serve no more requests", count, there_are)
@@ -146,7 +146,7 @@ async def supervise(
         admin_url = await stack.enter_async_context(admin_listener(status, reloader, listen, server.admin))
         # Left last of all: the workers have then closed their journals.
         start_loader = loader_process.start_program if template is None else template.start_loader
-        await stack.enter_async_context(status.loading(server.log, start_loader))
+        await stack.enter_async_context(status.loading(server.log.form, start_loader))
         shutdown = Shutdown()
         shutdown.listen()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.request)

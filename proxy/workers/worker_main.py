@@ -96,7 +96,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
     if table is None or table.loaded.copies != settings.copies:
         table = source.load(settings.copies)
     server = table.loaded.config.server
-    log = set_up_process(server.log)
+    log = set_up_process(server.log.form)
     shutdown = Shutdown()
     shutdown.listen()
 
@@ -108,7 +108,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
     outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat, siblings)
     async with AsyncExitStack() as stack:
         # The supervisor acts first; this is for a worker that freezes when its supervisor is gone.
-        stack.enter_context(FreezeWatchdog(heartbeat, 2 * server.stall_limit, server.log))
+        stack.enter_context(FreezeWatchdog(heartbeat, 2 * server.stall_limit, server.log.form))
         try:
             gateway = public_gateway(table, settings.since, settings.host, open_public, outputs)
             app = await stack.enter_async_context(gateway)

@@ -15,6 +15,7 @@ from proxy.errors import OverloadReason
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_views import LimitKind, LimitView
+from proxy.payload_log.payload_log import PayloadCounts
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry import metrics as metrics_module
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
@@ -82,6 +83,7 @@ def every_instrument() -> Metrics:
     exported = ExportState()
     exported.sent(1)
     metrics.watch_families(export_families(exported))
+    metrics.watch_families(PayloadCounts().families)
     table = TableFamilies(tuple)
     table.use({"fast": (DEPLOYMENT,)}, [ExpiringKey("search", "ci", 1.0)], 1.0)
     metrics.watch_families(table)

@@ -60,6 +60,7 @@ PROXY: Final[Rooms] = {
     "limits": ("shared_state",),
     "ledger": ("limits",),
     "telemetry": ("deployment_health", "limits", "ledger"),
+    "payload_log": ("off_loop", "surfaces", "telemetry"),
     "listener": (),
     "upstream": ("off_loop",),
     "http_client": ("upstream",),
@@ -76,7 +77,7 @@ PROXY: Final[Rooms] = {
     "relay": ("surfaces", "upstream"),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
-        *("telemetry", "listener", "upstream", "overload", "relay"),
+        *("telemetry", "payload_log", "listener", "upstream", "overload", "relay"),
         *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
         *("answer_cache", "tracing"),
     ),
@@ -92,6 +93,7 @@ PROXY: Final[Rooms] = {
             "limits",
             "ledger",
             "accounting",
+            "payload_log",
             "overload",
             "routing",
             "teams",
@@ -117,10 +119,12 @@ PROXY: Final[Rooms] = {
         "process",
     ),
     "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
+    "cli/logs": ("cli/terminal", "cli/command_parser"),
     "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (
         *(
             "cli/imports",
+            "cli/logs",
             "cli/usage",
             "deployment_health",
             "telemetry",

@@ -199,6 +199,15 @@ def test_a_key_that_ends_belongs_to_one_team_too() -> None:
     assert told == ["10:20 teams.b.keys.0.key: the same key belongs to team a already, at t.yaml:9:20"]
 
 
+def test_the_teams_whose_payloads_are_logged_must_be_there() -> None:
+    teams = f"teams: {{search: {{keys: ['sha256:{'a' * 64}'], models: ['*']}}}}\n"
+    written = f"{BASE}{teams}server: {{payload_log: {{path: p.jsonl, teams: ['*', search, %s]}}}}\n"
+    assert complaints(written % "search") == []
+    assert complaints(written % "serach") == [
+        "9:60 server.payload_log.teams.2: no team named serach; did you mean search?"
+    ]
+
+
 def test_what_a_surface_assumes_must_be_there() -> None:
     def surfaces(text: str) -> list[str]:
         return complaints(f"{BASE}server: {{surfaces: {{scale: {text}}}}}\n")

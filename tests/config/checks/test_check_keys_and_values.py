@@ -257,7 +257,7 @@ unknown: 1
     assert len(validated.problems) == 11
     config = validated.config
     assert config is not None
-    assert (config.server.log, config.server.port) == ("text", 8080)
+    assert (config.server.log.form, config.server.port) == ("text", 8080)
     assert (list(config.vendors), config.vendors["v"].profile) == (["v"], "vllm")
     assert list(config.models["v/m"].deployments) == ["a"]
     assert [target.target for target in config.routes["r"].targets][1:] == ["v/m"]

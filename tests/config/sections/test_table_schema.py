@@ -10,7 +10,7 @@ from tests.config.tables import load
 def test_what_is_not_written_has_the_documented_defaults() -> None:
     server = GatewayConfig(version=1).server
     assert (server.host, server.port, server.admin.port, server.admin.token) == ("127.0.0.1", 8080, 9091, None)
-    assert (server.max_body, server.drain_timeout, server.watch, server.log) == (33_554_432, 600.0, True, "json")
+    assert (server.max_body, server.drain_timeout, server.watch, server.log.form) == (33_554_432, 600.0, True, "json")
     limits = server.limits
     assert (limits.requests, limits.streams, limits.body_bytes) == (2000, 4000, 268_435_456)
 

@@ -12,7 +12,20 @@ from proxy.cli.terminal import USAGE
 from proxy.surfaces.registry import SURFACES
 
 COMMANDS = (
-    *("demo", "serve", "check", "routes", "explain", "key", "schema", "vendors", "prices", "import", "completion"),
+    *(
+        "demo",
+        "serve",
+        "check",
+        "routes",
+        "explain",
+        "key",
+        "logs",
+        "schema",
+        "vendors",
+        "prices",
+        "import",
+        "completion",
+    ),
     "version",
 )
 Output = pytest.CaptureFixture[str]

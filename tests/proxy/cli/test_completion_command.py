@@ -68,6 +68,7 @@ CASES: list[tuple[Sequence[str], list[str]]] = [
     (["completion", ""], ["bash", "fish", "zsh"]),
     (["serve", "--admin"], ["--admin-port"]),
     (["serve", "--host", ""], []),
+    (["logs", "--fai"], ["--failed"]),
     (["vendors", "--j"], ["--json"]),
 ]
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from config.problem import ConfigError
 from config.sections.server_section import ServerSection
-from proxy.cli.arguments import MOST_WORKERS
+from proxy.cli.command_parser import MOST_WORKERS
 from proxy.cli.main import main
 from proxy.cli.serve_command import ServeOptions, addresses, cannot_listen, serve
 from proxy.cli.terminal import CommandError

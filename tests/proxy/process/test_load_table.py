@@ -73,11 +73,17 @@ def test_a_source_that_is_to_be_served_is_one_whose_credentials_may_be_there(
 
 
 @pytest.mark.parametrize(
-    ("server", "form"), [("", "text"), ("server: {port: 0}\n", "text"), ("server: {log: json}\n", "json")]
+    ("server", "form"),
+    [
+        ("", "text"),
+        ("server: {port: 0}\n", "text"),
+        ("server: {log: json}\n", "json"),
+        ("server: {log: {slow: 1s}}\n", "text"),
+    ],
 )
 def test_the_form_of_the_log_is_the_source_s_where_the_table_says_none(server: str, form: str, tmp_path: Path) -> None:
     path = tmp_path / "form.yaml"
     path.write_text(f"version: 1\nvendors: {{mock: }}\nmodels: {{mock/*: }}\n{server}", encoding="utf-8")
     table = Source(path, {}, log="text").load()
-    assert table.loaded.config.server.log == form
-    assert Source(path, {}).load().loaded.config.server.log == "json"
+    assert table.loaded.config.server.log.form == form
+    assert Source(path, {}).load().loaded.config.server.log.form == "json"

@@ -5,6 +5,7 @@ from io import BytesIO
 import orjson
 import pytest
 
+from config.sections.log_section import LogSection
 from providers.completion import Usage
 from providers.target import Price
 from proxy.errors import OverloadReason
@@ -18,7 +19,7 @@ from proxy.telemetry.metrics import Metrics
 def test_every_end_is_one_line_and_counted() -> None:
     written, metrics = BytesIO(), Metrics()
     lines = LineWriter(written, print)
-    observer = RequestObserver(metrics, lines, "text")
+    observer = RequestObserver(metrics, lines, LogSection(form="text"))
     observer.finished(RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0))
     observer.refused("openai", OverloadReason.QUEUE, 3)
     observer.malformed({400: 2})
@@ -36,7 +37,7 @@ def test_every_end_is_one_line_and_counted() -> None:
 def test_a_request_is_counted_and_logged_with_the_same_cost(form: str) -> None:
     written, metrics = BytesIO(), Metrics()
     lines = LineWriter(written, print)
-    observer = RequestObserver(metrics, lines, form)
+    observer = RequestObserver(metrics, lines, LogSection.model_validate({"form": form}))
     record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
     record.attempts, record.usage, record.price = [Attempt("a/m/eu", 1.0)], Usage(1_000_000, 0), Price(2, 8)
     for _ in range(2):
@@ -55,7 +56,7 @@ def test_others_get_each_finished_request_with_its_cost() -> None:
         got.append((record.request_id, cost))
 
     lines = LineWriter(BytesIO(), print)
-    observer = RequestObserver(Metrics(), lines, "json", also=(watch,))
+    observer = RequestObserver(Metrics(), lines, LogSection(), also=(watch,))
     observer.tell(watch)
     record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
     record.usage, record.price = Usage(1_000_000, 0), Price(2, 8)
@@ -67,3 +68,20 @@ def test_others_get_each_finished_request_with_its_cost() -> None:
 
 def test_every_form_of_the_log_has_a_writer() -> None:
     assert LINE_WRITERS.keys() == EARLY_REFUSAL_LINES.keys()
+
+
+@pytest.mark.parametrize("form", sorted(LINE_WRITERS))
+def test_a_share_of_the_good_requests_gets_lines_that_say_it_and_all_are_counted(form: str) -> None:
+    written, metrics = BytesIO(), Metrics()
+    lines = LineWriter(written, print)
+    observer = RequestObserver(metrics, lines, LogSection.model_validate({"form": form, "sample": 0.25}))
+    for number in range(8):
+        observer.finished(RequestRecord(f"r-{number}", 1.0, "openai", "/v1/completions", status=200, finished=2.0))
+    bad = RequestRecord("bad", 1.0, "openai", "/v1/completions", status=502, finished=2.0, outcome="upstream_error")
+    observer.finished(bad)
+    lines.close()
+    told = written.getvalue().decode().splitlines()
+    assert [name for line in told for name in ("r-3", "r-7", "bad") if name in line] == ["r-3", "r-7", "bad"]
+    share = '"sample":0.25' if form == "json" else " (sampled 0.25)"
+    assert [share in line for line in told] == [True, True, False]
+    assert b"} 8.0" in metrics.render()

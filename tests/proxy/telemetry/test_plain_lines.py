@@ -46,6 +46,7 @@ def records(draw: st.DrawFn) -> RequestRecord:
     record.first_content = draw(st.none() | SECONDS.map(lambda wait: record.started + wait))
     record.finished = record.started + draw(SECONDS)
     record.emulated, record.dropped = draw(NAMES), draw(NAMES)
+    record.sample = draw(st.sampled_from([None, 0.1, 0.001]))
     return record
 
 

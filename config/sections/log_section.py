@@ -1,0 +1,119 @@
+"""The `server.log` and `server.payload_log` sections: the form of the log, which good requests it has, and a log of
+what was asked and answered."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field, model_validator
+from pydantic.json_schema import JsonSchemaValue
+
+from config.sections.limits_section import Share
+from config.sections.section import Section, ShorthandSection
+from config.sections.value_types import (
+    REFERENCE_PATTERN,
+    Checked,
+    Duration,
+    LogFormat,
+    Referable,
+    Size,
+    Text,
+    refuse,
+)
+
+EVERY_TEAM: Final = "*"
+"""In the list of teams: all of them, and where the table has none every client."""
+
+MOST_PATTERNS: Final = 64
+LONGEST_PATTERN: Final = 1024
+
+_FORMS: Final[JsonSchemaValue] = {
+    "anyOf": [{"enum": ["json", "text"]}, {"type": "string", "pattern": REFERENCE_PATTERN}]
+}
+
+
+class LogSection(ShorthandSection):
+    """The lines on standard output, one for each request, and on standard error. Bare text is the form."""
+
+    short_form: ClassVar[str] = "json or text"
+
+    form: LogFormat = Field(
+        default="json",
+        description="Form of the log lines. Where nothing is written: text when standard output and standard error "
+        "both go to a terminal, otherwise json.",
+    )
+    sample: Share = Field(
+        default=1.0,
+        description="The share of good requests that get a line, such as 10%, which then says so in `sample`. Good is "
+        "what the first attempt answered in time; any other request has its line always.",
+    )
+    slow: Duration = Field(default=5.0, description="From how long on a good request has its line always.")
+
+    @classmethod
+    def short_form_schema(cls) -> JsonSchemaValue:
+        return _FORMS
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_form(cls, value: object) -> object:
+        return {"form": value} if isinstance(value, str) else value
+
+
+def _compiles(pattern: str) -> str:
+    if len(pattern) > LONGEST_PATTERN:
+        raise refuse(f"must be at most {LONGEST_PATTERN} characters long")
+    try:
+        matches_nothing = re.compile(pattern).match("")
+    except (re.error, OverflowError, RecursionError):
+        raise refuse("must be a regular expression of Python's module re") from None
+    if matches_nothing:
+        raise refuse("must not match an empty text")
+    return pattern
+
+
+Pattern = Annotated[str, Checked(_compiles)]
+RotatedFiles = Annotated[int, Field(ge=0, le=1000), Referable()]
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadLogPlace:
+    """Where payloads are written, and how: `rotate` and `most` are bytes of a file and of one text of an entry."""
+
+    file: Path
+    teams: frozenset[str]
+    most: int
+    redact: tuple[str, ...]
+    rotate: int
+    keep: int
+
+    def concerns(self, team: str) -> bool:
+        """Return whether a team's payloads are written."""
+        return team in self.teams or EVERY_TEAM in self.teams
+
+
+class PayloadLogSection(Section):
+    """A file with what the named teams asked and were answered, a line of JSON for each request: the request's body,
+    and the answer as its client got it, a stream as the text that it was. Readable by its owner alone; a key never is
+    in it. A request never waits for it: what cannot be written is counted."""
+
+    path: Text = Field(description="The file, relative to this file. Workers and gateways on one machine may share it.")
+    teams: Annotated[list[Text], Field(min_length=1)] = Field(
+        description='Whose: names of teams, or "*" for every team and for clients where there are no teams.'
+    )
+    max_bytes: Size = Field(
+        default=64 * 1024,
+        description="The most of a request, and of an answer, such as 64KiB. Of what is longer, long texts are cut.",
+    )
+    redact: Annotated[list[Pattern], Field(max_length=MOST_PATTERNS)] = Field(
+        default=[],
+        description="Regular expressions (Python's re). Whatever they match in a text, a number or a name is replaced "
+        "by [redacted], before anything is cut. An entry for which they take longer than 2s is written without texts.",
+    )
+    rotate: Size = Field(default=100 * 2**20, description="The size from which on a new file is begun, such as 100MiB.")
+    keep: RotatedFiles = Field(default=5, description="How many earlier files are kept, as path.1, path.2 and so on.")
+
+    def place(self, table: Path) -> PayloadLogPlace:
+        """Return where the payloads of a table are written."""
+        rules = (frozenset(self.teams), self.max_bytes, tuple(self.redact), self.rotate, self.keep)
+        return PayloadLogPlace(table.parent / self.path, *rules)

@@ -1,0 +1,1 @@
+"""The command `logs`: shows the gateway's log lines to people."""

@@ -1,0 +1,135 @@
+"""Decide which lines of a log are shown: all, or those of requests that the options ask for."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Final
+
+from proxy.cli.terminal import USAGE, CommandError
+
+Fields = Mapping[str, object]
+
+_STATUS: Final = re.compile(r"[1-5]([0-9]{2}|xx)")
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d|w)")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_TIME: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z(?= )")
+
+
+@dataclass(frozen=True, slots=True)
+class LogsOptions:
+    """What the command line asks for; what it does not say is None. `follow` goes on with what is added."""
+
+    team: str | None = None
+    status: str | None = None
+    model: str | None = None
+    since: str | None = None
+    slow: str | None = None
+    failed: bool = False
+    follow: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class LineChoice:
+    """Judges one line after the other. A line without a time has that of the line before it, as those of a traceback
+    have."""
+
+    since: datetime | None
+    tests: tuple[Callable[[Fields], bool], ...]
+    _recent: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._recent = self.since is None
+
+    def takes(self, line: bytes, fields: Fields | None) -> bool:
+        """Return whether a line is shown; `fields` is what it holds where it is JSON of an object."""
+        if self.since is not None:
+            when = _time(line, fields)
+            if when is not None:
+                self._recent = when >= self.since
+            if not self._recent:
+                return False
+        return not self.tests or (fields is not None and "outcome" in fields and all(t(fields) for t in self.tests))
+
+
+def line_choice(options: LogsOptions, now: datetime) -> LineChoice:
+    """Return what the options choose. Raises CommandError for one that means nothing."""
+    tests: list[Callable[[Fields], bool]] = []
+    if options.team is not None:
+        tests.append(lambda fields: fields.get("team") == options.team)
+    if options.status is not None:
+        wanted = frozenset(_statuses(options.status))
+        tests.append(lambda fields: not wanted.isdisjoint(_names_of(fields.get("status"))))
+    if options.model is not None:
+        tests.append(_of_model(options.model))
+    if options.slow is not None:
+        least = 1000 * _seconds(options.slow, "--slow")
+        tests.append(lambda fields: _number(fields.get("duration_ms")) >= least)
+    if options.failed:
+        tests.append(lambda fields: fields.get("outcome") != "ok")
+    return LineChoice(None if options.since is None else _since(options.since, now), tuple(tests))
+
+
+def _statuses(text: str) -> list[str]:
+    wanted = [part.strip().lower() for part in text.split(",")]
+    for part in wanted:
+        if not _STATUS.fullmatch(part):
+            raise CommandError(f"--status takes statuses such as 429 or 5xx, not {part[:60]!a}", USAGE)
+    return wanted
+
+
+def _names_of(status: object) -> tuple[str, ...]:
+    text = str(status) if isinstance(status, int) else ""
+    return text, f"{text[:1]}xx"
+
+
+def _of_model(name: str) -> Callable[[Fields], bool]:
+    """Return whether a request asked for a model, or was answered by it or by a deployment of it."""
+    patterns = name, f"{name}/*"
+
+    def matches(fields: Fields) -> bool:
+        named = [value for key in ("model", "deployment") if isinstance(value := fields.get(key), str)]
+        return any(fnmatchcase(value, pattern) for value in named for pattern in patterns)
+
+    return matches
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else -1.0
+
+
+def _seconds(text: str, option: str) -> float:
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise CommandError(f"{option} takes a duration such as 500ms, 2s, 10m or 1d, not {text[:60]!a}", USAGE)
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _since(text: str, now: datetime) -> datetime:
+    if text[:4].isdecimal() and text[4:5] == "-":
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            message = f"--since takes 10m or a time such as 2026-11-23T06:00:00Z, not {text[:60]!a}"
+            raise CommandError(message, USAGE) from None
+        return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    try:
+        return now - timedelta(seconds=_seconds(text, "--since"))
+    except OverflowError:
+        raise CommandError(f"--since {text} is before all time", USAGE) from None
+
+
+def _time(line: bytes, fields: Fields | None) -> datetime | None:
+    if fields is None:
+        found = _TIME.match(line)
+        text: object = None if found is None else found[0].decode()
+    else:
+        text = fields.get("time")
+    if not isinstance(text, str):
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return when if when.tzinfo is not None else None

@@ -1,0 +1,62 @@
+"""`dragoman logs`: show the gateway's log to people, filter it, and follow it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TextIO
+
+from proxy.cli.logs.choose_lines import Fields, LineChoice, LogsOptions, line_choice
+from proxy.cli.logs.read_lines import Batch, follow_all, follow_end, read_input, read_whole
+from proxy.cli.logs.show_lines import LineForm, coloured, for_people, for_programs, parsed
+from proxy.cli.terminal import shows_colour
+
+Show = Callable[[bytes, Fields | None], Iterator[str]]
+
+INPUT: Final = "-"
+
+
+def logs(name: str, options: LogsOptions, show: Callable[[LineForm], Show]) -> int:
+    """Print the lines of a log that the options choose. Raises CommandError where it cannot be read."""
+    choice = line_choice(options, datetime.now(UTC))
+    form = terminal_form(sys.stdout, os.environ)
+    print_lines(batches(name, options), choice, show(form), sys.stdout)
+    return 0
+
+
+def terminal_form(stream: TextIO, env: Mapping[str, str]) -> LineForm:
+    """Return how lines are shown there: broken where the terminal ends, and in colours that it wants."""
+    if not stream.isatty():
+        return LineForm()
+    width = shutil.get_terminal_size().columns
+    return LineForm(coloured, width) if shows_colour(stream, env) else LineForm(width=width)
+
+
+def batches(name: str, options: LogsOptions) -> Iterator[Batch]:
+    """Return the lines of a file, or of standard input, which is followed always. A file that is followed begins with
+    its last lines, or where a time is asked for with all of them."""
+    if name == INPUT:
+        return read_input()
+    if not options.follow:
+        return read_whole(Path(name))
+    return follow_end(Path(name)) if options.since is None else follow_all(Path(name))
+
+
+def print_lines(read: Iterator[Batch], choice: LineChoice, show: Show, output: TextIO) -> None:
+    """Print the chosen lines of each batch at once."""
+    for batch in read:
+        for line in batch:
+            fields = parsed(line)
+            if choice.takes(line, fields):
+                output.writelines(f"{shown}\n" for shown in show(line, fields))
+        output.flush()
+
+
+def _people(form: LineForm) -> Show:
+    return lambda line, fields: for_people(line, fields, form)
+
+
+LINE_FORMS: Final[Mapping[bool, Callable[[LineForm], Show]]] = {False: _people, True: lambda form: for_programs}
+"""By whether the command line says `--json`."""

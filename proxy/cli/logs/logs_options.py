@@ -1,0 +1,23 @@
+"""The arguments of `dragoman logs`."""
+
+from typing import Final
+
+from proxy.cli.command_parser import CommandParser
+
+LOGS_EXAMPLES: Final = (
+    *("logs gateway.log -f", "logs gateway.log --failed --since 10m"),
+    "logs - --team search --status 5xx < gateway.log",
+)
+
+
+def add_logs_options(parser: CommandParser) -> None:
+    """Add the log's name, the filters and the forms to the parser of the command."""
+    parser.add_argument("log", nargs="?", default="-", metavar="FILE|-", help="the log; - or nothing: standard input")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on with what is added, rotated or not")
+    parser.add_argument("--team", help="only requests of this team")
+    parser.add_argument("--status", metavar="5xx", help="only with such a status: 429, 5xx, or several between commas")
+    parser.add_argument("--model", metavar="NAME", help="only for a model, or by a deployment; * stands for anything")
+    parser.add_argument("--since", metavar="TIME", help="only since then: 10m, or a time as in the log")
+    parser.add_argument("--slow", metavar="2s", help="only what took so long")
+    parser.add_argument("--failed", action="store_true", help="only what did not end well")
+    parser.add_argument("--json", action="store_true", help="the lines as they are, for other programs")

@@ -1,0 +1,152 @@
+"""Read the lines of a file or of standard input, and go on reading a file that grows, is rotated or is truncated.
+
+Lines are yielded in batches, as they come. Of a line that is longer than MAX_LINE only the beginning is kept.
+"""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from proxy.cli.terminal import CommandError
+
+MAX_LINE: Final = 1024 * 1024
+"""Bytes of a line; the gateway's own have 4096 at most, an entry of the payload log as many as the table allows."""
+
+READ: Final = 64 * 1024
+LOOK_EVERY: Final = 0.25
+"""Bytes of one read, and seconds between looks at a file that does not grow."""
+
+FIRST_LINES: Final = 10
+"""Lines of a file that are there already when it is followed from its end."""
+
+Batch = list[bytes]
+
+
+@dataclass(slots=True)
+class LineSplitter:
+    """Cuts what is read into lines, without their newlines."""
+
+    _rest: bytearray = field(default_factory=bytearray)
+    _left_out: int = 0
+
+    def feed(self, data: bytes) -> Batch:
+        """Return the lines that these bytes complete."""
+        *ends, rest = data.split(b"\n")
+        lines = [self._completed(end) for end in ends]
+        self._keep(rest)
+        return lines
+
+    def end(self) -> Batch:
+        """Return the line that has no newline, if there is one."""
+        return [self._completed(b"")] if self._rest else []
+
+    def _keep(self, data: bytes) -> None:
+        kept = data[: MAX_LINE - len(self._rest)]
+        self._rest += kept
+        self._left_out += len(data) - len(kept)
+
+    def _completed(self, data: bytes) -> bytes:
+        self._keep(data)
+        line = bytes(self._rest)
+        if self._left_out:
+            line += f"... [{self._left_out} bytes more]".encode()
+        self._rest.clear()
+        self._left_out = 0
+        return line
+
+
+def pause() -> None:
+    """Wait before the next look at a file."""
+    time.sleep(LOOK_EVERY)
+
+
+def read_input() -> Iterator[Batch]:
+    """Yield the lines of standard input until it ends. Raises CommandError where nobody could write them."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise CommandError("name the log's file, or pipe the log in: dragoman serve | dragoman logs")
+    yield from _to_end(sys.stdin.fileno())
+
+
+def read_whole(path: Path) -> Iterator[Batch]:
+    """Yield the lines of a file. Raises CommandError where it cannot be read."""
+    descriptor = _opened(path)
+    try:
+        yield from _to_end(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def follow_all(path: Path, wait: Callable[[], None] = pause) -> Iterator[Batch]:
+    """Yield the lines of a file, and for ever those that are added. Raises CommandError where it cannot be read."""
+    descriptor = _opened(path)
+    yield from _follow(path, descriptor, wait)
+
+
+def follow_end(path: Path, wait: Callable[[], None] = pause) -> Iterator[Batch]:
+    """Do as `follow_all`, from the last few lines on."""
+    descriptor = _opened(path)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        start = max(0, os.fstat(descriptor).st_size - READ)
+        last = os.pread(descriptor, READ, start).split(b"\n")
+        whole = last[:-1] if start == 0 else last[1:-1]
+        shown = whole[-FIRST_LINES:]
+        os.lseek(descriptor, start + sum(len(line) + 1 for line in last[:-1]), os.SEEK_SET)
+        yield shown
+    yield from _follow(path, descriptor, wait)
+
+
+def _opened(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}") from None
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise CommandError(f"cannot read {path}: it is a folder")
+    return descriptor
+
+
+def _to_end(descriptor: int) -> Iterator[Batch]:
+    lines = LineSplitter()
+    while data := os.read(descriptor, READ):
+        yield lines.feed(data)
+    yield lines.end()
+
+
+def _follow(path: Path, descriptor: int, wait: Callable[[], None]) -> Iterator[Batch]:
+    lines = LineSplitter()
+    try:
+        while True:
+            if data := os.read(descriptor, READ):
+                yield lines.feed(data)
+                continue
+            newer = _newer(path, descriptor)
+            if newer is None:
+                wait()
+                continue
+            # What was written between the last read and the rotation.
+            while data := os.read(descriptor, READ):
+                yield lines.feed(data)
+            yield lines.end()
+            os.close(descriptor)
+            descriptor = newer
+    finally:
+        os.close(descriptor)
+
+
+def _newer(path: Path, descriptor: int) -> int | None:
+    """Return the file that is now at the path, from its start: another one, or this one where it has been truncated.
+    None where neither has happened, or there is no file yet."""
+    try:
+        there, here = path.stat(), os.fstat(descriptor)
+        another = (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino)
+        if another or (stat.S_ISREG(here.st_mode) and here.st_size < os.lseek(descriptor, 0, os.SEEK_CUR)):
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    return None

@@ -1,0 +1,190 @@
+"""Lines of a log for people: the requests and messages of the gateway, and any other line as it is.
+
+Whatever a line holds, no more than printable characters, colours of our own and tabs reach the terminal.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from proxy.cli.terminal import Ink
+
+Fields = Mapping[str, object]
+Paint = Callable[[str, Ink], str]
+
+_QUIET: Final = frozenset(
+    {
+        *("time", "level", "message", "request_id", "team", "key", "surface", "path", "client", "model", "deployment"),
+        *("stream", "status", "outcome", "code", "duration_ms", "upstream_ms", "first_content_ms", "prompt_tokens"),
+        *("completion_tokens", "cost_usd", "attempts"),
+    }
+)
+"""Fields of a request that have a place of their own, or that say little; the others are shown by name."""
+
+_LEVELS: Final[Mapping[object, Ink]] = {
+    "info": Ink.DIM,
+    "warning": Ink.YELLOW,
+    "error": Ink.RED,
+    "critical": Ink.RED,
+}
+_INDENT: Final = "    "
+_MOST_VALUE: Final = 300
+"""Characters of one value that are shown; `--json` shows all."""
+
+
+def plain(text: str, ink: Ink) -> str:
+    """Paint nothing."""
+    return text
+
+
+def coloured(text: str, ink: Ink) -> str:
+    """Paint for a terminal."""
+    return f"\x1b[{ink}m{text}\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """How lines are shown: `width` is where they are broken between two parts, 0 for nowhere."""
+
+    paint: Paint = plain
+    width: int = 0
+
+
+def parsed(line: bytes) -> Fields | None:
+    """Return what a line of JSON holds; None for any other line."""
+    if not line.startswith(b"{"):
+        return None
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def for_programs(line: bytes, fields: Fields | None) -> Iterator[str]:
+    """Yield a line of JSON as it is, and nothing of any other."""
+    if fields is not None:
+        yield line.decode() if line.isascii() and line.decode().isprintable() else escaped_json(line)
+
+
+def escaped_json(line: bytes) -> str:
+    """Return JSON in printable ASCII: what is not stands in texts alone, where `\\u` says the same."""
+    text = line.decode("utf-8", "backslashreplace").strip()
+    return "".join([char if " " <= char <= "~" else _escape(char) for char in text])
+
+
+def _escape(char: str) -> str:
+    pairs = char.encode("utf-16-be")
+    return "".join([f"\\u{pairs[place]:02x}{pairs[place + 1]:02x}" for place in range(0, len(pairs), 2)])
+
+
+def for_people(line: bytes, fields: Fields | None, form: LineForm) -> Iterator[str]:
+    """Yield the lines in which a line is shown."""
+    if fields is None:
+        yield _harmless(line.decode("utf-8", "backslashreplace").rstrip("\r"))
+    elif fields.get("message") == "request" and "outcome" in fields:
+        yield from _request(fields, form)
+    elif "level" in fields and isinstance(fields.get("message"), str):
+        yield from _message(fields, form)
+    else:
+        yield _harmless(line.decode("utf-8", "backslashreplace"))
+
+
+def _harmless(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join([char if char.isprintable() or char == "\t" else ascii(char)[1:-1] for char in text])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+        text = ",".join(value)
+    else:
+        text = orjson.dumps(value).decode()
+    text = _harmless(text[: _MOST_VALUE + 1]).replace("\t", " ")
+    return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}..."
+
+
+def _when(fields: Fields) -> str:
+    return _shown(fields.get("time", "")).replace("T", " ", 1).removesuffix("Z")
+
+
+def _request(fields: Fields, form: LineForm) -> Iterator[str]:
+    paint = form.paint
+    parts = [(text, ink) for text, ink in _request_parts(fields) if text]
+    yield from _broken(parts, form)
+    attempts = fields.get("attempts")
+    for attempt in attempts if isinstance(attempts, list) else ():
+        if isinstance(attempt, dict):
+            yield _INDENT + paint(_attempt(attempt), Ink.YELLOW)
+
+
+def _request_parts(fields: Fields) -> Iterator[tuple[str, Ink | None]]:
+    yield _when(fields), Ink.DIM
+    good = fields.get("outcome") == "ok"
+    code = f" {_shown(fields['code'])}" if fields.get("code") else ""
+    yield f"{_shown(fields.get('status'))} {_shown(fields['outcome'])}{code}", Ink.GREEN if good else Ink.RED
+    yield "/".join(_shown(fields[name]) for name in ("team", "key") if fields.get(name)), None
+    asked, answered = fields.get("model") or fields.get("path") or "", fields.get("deployment")
+    yield _shown(asked) + (f" -> {_shown(answered)}" if answered and answered != asked else ""), Ink.BOLD
+    if "first_content_ms" in fields:
+        yield f"first {_time(fields['first_content_ms'])}", None
+    if "duration_ms" in fields:
+        yield _time(fields["duration_ms"]), None
+    if "prompt_tokens" in fields:
+        yield f"{_shown(fields['prompt_tokens'])}+{_shown(fields.get('completion_tokens'))} tokens", None
+    if isinstance(cost := fields.get("cost_usd"), int | float):
+        yield f"${cost:.6g}", None
+    for name in fields:
+        if name not in _QUIET:
+            yield f"{_shown(name)}={_shown(fields[name])}", Ink.DIM
+    yield _shown(fields.get("request_id", "")), Ink.DIM
+
+
+def _time(milliseconds: object) -> str:
+    if not isinstance(milliseconds, int | float) or not 0 <= milliseconds < 1e12:
+        return _shown(milliseconds)
+    return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.2f} s"
+
+
+def _attempt(attempt: Fields) -> str:
+    """Return for example `a/m/eu: connect (refused): Refused.`, as the log's own text form has it."""
+    cause = f" ({_shown(attempt['cause'])})" if attempt.get("cause") else ""
+    status = f" {_shown(attempt['status'])}" if attempt.get("status") else ""
+    maybe = " (maybe executed)" if attempt.get("maybe_executed") else ""
+    message = f": {_shown(attempt['message'])}" if attempt.get("message") else ""
+    return f"{_shown(attempt.get('deployment'))}: {_shown(attempt.get('outcome'))}{cause}{status}{maybe}{message}"
+
+
+def _message(fields: Fields, form: LineForm) -> Iterator[str]:
+    level = fields["level"]
+    text = fields["message"]
+    parts: list[tuple[str, Ink | None]] = [
+        (_when(fields), Ink.DIM),
+        (_shown(level), _LEVELS.get(level if isinstance(level, str) else "")),
+        (_harmless(str(text)), None),
+    ]
+    told = {"time", "level", "message", "traceback"} | ({"logger"} if fields.get("logger") == "dragoman" else set())
+    parts += [(f"{_shown(name)}={_shown(fields[name])}", Ink.DIM) for name in fields if name not in told]
+    yield from _broken(parts, form)
+    trace = fields.get("traceback")
+    for line in trace.splitlines() if isinstance(trace, str) else ():
+        yield _INDENT + _harmless(line)
+
+
+def _broken(parts: list[tuple[str, Ink | None]], form: LineForm) -> Iterator[str]:
+    """Yield the parts in as few lines as have room for them."""
+    line, length = "", 0
+    for text, ink in parts:
+        if length and form.width and length + 2 + len(text) > form.width:
+            yield line
+            line, length = _INDENT, len(_INDENT)
+        elif length:
+            line, length = f"{line}  ", length + 2
+        line += text if ink is None else form.paint(text, ink)
+        length += len(text)
+    yield line

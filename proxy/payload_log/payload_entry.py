@@ -1,0 +1,118 @@
+"""One entry of the payload log between the gateway and the process that writes it: its frames, and its line. Pure."""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue
+from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted_json
+
+SLACK: Final = 4096
+"""Characters of a stream's text that are gathered beyond what is shown, and left out where the text goes on after them:
+what is at the end may be a part of something that would have been redacted."""
+
+_HEAD: Final = struct.Struct("!III?")
+HEAD: Final = _HEAD.size
+_NOTHING: Final = 2**32 - 1
+
+_RESPONSE: Final = struct.Struct("!i")
+RESPONSE: Final = _RESPONSE.size
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadEntry:
+    """One request: `facts` is a JSON object without content, `request` and `answer` are bodies (None: there is none).
+    With `streamed` the answer is the list of a stream's choices."""
+
+    facts: bytes
+    request: bytes | None
+    answer: bytes | None
+    streamed: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of its content."""
+        return len(self.request or b"") + len(self.answer or b"")
+
+    def frames(self) -> tuple[bytes, ...]:
+        """Return what the process gets."""
+        sizes = [_NOTHING if part is None else len(part) for part in (self.request, self.answer)]
+        head = _HEAD.pack(len(self.facts), *sizes, self.streamed)
+        return head, self.facts, self.request or b"", self.answer or b""
+
+    def withheld(self, reason: str) -> "PayloadEntry":
+        """Return the entry without its content, which says why."""
+        facts = orjson.dumps({**orjson.loads(self.facts), "withheld": reason})
+        return PayloadEntry(facts, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryHead:
+    """How long the parts of an entry are that follow its head; None for one that is not there."""
+
+    facts: int
+    request: int | None
+    answer: int | None
+    streamed: bool
+
+
+def read_head(data: bytes) -> EntryHead:
+    """Return what the head of an entry says."""
+    facts, request, answer, streamed = _HEAD.unpack(data)
+    return EntryHead(facts, _or_none(request), _or_none(answer), streamed)
+
+
+def _or_none(size: int) -> int | None:
+    return None if size == _NOTHING else size
+
+
+def response(error: int) -> bytes:
+    """Return what the process answers: 0, or the number of an operating system's error."""
+    return _RESPONSE.pack(error)
+
+
+def read_response(data: bytes) -> int:
+    """Return what `response` was given."""
+    error: int = _RESPONSE.unpack(data)[0]
+    return error
+
+
+def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
+    """Return the line of an entry, with its newline: redacted, and each content at most so many bytes."""
+    parts, cut = [entry.facts[:-1]], []
+    for name, content in (("request", entry.request), ("streamed" if entry.streamed else "answer", entry.answer)):
+        if content is None:
+            continue
+        value = redacted_json(content, patterns)
+        clipped = name == "streamed" and _without_slack(value)
+        data, shortened = fitted(value, most)
+        parts.append(b'"%b":%b' % (name.encode(), data))
+        if clipped or shortened:
+            cut.append(name)
+    if cut:
+        parts.append(b'"cut":' + dumped(list(cut)))
+    return b",".join(parts) + b"}\n"
+
+
+def _without_slack(choices: JsonValue) -> bool:
+    """Take the slack off the texts that go on after them, and return whether there were some."""
+    found = False
+    for choice in choices if isinstance(choices, list) else ():
+        clipped = choice.pop("clipped", None) if isinstance(choice, dict) else None
+        for holder, name in _clipped_texts(choice, clipped):
+            holder[name] = str(holder[name])[:-SLACK]
+            found = True
+    return found
+
+
+def _clipped_texts(choice: JsonValue, clipped: JsonValue) -> list[tuple[JsonObject, str]]:
+    if not isinstance(choice, dict) or not isinstance(clipped, list):
+        return []
+    texts: list[tuple[JsonObject, str]] = [(choice, name) for name in clipped if isinstance(name, str)]
+    calls = choice.get("tool_calls")
+    for place in clipped:
+        if isinstance(place, int) and isinstance(calls, list) and isinstance(call := calls[place], dict):
+            texts.append((call, "arguments"))
+    return texts

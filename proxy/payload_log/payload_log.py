@@ -1,0 +1,231 @@
+"""Hands what requests asked and were answered to the process that writes it down. No request waits for it.
+
+Contents are handed over by reference and held in bounded memory; what has no room, or cannot be written, is counted.
+"""
+
+import asyncio
+import logging
+import os
+from asyncio.subprocess import DEVNULL
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from config.sections.log_section import PayloadLogPlace
+from proxy.background_tasks import background
+from proxy.off_loop.child_process import Child, bare_environment, start_child
+from proxy.payload_log.payload_entry import RESPONSE, PayloadEntry, read_response
+from proxy.payload_log.payload_process import WriterRules, rules_frame
+from proxy.payload_log.request_content import Allowance, LoggedContent
+from proxy.request_record import RequestRecord
+from proxy.telemetry.log_format import json_line, timestamp
+from proxy.telemetry.merged_metrics import MetricFamily
+
+MOST_HELD: Final = 64 * 1024 * 1024
+"""Bytes of the contents of all requests of one process, those that wait to be written included."""
+
+MOST_WAITING: Final = 10_000
+
+LONGEST: Final = 4 * 1024 * 1024
+"""Bytes of a content that is read at all: to hand it over takes the event loop about 1 ms."""
+
+PATIENCE: Final = 15.0
+"""Seconds of wall time for one entry, for a disk that does not answer. Redaction has a limit of CPU time."""
+
+RESTART: Final = 1.0
+"""Seconds between two tries to start the process."""
+
+LAST: Final = 5.0
+"""Seconds that what waits has to be written when the gateway ends."""
+
+TOO_LATE: Final = "the redaction took too long, or too much memory"
+TOO_LONG: Final = f"longer than {LONGEST >> 20} MiB"
+
+NO_ROOM: Final = "more of them wait than memory is set aside for"
+NO_ANSWER: Final = "the process that writes them has ended"
+
+
+@dataclass(slots=True)
+class PayloadCounts:
+    """What became of entries."""
+
+    written: int = 0
+    withheld: int = 0
+    dropped: int = 0
+
+    def families(self) -> Iterator[MetricFamily]:
+        """Yield the metrics."""
+        name = "dragoman_payload_log_entries"
+        counts = (("dropped", self.dropped), ("withheld", self.withheld), ("written", self.written))
+        samples = tuple(((f"{name}_total", (("result", result),)), float(count)) for result, count in counts)
+        yield MetricFamily(name, "counter", "Entries of the payload log; withheld: without their texts.", samples)
+
+
+class PayloadLog:
+    """The payload log of one process. Its methods are called on the event loop's thread."""
+
+    def __init__(self, place: PayloadLogPlace, complain: Callable[[str], None]) -> None:
+        self._place = place
+        self._complain = complain
+        self.allowance = Allowance(MOST_HELD)
+        self.counts = PayloadCounts()
+        self._waiting: deque[tuple[PayloadEntry, LoggedContent]] = deque()
+        self._more = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._missing = 0
+        self._child: Child | None = None
+
+    def received(self, record: RequestRecord, body: bytes) -> None:
+        """Hold the body of a request, if its team's are written."""
+        if record.content is not None or not self._place.concerns(record.team):
+            return
+        if not self.allowance.take(len(body)):
+            self._drop(NO_ROOM)
+            return
+        record.content = LoggedContent(self.allowance, body, self._place.most, held=len(body))
+
+    def finished(self, record: RequestRecord, cost: float | None) -> None:
+        """Hand over a request that has ended."""
+        content, record.content = record.content, None
+        if not isinstance(content, LoggedContent):
+            return
+        entry = entry_of(record, content)
+        more = len(entry.answer or b"")
+        if len(self._waiting) >= MOST_WAITING or not self.allowance.take(more):
+            content.let_go()
+            self._drop(NO_ROOM)
+            return
+        content.held += more
+        self._waiting.append((entry, content))
+        self._idle.clear()
+        self._more.set()
+
+    async def run(self) -> None:
+        """Write what is handed over, for ever."""
+        while True:
+            while self._waiting:
+                entry, content = self._waiting[0]
+                try:
+                    await self._write(entry)
+                finally:
+                    self._waiting.popleft()
+                    content.let_go()
+            self._idle.set()
+            self._more.clear()
+            await self._more.wait()
+
+    async def drain(self) -> None:
+        """Wait until what was handed over is written, for a while."""
+        try:
+            async with asyncio.timeout(LAST):
+                await self._idle.wait()
+        except TimeoutError:
+            self._complain(f"the payload log ends without its last {len(self._waiting)} entries")
+
+    async def end_process(self) -> None:
+        """End the process that writes, whatever it is doing."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.writer.close()
+        if child.process.returncode is None:
+            child.process.kill()
+        await child.process.wait()
+
+    async def _write(self, entry: PayloadEntry) -> None:
+        if max(len(entry.request or b""), len(entry.answer or b"")) > LONGEST:
+            await self._write_withheld(entry.withheld(TOO_LONG))
+        elif (error := await self._sent(entry)) is not None:
+            self._judge(error)
+            self.counts.written += not error
+        else:
+            await self._write_withheld(entry.withheld(TOO_LATE))
+
+    async def _write_withheld(self, entry: PayloadEntry) -> None:
+        error = await self._sent(entry)
+        if error is None:
+            self._drop(NO_ANSWER)
+            await asyncio.sleep(RESTART)
+            return
+        self._judge(error)
+        self.counts.withheld += not error
+
+    def _judge(self, error: int) -> None:
+        """Count what could not be written, and say when that begins and when it is over."""
+        if error:
+            self._drop(os.strerror(error))
+        elif self._missing and len(self._waiting) == 1:  # this one: nothing is dropped for want of room any more
+            self._complain(f"the payload log is written again; {self._missing} entries of it were dropped")
+            self._missing = 0
+
+    async def _sent(self, entry: PayloadEntry) -> int | None:
+        """Have an entry written, and return the error number; None where the process has ended over it."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                child = self._child = self._child or await self._started()
+                child.writer.writelines(entry.frames())
+                await child.writer.drain()
+                return read_response(await child.reader.readexactly(RESPONSE))
+        except (asyncio.IncompleteReadError, OSError):  # TimeoutError is one
+            await self.end_process()
+            return None
+        except BaseException:
+            # The response that is still to come would be taken for another entry's.
+            await asyncio.shield(self.end_process())
+            raise
+
+    async def _started(self) -> Child:
+        child = await start_child("proxy.payload_log.payload_process", output=DEVNULL, environment=bare_environment())
+        place = self._place
+        rules = WriterRules(str(place.file), place.most, list(place.redact), place.rotate, place.keep)
+        child.writer.write(rules_frame(rules))
+        return child
+
+    def _drop(self, reason: str) -> None:
+        self.counts.dropped += 1
+        if not self._missing:
+            self._complain(f"entries of the payload log are dropped: {reason}")
+        self._missing += 1
+
+
+@asynccontextmanager
+async def opened_payload_log(place: PayloadLogPlace) -> AsyncIterator[PayloadLog]:
+    """Write a payload log during the block, and what waits at its end."""
+    log = PayloadLog(place, logging.getLogger("dragoman").warning)
+    try:
+        async with background((log.run,)):
+            yield log
+            await log.drain()
+    finally:
+        await log.end_process()
+
+
+def entry_of(record: RequestRecord, content: LoggedContent) -> PayloadEntry:
+    """Return the entry of a request that has ended."""
+    fields: dict[str, object] = {
+        "time": timestamp(),
+        "request_id": record.request_id,
+        "team": record.team,
+        "surface": record.surface,
+        "path": record.path[:256],
+        "model": record.asked[:256],
+        "deployment": record.answered_by,
+        "stream": record.stream,
+        "status": record.status,
+        "outcome": record.outcome,
+        "duration_ms": round(record.duration * 1000, 2),
+    }
+    if record.key:
+        fields["key"] = record.key
+    if record.code is not None:
+        fields["code"] = record.code
+    if record.usage is not None:
+        fields["prompt_tokens"] = record.usage.prompt_tokens
+        fields["completion_tokens"] = record.usage.completion_tokens
+    streamed = content.streamed()
+    return PayloadEntry(
+        json_line(fields), content.request, content.answer if streamed is None else streamed, streamed is not None
+    )

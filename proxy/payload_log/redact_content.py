@@ -1,0 +1,88 @@
+"""Take out of content what the operator's patterns match, and cut what is too long. Pure."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from providers.json_types import JsonValue
+
+REDACTED: Final = "[redacted]"
+TOO_DEEP: Final = "[nested too deeply]"
+
+CAPS: Final = (16_384, 4096, 1024, 256, 64)
+"""Characters to which every longer text is cut, until the whole is short enough."""
+
+Patterns = Sequence[re.Pattern[str]]
+
+
+def dumped(value: JsonValue) -> bytes:
+    """Return a value as one line of JSON."""
+    # A lone surrogate is written as JSON's own escape of it.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def redacted_json(content: bytes, patterns: Patterns) -> JsonValue:
+    """Return what content holds, or its text where it is no JSON, without what the patterns match."""
+    try:
+        value = json.loads(content, parse_constant=_no_constant)
+    except RecursionError:
+        return TOO_DEEP
+    except ValueError:
+        return redacted(content.decode("utf-8", "backslashreplace"), patterns)
+    try:
+        found = redacted(value, patterns)
+        dumped(found)
+    except RecursionError:
+        return TOO_DEEP
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def redacted(value: JsonValue, patterns: Patterns) -> JsonValue:
+    """Return a value without what the patterns match in its texts, names and numbers. Raises RecursionError."""
+    if not patterns:
+        return value
+    if isinstance(value, str):
+        return _text(value, patterns)
+    if isinstance(value, dict):
+        return {_text(name, patterns): redacted(each, patterns) for name, each in value.items()}
+    if isinstance(value, list):
+        return [redacted(each, patterns) for each in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        text = str(value)
+        return value if _text(text, patterns) == text else REDACTED
+    return value
+
+
+def _text(text: str, patterns: Patterns) -> str:
+    for pattern in patterns:
+        text = pattern.sub(REDACTED, text)
+    return text
+
+
+def fitted(value: JsonValue, most: int) -> tuple[bytes, bool]:
+    """Return a value as JSON of at most so many bytes, and whether something was cut: its longest texts first, and
+    where that is not enough the JSON itself, as the beginning of a text."""
+    data = dumped(value)
+    if len(data) <= most:
+        return data, False
+    for cap in CAPS:
+        data = dumped(_shortened(value, cap))
+        if len(data) <= most:
+            return data, True
+    # A byte takes six at most as JSON.
+    return dumped(data[: most // 6].decode("utf-8", "ignore")), True
+
+
+def _shortened(value: JsonValue, cap: int) -> JsonValue:
+    if isinstance(value, str):
+        return value if len(value) <= cap else f"{value[:cap]}... [{len(value) - cap} more]"
+    if isinstance(value, dict):
+        return {name: _shortened(each, cap) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each, cap) for each in value]
+    return value

@@ -1,0 +1,153 @@
+"""What one request asked and was answered, held while it runs for the payload log."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from providers.completion import Chunk, TextRun
+from providers.json_types import JsonObject
+from proxy.payload_log.payload_entry import SLACK
+
+STEP: Final = 4096
+"""Bytes that a stream takes of the allowance at a time."""
+
+HOLDER: Final = 256
+"""Bytes that a choice or a call counts besides its texts."""
+
+
+@dataclass(slots=True, eq=False)
+class Allowance:
+    """What all contents together may still take, in bytes."""
+
+    left: int
+
+    def take(self, size: int) -> bool:
+        """Take so many bytes, if there are as many."""
+        if size > self.left:
+            return False
+        self.left -= size
+        return True
+
+
+@dataclass(slots=True, eq=False)
+class _StreamedText:
+    """A text of a stream; `clipped` where it goes on."""
+
+    data: bytearray = field(default_factory=bytearray)
+    clipped: bool = False
+
+    def text(self) -> str:
+        return self.data.decode("utf-8", "ignore")
+
+
+@dataclass(slots=True, eq=False)
+class _StreamedCall:
+    name: str = ""
+    arguments: _StreamedText = field(default_factory=_StreamedText)
+
+
+@dataclass(slots=True, eq=False)
+class _StreamedChoice:
+    texts: dict[str, _StreamedText] = field(default_factory=lambda: {"text": _StreamedText()})
+    calls: dict[int, _StreamedCall] = field(default_factory=dict)
+    finish_reason: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class LoggedContent:
+    """Implements RequestContent: the request's body, and the answer's or what its stream says, up to `most` bytes and
+    the slack. `held` is what it has taken of the allowance."""
+
+    allowance: Allowance
+    request: bytes
+    most: int
+    answer: bytes | None = None
+    held: int = 0
+    _room: int = field(init=False)
+    _taken: int = 0
+    _choices: dict[int, _StreamedChoice] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._room = self.most + SLACK
+
+    def add_run(self, run: TextRun) -> None:
+        """Add text that a client was sent."""
+        choice = self._choice(run.index)
+        if choice is None:
+            return
+        if run.odd:
+            self._add(choice.texts["text"], "".join(chunk.text for chunk in run.chunks()).encode("utf-8", "replace"))
+        else:
+            self._add(choice.texts["text"], b"".join(run.literals))
+
+    def add_chunk(self, chunk: Chunk) -> None:
+        """Add what a client was sent of a choice."""
+        choice = self._choice(chunk.index)
+        if choice is None:
+            return
+        for name, text in (("text", chunk.text), ("reasoning", chunk.reasoning), ("refusal", chunk.refusal)):
+            if text:
+                self._add(choice.texts.setdefault(name, _StreamedText()), text.encode("utf-8", "replace"))
+        for delta in chunk.tool_calls:
+            call = choice.calls.get(delta.index)
+            if call is None:
+                if not self._hold(HOLDER):
+                    return
+                call = choice.calls[delta.index] = _StreamedCall(delta.name or "")
+            self._add(call.arguments, delta.arguments.encode("utf-8", "replace"))
+        choice.finish_reason = chunk.finish_reason or choice.finish_reason
+
+    def streamed(self) -> bytes | None:
+        """Return the choices of the stream as JSON; None where there was none."""
+        if not self._choices:
+            return None
+        return orjson.dumps([_choice_json(index, choice) for index, choice in sorted(self._choices.items())])
+
+    def let_go(self) -> None:
+        """Give back what is held."""
+        self.allowance.left += self.held
+        self.held = 0
+
+    def _choice(self, index: int) -> _StreamedChoice | None:
+        choice = self._choices.get(index)
+        if choice is None and self._hold(HOLDER):
+            choice = self._choices[index] = _StreamedChoice()
+        return choice
+
+    def _add(self, text: _StreamedText, data: bytes) -> None:
+        if text.clipped:
+            return
+        kept = data[: max(0, self._room)]
+        if not self._hold(len(kept)):
+            kept = b""
+        text.data += kept
+        self._room -= len(kept)
+        text.clipped = len(kept) < len(data)
+
+    def _hold(self, size: int) -> bool:
+        """Count so many bytes, and take more of the allowance where that is needed."""
+        needed = self._taken + size - (self.held - len(self.request))
+        if needed > 0:
+            step = -(-needed // STEP) * STEP
+            if not self.allowance.take(step):
+                return False
+            self.held += step
+        self._taken += size
+        return True
+
+
+def _choice_json(index: int, choice: _StreamedChoice) -> JsonObject:
+    found: JsonObject = {"index": index}
+    for name, text in choice.texts.items():
+        found[name] = text.text()
+    clipped: list[str | int] = [name for name, text in choice.texts.items() if text.clipped]
+    if choice.calls:
+        calls = [call for _, call in sorted(choice.calls.items())]
+        found["tool_calls"] = [{"name": call.name, "arguments": call.arguments.text()} for call in calls]
+        clipped += [place for place, call in enumerate(calls) if call.arguments.clipped]
+    if choice.finish_reason is not None:
+        found["finish_reason"] = choice.finish_reason
+    if clipped:
+        found["clipped"] = [*clipped]
+    return found

@@ -1,0 +1,169 @@
+"""Every field of the log's JSON lines: what kind of value it has, in which unit, when it is there, and an example.
+
+`deploy/log.md` is made of it, and tests hold it against the lines that are written.
+"""
+
+from typing import Final, Literal, NamedTuple
+
+FieldKind = Literal["text", "number", "integer", "true", "true or false", "list of texts", "list", "object"]
+
+ALWAYS: Final = "always"
+
+
+class LineField(NamedTuple):
+    """One field. `unit` is empty where there is none; `when` says in which lines it is, `example` is JSON."""
+
+    name: str
+    kind: FieldKind
+    unit: str
+    when: str
+    text: str
+    example: str
+
+
+TIME: Final = LineField(
+    "time", "text", "RFC 3339, UTC", ALWAYS, "When the line was written.", '"2026-11-23T06:00:00.125Z"'
+)
+
+REQUEST_FIELDS: Final = (
+    TIME,
+    LineField("level", "text", "", ALWAYS, "`info`, whatever became of the request.", '"info"'),
+    LineField("message", "text", "", ALWAYS, "`request`, which tells this kind of line.", '"request"'),
+    LineField(
+        "request_id", "text", "", ALWAYS, "The client's `x-request-id`, or the gateway's.", '"5f0c3a8d1be24c7790aa61d2"'
+    ),
+    LineField("team", "text", "", ALWAYS, "`anonymous` without teams, `unknown` where the key is of none.", '"search"'),
+    LineField("surface", "text", "", ALWAYS, "The API that the client speaks.", '"openai"'),
+    LineField("path", "text", "", ALWAYS, "The path of the request, at most 256 characters.", '"/v1/chat/completions"'),
+    LineField("client", "text", "", ALWAYS, "The address of the client's side of the connection.", '"192.0.2.7"'),
+    LineField(
+        "model", "text", "", ALWAYS, "The name that was asked for, at most 256 characters; empty without one.", '"fast"'
+    ),
+    LineField(
+        "deployment",
+        "text",
+        "",
+        ALWAYS,
+        "What the last attempt called; `null` before the first.",
+        '"openai/gpt-4o-mini/default"',
+    ),
+    LineField("stream", "true or false", "", ALWAYS, "Whether a stream was asked for.", "true"),
+    LineField(
+        "status", "integer", "HTTP status", ALWAYS, "The answer's; 499 where the client left before it had one.", "200"
+    ),
+    LineField(
+        "outcome",
+        "text",
+        "",
+        ALWAYS,
+        "`ok`, `client_error`, `upstream_error`, `timeout`, `truncated`, `client_gone`, `denied`, `limited`, `shed` or "
+        "`error`.",
+        '"ok"',
+    ),
+    LineField("duration_ms", "number", "ms", ALWAYS, "From the first byte read to the last one written.", "1500.0"),
+    LineField("upstream_ms", "number", "ms", ALWAYS, "Of that, waiting for vendors.", "1250.0"),
+    LineField("key", "text", "", "the table names the key", "The name of the team's key.", '"ci"'),
+    LineField("code", "text", "", "the client got an error", "The code of the error.", '"upstream_error"'),
+    LineField(
+        "sample",
+        "number",
+        "share",
+        "`server.log.sample` is less than 100%, and the request was good",
+        "The share of good requests that have a line: 1 divided by it is how many this line stands for.",
+        "0.1",
+    ),
+    LineField(
+        "client_ms", "number", "ms", "1 ms or more", "Waiting for the client to send its body or to read.", "12.5"
+    ),
+    LineField("limit_ms", "number", "ms", "1 ms or more", "Waiting for a limit.", "250.0"),
+    LineField("first_content_ms", "number", "ms", "a stream has begun", "Until the first content.", "310.25"),
+    LineField("prompt_tokens", "integer", "tokens", "known or estimated", "Of the answer that was given.", "6"),
+    LineField("completion_tokens", "integer", "tokens", "known or estimated", "Of the answer that was given.", "2"),
+    LineField("usage_estimated", "true", "", "the vendor reported none", "The tokens are estimates.", "true"),
+    LineField("cost_usd", "number", "USD", "price and usage are known", "What the request cost.", "0.00042"),
+    LineField(
+        "emulated",
+        "list of texts",
+        "",
+        "there are some",
+        "Fields that were emulated.",
+        '["guided_choice"]',
+    ),
+    LineField("dropped", "list of texts", "", "there are some", "Fields that were left out.", '["metadata"]'),
+    LineField(
+        "attempts",
+        "list",
+        "",
+        "some failed",
+        "The attempts that failed, in their order; their fields stand below.",
+        '[{"deployment":"a/m/eu","outcome":"server","status":500,"message":"The upstream failed."}]',
+    ),
+    LineField(
+        "repeated",
+        "object",
+        "",
+        "there are some",
+        "Calls that were made again within an attempt, by their cause.",
+        '{"stale_connection":1}',
+    ),
+    LineField(
+        "cut",
+        "true",
+        "",
+        "the line would have been longer than 4096 bytes",
+        "Lists are missing, names are shorter, and only the first of the failed attempts are there.",
+        "true",
+    ),
+)
+"""Of the line of a request."""
+
+ATTEMPT_FIELDS: Final = (
+    LineField("deployment", "text", "", ALWAYS, "What was called.", '"a/m/eu"'),
+    LineField("outcome", "text", "", ALWAYS, "The kind of the failure.", '"server"'),
+    LineField("status", "integer", "HTTP status", ALWAYS, "The vendor's; `null` without an answer.", "500"),
+    LineField("message", "text", "", ALWAYS, "What the client would be told; may be `null`.", '"The upstream failed."'),
+    LineField("cause", "text", "", "there was no connection", "Why there was none.", '"refused"'),
+    LineField(
+        "maybe_executed", "true", "", "the vendor may bill it", "The vendor may have generated an answer.", "true"
+    ),
+)
+"""Of an entry of `attempts`."""
+
+REFUSAL_FIELDS: Final = (
+    TIME,
+    LineField("level", "text", "", ALWAYS, "`warning`.", '"warning"'),
+    LineField("message", "text", "", ALWAYS, "`refused at the door`.", '"refused at the door"'),
+    LineField("surface", "text", "", ALWAYS, "The API that the clients speak.", '"openai"'),
+    LineField("reason", "text", "", ALWAYS, "What there was too much of.", '"queue"'),
+    LineField("status", "integer", "HTTP status", ALWAYS, "503.", "503"),
+    LineField("code", "text", "", ALWAYS, "`overloaded`.", '"overloaded"'),
+    LineField("outcome", "text", "", ALWAYS, "`shed`.", '"shed"'),
+    LineField("count", "integer", "requests", ALWAYS, "Requests of this second.", "12"),
+)
+"""Of the line for the requests of one second that were refused before they were read."""
+
+MALFORMED_FIELDS: Final = (
+    TIME,
+    LineField("level", "text", "", ALWAYS, "`warning`.", '"warning"'),
+    LineField("message", "text", "", ALWAYS, "`malformed HTTP`.", '"malformed HTTP"'),
+    LineField("count", "integer", "requests", ALWAYS, "Inputs of this second.", "3"),
+    LineField("statuses", "object", "", ALWAYS, "The same by the status of the answer.", '{"400":2,"431":1}'),
+)
+"""Of the line for one second's input that was not HTTP."""
+
+PROCESS_FIELDS: Final = (
+    TIME,
+    LineField("level", "text", "", ALWAYS, "`info`, `warning`, `error` or `critical`.", '"warning"'),
+    LineField("logger", "text", "", ALWAYS, "`dragoman`, or the library that logged.", '"dragoman"'),
+    LineField("message", "text", "", ALWAYS, "For people.", '"table 5f0c3a8d1be2 in force"'),
+    LineField(
+        "traceback",
+        "text",
+        "",
+        "a fault of the gateway's own",
+        "Frames and names of exceptions, not their text.",
+        '"…"',
+    ),
+    LineField("cut", "true", "", "the line would have been longer than 4096 bytes", "The message is shorter.", "true"),
+)
+"""Of a line on standard error, of the process itself."""

@@ -1,0 +1,56 @@
+"""`deploy/log.md`: every field of the log's JSON lines, by the tables that the writers are tested against.
+
+`python -m tests.observe.log_page` writes it.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from proxy.payload_log.payload_fields import PAYLOAD_FIELDS
+from proxy.telemetry.line_fields import (
+    ATTEMPT_FIELDS,
+    MALFORMED_FIELDS,
+    PROCESS_FIELDS,
+    REFUSAL_FIELDS,
+    REQUEST_FIELDS,
+    LineField,
+)
+
+FILE: Final = Path(__file__).resolve().parents[2] / "deploy" / "log.md"
+
+HEAD: Final = """\
+# Log lines
+
+Every field of the lines of `server.log: json`, by `make generate` from the tables that the writers are tested against.
+One line is at most 4096 bytes. No prompt, no answer and no key is in it; those of the payload log, which is a file of
+its own and off unless the table says so, stand last. [README.md](README.md#logs) says how to read them with
+`dragoman logs`.
+"""
+
+TABLES: Final = (
+    ("A request, on standard output", REQUEST_FIELDS),
+    ("An entry of `attempts`", ATTEMPT_FIELDS),
+    ("Requests refused before they were read, on standard output", REFUSAL_FIELDS),
+    ("Input that was not HTTP, on standard output", MALFORMED_FIELDS),
+    ("The process itself, on standard error", PROCESS_FIELDS),
+    ("The payload log, in its file", PAYLOAD_FIELDS),
+)
+
+
+def log_page() -> str:
+    """The page."""
+    return HEAD + "".join(line for title, fields in TABLES for line in _table(title, fields))
+
+
+def _table(title: str, fields: Iterable[LineField]) -> Iterator[str]:
+    yield f"\n## {title}\n\n| field | type | unit | present | meaning | example |\n|---|---|---|---|---|---|\n"
+    for field in fields:
+        yield (
+            f"| `{field.name}` | {field.kind} | {field.unit} | {field.when} | {field.text} | "
+            f"`{field.example.replace('|', chr(92) + '|')}` |\n"
+        )
+
+
+if __name__ == "__main__":
+    FILE.write_text(log_page(), encoding="utf-8")

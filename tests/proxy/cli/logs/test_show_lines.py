@@ -1,0 +1,82 @@
+"""People see what became of a request in a line, and no line does anything to their terminal."""
+
+import json
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.cli.logs.show_lines import LineForm, coloured, escaped_json, for_people, for_programs, parsed
+from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
+from tests.proxy.telemetry.test_line_fields import full_record
+
+PLAIN = LineForm()
+
+
+def shown(line: bytes, form: LineForm = PLAIN) -> list[str]:
+    return list(for_people(line, parsed(line), form))
+
+
+def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
+    record = full_record()
+    record.outcome, record.status = "upstream_error", 502
+    first, attempt = shown(request_line(record))
+    assert first.split("  ")[1:] == [
+        *("502 upstream_error upstream_error", "search/ci", "fast -> a/m/us", "first 500 ms", "1.50 s", "6+2 tokens"),
+        *("$2.8e-05", "sample=0.1", "client_ms=1000.0", "limit_ms=1000.0", "usage_estimated=true", "emulated=n"),
+        *("dropped=user", 'repeated={"stale_connection":1}', "req-1"),
+    ]
+    assert attempt == "    a/m/eu: connect (refused) (maybe executed): Refused."
+
+
+def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
+    line = request_line(full_record())
+    wrapped = shown(line, LineForm(width=60))
+    assert max(map(len, wrapped)) <= 60
+    assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
+    assert "\x1b[32m200 ok upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
+
+
+def test_messages_of_the_process_have_their_level_and_their_traceback() -> None:
+    message = {"time": "2026-11-23T06:00:00.125Z", "level": "error", "logger": "asyncio", "message": "x"}
+    assert shown(orjson.dumps({**message, "traceback": "a\n  b"})) == [
+        *("2026-11-23 06:00:00.125  error  x  logger=asyncio", "    a", "      b")
+    ]
+    assert shown(refusal_line("openai", "queue", 3))[0].partition("  ")[2] == (
+        "warning  refused at the door  surface=openai  reason=queue  status=503  code=overloaded  outcome=shed  count=3"
+    )
+    assert 'statuses={"400":2}' in shown(malformed_line({400: 2}))[0]
+
+
+@pytest.mark.parametrize("line", ["", "plain\ttext", '{"a": 1}', "[1]", '{"torn', "žluťoučký kůň", '{"message":5}'])
+def test_other_lines_are_shown_as_they_are(line: str) -> None:
+    assert shown(line.encode()) == [line]
+
+
+@given(
+    st.binary(max_size=40)
+    | st.text(max_size=40).map(lambda text: json.dumps({"message": "request", "outcome": text, "key": text}).encode())
+    | st.dictionaries(
+        st.sampled_from(
+            ["message", "outcome", "level", "attempts", "status", "duration_ms", "cost_usd", "time", "\x9b"]
+        ),
+        st.sampled_from(["request", "\x1b[2J", "\u202e", "\n", [], {}, [{"message": "\x07"}], 10**30, -1, None, True]),
+    ).map(lambda fields: json.dumps(fields).encode())
+)
+def test_nothing_but_printable_characters_and_tabs_comes_out(line: bytes) -> None:
+    for text in (*shown(line), *for_programs(line, parsed(line))):
+        assert text.replace("\t", "").isprintable()
+
+
+@given(st.dictionaries(st.text(max_size=9), st.text(max_size=9), max_size=3))
+def test_programs_get_the_json_that_was_there(fields: dict[str, str]) -> None:
+    line = json.dumps(fields, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    for text in for_programs(line, parsed(line)):
+        assert json.loads(text) == fields
+        assert text.isascii()
+
+
+def test_programs_get_nothing_else() -> None:
+    assert list(for_programs(b"text", parsed(b"text"))) == []
+    assert escaped_json('{"\U0001f600": 1}\r'.encode()) == '{"\\ud83d\\ude00": 1}'

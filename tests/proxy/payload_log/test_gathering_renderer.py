@@ -1,0 +1,43 @@
+"""The client's bytes are the other renderer's, and what it is sent is gathered once."""
+
+import orjson
+
+from providers.completion import Choice, Chunk, Completion, TextRun, Usage
+from proxy.errors import internal_error
+from proxy.payload_log.gathering_renderer import GatheringRenderer
+from proxy.payload_log.request_content import Allowance, LoggedContent
+
+
+class Plain:
+    """Renders runs of choice 0 at once, and everything as its text."""
+
+    def completion(self, completion: Completion) -> bytes:
+        return completion.choices[0].text.encode()
+
+    def chunk(self, chunk: Chunk) -> bytes:
+        return chunk.text.encode()
+
+    def run(self, run: TextRun) -> bytes | None:
+        return None if run.index else b"".join(run.literals)
+
+    def usage(self, usage: Usage) -> bytes:
+        return b"usage"
+
+    def end(self) -> bytes:
+        return b"end"
+
+    def error(self, facts: object) -> bytes:
+        return b"error"
+
+
+def test_a_run_that_is_rendered_in_chunks_is_gathered_as_chunks() -> None:
+    content = LoggedContent(Allowance(10**6), b"", 1024)
+    renderer = GatheringRenderer(Plain(), content)
+    whole, pieces = TextRun(0, [b"a", b"b"], {}, 2, 2), TextRun(1, [b"c"], {}, 1, 1)
+    assert renderer.run(whole) == b"ab"
+    assert renderer.run(pieces) is None
+    assert [renderer.chunk(chunk) for chunk in pieces.chunks()] == [b"c"]
+    assert (renderer.usage(Usage(1, 1)), renderer.end()) == (b"usage", b"end")
+    assert renderer.error(internal_error().facts) == b"error"
+    assert renderer.completion(Completion((Choice(0, "x", "stop"),), None)) == b"x"
+    assert orjson.loads(content.streamed() or b"") == [{"index": 0, "text": "ab"}, {"index": 1, "text": "c"}]

@@ -1,0 +1,73 @@
+"""What the patterns match is nowhere in the result, whatever holds it, and the result has its bound."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.payload_log.redact_content import REDACTED, TOO_DEEP, dumped, fitted, redacted, redacted_json
+
+MAIL = [re.compile(r"[a-z]+@[a-z.]+")]
+CARD = [re.compile(r"\b\d{16}\b")]
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b'{"a":["x bob@example.com y"]}', {"a": [f"x {REDACTED} y"]}),
+        (b'{"a":"bob\\u0040example.com"}', {"a": REDACTED}),
+        (b'{"bob@example.com":1}', {REDACTED: 1}),
+        (b"not json: bob@example.com", f"not json: {REDACTED}"),
+        (b'{"a":NaN,"b":"bob@example.com"}', f'{{"a":NaN,"b":"{REDACTED}"}}'),
+        (b"\xff bob@example.com", f"\\xff {REDACTED}"),
+        (b"", ""),
+    ],
+)
+def test_texts_and_names_are_redacted_however_they_are_written(content: bytes, shown: object) -> None:
+    assert redacted_json(content, MAIL) == shown
+
+
+def test_numbers_are_redacted_too_and_other_values_stay() -> None:
+    content = b'{"card":4111111111111111,"n":[1,2.5,true,null]}'
+    assert redacted_json(content, CARD) == {"card": REDACTED, "n": [1, 2.5, True, None]}
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"[" * 600 + b'"bob@example.com"' + b"]" * 600])
+def test_what_is_nested_too_deeply_to_be_redacted_is_not_shown(content: bytes) -> None:
+    assert redacted_json(content, MAIL) == TOO_DEEP
+
+
+def test_every_pattern_is_applied() -> None:
+    assert redacted("bob@a.b 4111111111111111", [*MAIL, *CARD]) == f"{REDACTED} {REDACTED}"
+
+
+@given(VALUES)
+def test_without_patterns_and_within_the_bound_a_value_is_as_it_was(value: object) -> None:
+    data = json.dumps(value).encode()
+    shown, cut = fitted(redacted_json(data, ()), 10**9)
+    assert (json.loads(shown), cut) == (value, False)
+
+
+@given(VALUES, st.integers(64, 300))
+def test_what_is_too_long_fits_and_is_one_line_of_json(value: object, most: int) -> None:
+    found, cut = fitted(redacted_json(json.dumps(value).encode(), ()), most)
+    assert len(found) <= most
+    assert b"\n" not in found
+    assert cut == (json.loads(found) != value)
+
+
+def test_long_texts_are_cut_first() -> None:
+    found, cut = fitted({"image": "A" * 50_000, "text": "short"}, 2000)
+    assert (json.loads(found), cut) == ({"image": "A" * 1024 + "... [48976 more]", "text": "short"}, True)
+    assert json.loads(fitted([0] * 50_000, 2000)[0]).startswith("[0,0,0")
+
+
+def test_a_lone_surrogate_is_written_as_its_escape() -> None:
+    assert dumped("\ud800\n") == b'"\\ud800\\n"'

@@ -1,0 +1,110 @@
+"""The table of fields has every field that a line can have, and no other."""
+
+import logging
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+import orjson
+import pytest
+
+from providers.completion import Usage
+from providers.target import Price
+from proxy.request_record import Attempt, RequestRecord
+from proxy.telemetry import line_fields
+from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
+from proxy.telemetry.line_fields import LineField
+from proxy.telemetry.plain_lines import PlainLines
+from proxy.telemetry.process_log import JsonFormatter
+
+Line = Mapping[str, object]
+
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "text": (str, type(None)),
+    "number": (int, float),
+    "integer": (int, type(None)),
+    "true": (bool,),
+    "true or false": (bool,),
+    "list of texts": (list,),
+    "list": (list,),
+    "object": (dict,),
+}
+
+
+def full_record() -> RequestRecord:
+    """A record of which every field has something to say."""
+    record = RequestRecord("req-1", 10.0, "openai", "/v1/completions", "192.0.2.7", "search", "ci", "fast", "fast")
+    failed = Attempt("a/m/eu", 10.0, 10.1, "connect", None, "Refused.", maybe_executed=True, cause="refused")
+    again = Attempt("a/m/us", 10.1, 11.4, repeats=("stale_connection",))
+    record.attempts, record.usage, record.price = [failed, again], Usage(6, 2, estimated=True), Price(2, 8)
+    record.waited = record.client_waited = record.limit_waited = 1.0
+    record.code, record.sample, record.first_content, record.finished = "upstream_error", 0.1, 10.5, 11.5
+    record.stream, record.status, record.emulated, record.dropped = True, 200, ("n",), ("user",)
+    return record
+
+
+def request_lines() -> list[Line]:
+    record = full_record()
+    bare = RequestRecord("req-2", 10.0, "openai", "/v1/completions", finished=11.0)
+    plain = PlainLines()
+    lines = [request_line(record), plain.line(record, 0.5), plain.line(record, 0.5), request_line(bare)]
+    record.path = "/" + "\0" * 9000
+    record.attempts[0].message = "\0" * 9000
+    return [orjson.loads(line) for line in (*lines, request_line(record))]
+
+
+def attempt_entries() -> list[Line]:
+    with_cause = request_lines()[0]["attempts"]
+    assert isinstance(with_cause, list)
+    record = full_record()
+    record.attempts[0] = Attempt("a/m/eu", 10.0, 10.1, "server", 500, "The upstream failed.")
+    return [*with_cause, *orjson.loads(request_line(record))["attempts"]]
+
+
+def process_lines() -> list[Line]:
+    try:
+        raise ValueError("canary")
+    except ValueError:
+        fault = sys.exc_info()
+    records = [
+        logging.LogRecord("dragoman", logging.INFO, "f", 1, "up", (), None),
+        logging.LogRecord("dragoman", logging.ERROR, "f", 1, "\0" * 9000, (), fault),
+    ]
+    return [orjson.loads(JsonFormatter().format(record)) for record in records]
+
+
+LINES = {
+    "REQUEST_FIELDS": request_lines,
+    "ATTEMPT_FIELDS": attempt_entries,
+    "REFUSAL_FIELDS": lambda: [orjson.loads(refusal_line("openai", "queue", 3))],
+    "MALFORMED_FIELDS": lambda: [orjson.loads(malformed_line({400: 2}))],
+    "PROCESS_FIELDS": process_lines,
+}
+
+
+def fields_of(name: str) -> Sequence[LineField]:
+    found: Sequence[LineField] = getattr(line_fields, name)
+    return found
+
+
+def names(fields: Iterable[LineField]) -> set[str]:
+    return {field.name for field in fields}
+
+
+def test_every_table_of_fields_is_held_against_lines() -> None:
+    assert LINES.keys() == {name for name in vars(line_fields) if name.endswith("_FIELDS")}
+
+
+@pytest.mark.parametrize("table", sorted(LINES))
+def test_the_table_has_every_field_that_is_written_and_no_other(table: str) -> None:
+    fields, lines = fields_of(table), LINES[table]()
+    assert set().union(*lines) == names(fields)
+    assert set(lines[0]).intersection(*lines) == names(field for field in fields if field.when == line_fields.ALWAYS)
+
+
+@pytest.mark.parametrize("table", sorted(LINES))
+def test_values_and_examples_are_of_the_kind_that_the_table_says(table: str) -> None:
+    for field in fields_of(table):
+        values = [line[field.name] for line in LINES[table]() if field.name in line]
+        for value in (*values, orjson.loads(field.example)):
+            assert isinstance(value, KINDS[field.kind]), field
+        assert field.kind != "true" or values == [True] * len(values)
