@@ -189,8 +189,7 @@ async def public_gateway(
         gateway.on_begin, gateway.usage, gateway.payloads = outputs.heartbeat.begin, limits.reports.answer, received
         tracing = await _tracing(stack, gateway, observer, metrics, table)
         discovered = await _discovering(stack, gateway, http, table)
-        presented = Presented(table.tls)
-        guard = BrowserGuard(host, server.hosts, server.cors.origins)
+        presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
         malformed = MalformedRequests(observer.malformed)
         public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)

@@ -260,3 +260,11 @@ def test_what_processes_share_needs_a_library_too(monkeypatch: pytest.MonkeyPatc
     assert str(problem) == (
         "table.yaml:2:18 server.shared: what processes share needs an extra: pip install 'dragoman[redis]'"
     )
+
+
+def test_tracing_without_its_library_is_found_before_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = loaded('server: {tracing: {endpoint: "http://c:4318"}}\nmodels: {mock/echo: {}}\nvendors: {mock: {}}')
+    assert lacks(table, build_snapshot(table), {}).problems == ()
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
+    (problem,) = lacks(table, build_snapshot(table), {}).problems
+    assert str(problem).endswith("server.tracing: tracing needs an extra: pip install 'dragoman[otel]'")
