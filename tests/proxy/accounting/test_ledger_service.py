@@ -88,6 +88,21 @@ async def test_what_asked_no_deployment_and_was_answered_has_no_row(tmp_path: Pa
         assert {name for (name,) in link.execute("SELECT outcome FROM request")} == {"limited", "client_error"}
 
 
+async def test_an_answer_out_of_the_cache_has_a_row_without_a_deployment_tokens_or_cost(tmp_path: Path) -> None:
+    made = table(tmp_path)
+    ledger, _ = service(made)
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    async with loading(settings, ledger.state):
+        ledger.start()
+        free = {"billed": Usage(0, 0), "price": Price(0.0, 0.0)}
+        ledger.append(replace(spent(100), attempts=[], cache=CacheUse("hit"), **free))
+        ledger.close()
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as link:
+        rows = link.execute("SELECT deployment, tokens_in, tokens_out, cost_nano FROM request").fetchall()
+    assert rows == [(None, 0, 0, 0)]
+
+
 async def test_rows_of_known_teams_are_written_with_their_tags_and_others_are_not(tmp_path: Path) -> None:
     made = table(tmp_path)
     ledger, _ = service(made)
