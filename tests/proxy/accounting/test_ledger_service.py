@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from providers.completion import Usage
+from providers.target import Price
 from proxy.accounting import ledger_service as module
 from proxy.accounting import loader_process
 from proxy.accounting.ledger_service import LedgerService, settings_of
@@ -21,7 +23,7 @@ from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.loop_clock import loop_clock
 from proxy.process.load_table import LoadedTable
-from proxy.request_record import UNKNOWN_TEAM, Outcome
+from proxy.request_record import UNKNOWN_TEAM, CacheUse, Outcome
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 from tests.proxy.ledger.kit import record
 from tests.support.waiting import until
@@ -95,11 +97,11 @@ async def test_an_answer_out_of_the_cache_has_a_row_without_a_deployment_tokens_
     assert settings is not None
     async with loading(settings, ledger.state):
         ledger.start()
-        free = {"billed": Usage(0, 0), "price": Price(0.0, 0.0)}
-        ledger.append(replace(spent(100), attempts=[], cache=CacheUse("hit"), **free))
+        nothing, free = Usage(0, 0), Price(0.0, 0.0)
+        ledger.append(replace(spent(100), attempts=[], cache=CacheUse("hit"), billed=nothing, price=free))
         ledger.close()
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as link:
-        rows = link.execute("SELECT deployment, tokens_in, tokens_out, cost_nano FROM request").fetchall()
+        rows = link.execute("SELECT deployment, tokens_in, tokens_out, cost FROM request").fetchall()
     assert rows == [(None, 0, 0, 0)]
 
 

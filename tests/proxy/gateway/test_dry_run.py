@@ -319,7 +319,7 @@ def test_a_form_cannot_be_shown() -> None:
     [
         ({"temperature": 0}, CHAT, "this request's is"),
         ({}, CHAT, "this request's is where it says x-dragoman-cache: use, since it sends no temperature of 0"),
-        ({"temperature": 0, "tools": [{"type": "web_search"}]}, CHAT, "a tool of the vendor's own"),
+        ({"temperature": 0, "store": True}, CHAT, "the answer is to be stored at the vendor"),
         ({"temperature": 0, "input": "hi"}, "/v1/responses", "its surface stores answers"),
     ],
 )
@@ -327,6 +327,6 @@ def test_it_says_whether_the_answer_cache_is_for_the_request(fields: JsonObject,
     text = "version: 1\nvendors: {openai: {api_key: k}}\nmodels: {openai/m: {cache: {}}, openai/n: {}}\n"
     table = build_snapshot(load_text(text, "t.yaml", {}))
     asked: JsonObject = {"model": "openai/m", **fields}
-    body = asked if "input" in asked else {"messages": [{"role": "user", "content": "Hi"}], **asked}
+    body: JsonObject = asked if "input" in asked else chatting(**{**asked, "model": "openai/m"})  # type: ignore[arg-type]
     assert says in ask(table, body, path).cached
     assert ask(table, {**body, "model": "openai/n"}, path).cached == ""
