@@ -12,6 +12,8 @@ from dataclasses import fields
 from hashlib import blake2b
 from typing import Any, Final, TypeVar, cast
 
+import orjson
+
 from providers.completion import (
     Choice,
     Chunk,
@@ -36,6 +38,9 @@ Members = Mapping[str, Any]
 _CHUNK, _USAGE, _FINGERPRINT = 0, 1, 2
 """Kinds of packed events that are no text alone."""
 
+_ODD: Final = b"\n"
+"""Marks JSON that the standard library reads: lone surrogates, and integers beyond 64 bits. No other has it."""
+
 _PLAIN: Final = frozenset({"text", "system_fingerprint"})
 _EVEN: Final = re.compile(r"[ !#-\[\]-~]*")
 """Texts in printable ASCII that need no escape in JSON."""
@@ -56,12 +61,12 @@ class KeptAnswer:
 
 def pack_head(deployment: str, emulated: tuple[str, ...], dropped: tuple[str, ...], max_tokens: int | None) -> bytes:
     """Return what comes before a packed answer."""
-    return _JSON.encode((deployment, emulated, dropped, max_tokens)).encode()
+    return _json((deployment, emulated, dropped, max_tokens))
 
 
 def pack_completion(completion: Completion) -> bytes:
     """Return a whole answer as bytes."""
-    return _JSON.encode(completion).encode()
+    return _json(completion)
 
 
 class EventPacker:
@@ -76,11 +81,11 @@ class EventPacker:
     def pack(self, event: StreamEvent) -> list[bytes]:
         """Return one event as bytes."""
         if isinstance(event, Usage):
-            return [_JSON.encode((_USAGE, event)).encode()]
+            return [_json((_USAGE, event))]
         members = _members(event)
         if members.keys() <= _PLAIN and event.text:
-            return [*self._of(event.system_fingerprint), _JSON.encode(event.text).encode()]
-        return [_JSON.encode((_CHUNK, members)).encode()]
+            return [*self._of(event.system_fingerprint), _json(event.text)]
+        return [_json((_CHUNK, members))]
 
     def pack_run(self, run: TextRun) -> list[bytes]:
         """Return the chunks of a run as bytes."""
@@ -89,14 +94,14 @@ class EventPacker:
         packed = self._of(run.system_fingerprint)
         packed += [b'"%b"' % literal for literal in run.literals]
         for place, text in run.odd.items():
-            packed[place - len(run.literals)] = _JSON.encode(text).encode()
+            packed[place - len(run.literals)] = _json(text)
         return packed
 
     def _of(self, fingerprint: str | None) -> list[bytes]:
         if fingerprint == self._fingerprint:
             return []
         self._fingerprint = fingerprint
-        return [_JSON.encode((_FINGERPRINT, fingerprint)).encode()]
+        return [_json((_FINGERPRINT, fingerprint))]
 
 
 def join(head: bytes, completion: bytes | None, events: Iterable[bytes]) -> bytes:
@@ -109,7 +114,7 @@ def join(head: bytes, completion: bytes | None, events: Iterable[bytes]) -> byte
 def unpack(data: bytes) -> KeptAnswer | None:
     """Return a kept answer; None for bytes that are none."""
     try:
-        (deployment, emulated, dropped, max_tokens), body = json.loads(data)
+        (deployment, emulated, dropped, max_tokens), body = (json if _ODD in data else orjson).loads(data)
         head = (str(deployment), tuple(emulated), tuple(dropped), max_tokens)
         if isinstance(body, dict):
             return KeptAnswer(*head, completion=_read(Completion, body))
@@ -163,7 +168,15 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} in an answer")
 
 
-_JSON: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check_circular=False)
+_ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check_circular=False)
+
+
+def _json(value: object) -> bytes:
+    """Return JSON; with a line break at its end where it holds what orjson has no form for."""
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+    except orjson.JSONEncodeError:
+        return _ESCAPING.encode(value).encode() + _ODD
 
 
 def _members(value: object) -> dict[str, object]:

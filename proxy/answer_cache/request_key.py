@@ -12,6 +12,8 @@ from dataclasses import fields, is_dataclass, replace
 from hashlib import blake2b
 from typing import Final
 
+import orjson
+
 from providers.target import Target
 from providers.unified_request import NO_STREAM_OPTIONS, ChatPrompt, UnifiedRequest
 from proxy.routing.resolve_model import Plan
@@ -24,6 +26,7 @@ _FINGERPRINT: Final = "answer cache"
 def request_key(secret: bytes, form: str, surface: str, plan: Plan, team: Team, request: UnifiedRequest) -> str:
     """Return the key of a planned request, in hex. `secret` is at most 64 bytes; `form` is that of kept answers."""
     shared = plan.cache is not None and plan.cache.scope == "table"
+    plain = request.timeout is None and request.stream_options is NO_STREAM_OPTIONS
     facts = (
         form,
         surface,
@@ -32,9 +35,9 @@ def request_key(secret: bytes, form: str, surface: str, plan: Plan, team: Team, 
         team.media.allow_private,
         (plan.asked, plan.label, plan.by_route, plan.same_space),
         sorted({_fingerprint(target) for target in plan.every_target}),
-        replace(request, timeout=None, stream_options=NO_STREAM_OPTIONS),
+        request if plain else replace(request, timeout=None, stream_options=NO_STREAM_OPTIONS),
     )
-    return blake2b(_JSON.encode(facts).encode(), digest_size=_DIGEST, key=secret).hexdigest()
+    return blake2b(_json(facts), digest_size=_DIGEST, key=secret).hexdigest()
 
 
 def _fingerprint(target: Target) -> str:
@@ -68,7 +71,15 @@ def _plain(value: object) -> object:
 _COUNTED: Final[dict[type[object], tuple[str, ...]]] = {}
 """The fields of each kind of record that count when records are compared."""
 
-_JSON: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check_circular=False)
+_ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check_circular=False)
+
+
+def _json(value: object) -> bytes:
+    """Return JSON; lone surrogates and integers beyond 64 bits by the standard library."""
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+    except orjson.JSONEncodeError:
+        return _ESCAPING.encode(value).encode()
 
 
 _BY_REFERENCE: Final = frozenset({"file_id", "fileId", "container", "container_id"})

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from providers.completion import Usage
+from providers.target import Price
 from proxy.accounting import ledger_service as module
 from proxy.accounting import loader_process
 from proxy.accounting.ledger_service import TICKS, LedgerService, settings_of
@@ -23,7 +25,7 @@ from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.loop_clock import loop_clock
 from proxy.process.load_table import LoadedTable
-from proxy.request_record import UNKNOWN_TEAM, Outcome, RequestRecord
+from proxy.request_record import UNKNOWN_TEAM, CacheUse, Outcome, RequestRecord
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 from tests.proxy.ledger.kit import record
 from tests.support.waiting import until
@@ -75,8 +77,8 @@ def test_a_table_without_a_ledger_has_no_settings(tmp_path: Path) -> None:
     assert settings_of(table(tmp_path, "{ledger: 'off'}"[1:-1]).loaded) is None
 
 
-async def written(folder: Path, rows: Iterable[RequestRecord]) -> list[tuple[str, str, str]]:
-    """Team, tags and outcome of the ledger's rows after a gateway with teams has written what it would of these."""
+async def written(folder: Path, rows: Iterable[RequestRecord]) -> list[dict[str, object]]:
+    """The ledger's rows, by column, after a gateway with teams has written what it would of these."""
     made = table(folder)
     ledger, _ = service(made)
     async with loading(settings_of(made.loaded), ledger.state):
@@ -85,18 +87,26 @@ async def written(folder: Path, rows: Iterable[RequestRecord]) -> list[tuple[str
             ledger.append(row)
         await ledger.aclose()
     with closing(sqlite3.connect(folder / "ledger.db")) as link:
-        return link.execute("SELECT team, tags, outcome FROM request").fetchall()
+        link.row_factory = sqlite3.Row
+        return [dict(row) for row in link.execute("SELECT * FROM request")]
 
 
 async def test_what_asked_no_deployment_and_was_answered_has_no_row(tmp_path: Path) -> None:
     outcomes: tuple[Outcome, ...] = ("ok", "limited", "client_error")
     rows = [replace(spent(100), attempts=[], outcome=outcome) for outcome in outcomes]
-    assert {outcome for _, _, outcome in await written(tmp_path, rows)} == {"limited", "client_error"}
+    assert {row["outcome"] for row in await written(tmp_path, rows)} == {"limited", "client_error"}
+
+
+async def test_an_answer_out_of_the_cache_has_a_row_without_a_deployment_tokens_or_cost(tmp_path: Path) -> None:
+    nothing, free = Usage(0, 0), Price(0.0, 0.0)
+    given = replace(spent(100), attempts=[], cache=CacheUse("hit"), billed=nothing, price=free)
+    (row,) = await written(tmp_path, [given])
+    assert (row["deployment"], row["tokens_in"], row["tokens_out"], row["cost"]) == (None, 0, 0, 0)
 
 
 async def test_rows_of_known_teams_are_written_with_their_tags_and_others_are_not(tmp_path: Path) -> None:
-    rows = (spent(100), record(UNKNOWN_TEAM))
-    assert await written(tmp_path, rows) == [("search", '{"cost_center":"4711"}', "ok")]
+    (row,) = await written(tmp_path, (spent(100), record(UNKNOWN_TEAM)))
+    assert (row["team"], row["tags"]) == ("search", '{"cost_center":"4711"}')
 
 
 async def test_what_another_process_wrote_counts_towards_the_budget(tmp_path: Path) -> None:

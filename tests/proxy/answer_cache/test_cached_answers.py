@@ -139,8 +139,8 @@ async def test_each_client_of_a_stream_gets_the_usage_that_it_asks_for(served: S
 
 
 async def test_whole_answers_and_streams_and_surfaces_are_kept_apart(served: Served) -> None:
-    for path, fields in ((PATH, {}), (PATH, {"stream": True}), ("/v1/messages", {}), ("/v5/chat/completions", {})):
-        assert told(await served.ask(path, **fields))[0] == "miss"
+    for path, stream in ((PATH, False), (PATH, True), ("/v1/messages", False), ("/v5/chat/completions", False)):
+        assert told(await served.ask(path, stream=stream))[0] == "miss"
     assert served.calls == 4
 
 
@@ -162,13 +162,13 @@ async def test_the_cache_is_for_requests_that_ask_for_it(
     served: Served, headers: dict[str, str], fields: JsonObject, says: str | None
 ) -> None:
     for expected in (says, says and "hit"):
-        answer = await served.ask(headers=headers, **fields)
+        answer = await served.rig.post(PATH, body(PATH, **fields), headers)
         assert (answer.status, told(answer)[0]) == (200, expected)
     assert served.calls == (1 if says else 2)
 
 
 async def test_a_stored_response_is_never_an_answer_of_the_cache(served: Served) -> None:
-    asked = {"model": "v/m", "input": "hi", "temperature": 0}
+    asked: JsonObject = {"model": "v/m", "input": "hi", "temperature": 0}
     for _ in range(2):
         answer = await served.rig.post("/v1/responses", asked)
         assert (answer.status, told(answer)[0]) == (200, None)

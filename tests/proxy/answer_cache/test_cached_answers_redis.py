@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from providers.json_types import JsonObject
 from proxy.process.assemble_app import WholeGateway
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.whole_gateway import port_of, up
@@ -47,7 +48,7 @@ async def gateways(redis: RealRedis, folder: Path, secret: str = SECRET) -> Asyn
             place.mkdir()
             made.append(await stack.enter_async_context(up(table(vendor, redis, own), place)))
         await until(lambda: all(each.front.dispatcher.deployments.breakers.shared == "up" for each in made))
-        yield Pair(*made, vendor)
+        yield Pair(made[0], made[1], vendor)
 
 
 def table(vendor: FakeVendor, redis: RealRedis, secret: str) -> str:
@@ -58,7 +59,12 @@ def table(vendor: FakeVendor, redis: RealRedis, secret: str) -> str:
 
 
 async def ask(app: WholeGateway, *, stream: bool = False, say: str = "hi") -> Answer:
-    asked = {"model": "v/m", "temperature": 0, "stream": stream, "messages": [{"role": "user", "content": say}]}
+    asked: JsonObject = {
+        "model": "v/m",
+        "temperature": 0,
+        "stream": stream,
+        "messages": [{"role": "user", "content": say}],
+    }
     return await exchange(port_of(app.url), request("POST", PATH, asked))
 
 

@@ -15,9 +15,9 @@ async def test_followers_get_the_leader_s_answer() -> None:
     flights: Flights[str] = Flights()
     flight = flights.lead("k")
     assert flights.of("k") is flight
-    assert not flight.followed
+    before = flight.followed
     tasks = await followers(flight, 3)
-    assert flight.followed
+    assert (before, flight.followed) == (False, True)
     flight.land("answer")
     assert await asyncio.gather(*tasks) == ["answer"] * 3
     assert (flights.of("k"), len(flights), flight.alone) == (None, 0, False)

@@ -1,6 +1,6 @@
 """Answers as bytes and back, to the letter."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from providers.completion import (
@@ -30,19 +30,15 @@ from proxy.answer_cache.packed_answer import (
 from proxy.upstream.vendor_stream import without_runs
 
 HEAD = pack_head("v/m/default", ("stop",), ("seed",), 12)
-TEXTS = st.text(st.characters(), max_size=8)  # lone surrogates too
+TEXTS = st.sampled_from(["", "a", "é", '"', "\n", "\ud800", "one two"])
 MAYBE = st.none() | TEXTS
 COUNTS = st.none() | st.dictionaries(TEXTS, st.integers(), max_size=2)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
-    max_leaves=4,
-)
+JSON = st.sampled_from([None, True, 1, 1.0, 2**70, "\ud800", "é", [], [1, {"a": None}], {"": "Choice"}])
 MEMBERS = st.none() | st.dictionaries(TEXTS, JSON, max_size=2)
 OBJECTS = st.lists(st.dictionaries(TEXTS, JSON, max_size=2), max_size=2).map(tuple)
 USAGES = st.builds(Usage, st.integers(), st.integers(), COUNTS, COUNTS, st.booleans(), MEMBERS)
 LEAVES = st.builds(
-    TokenLogprob, TEXTS, st.floats(allow_nan=False), st.none() | st.lists(st.integers(0, 255), max_size=3).map(tuple)
+    TokenLogprob, TEXTS, st.floats(-9999.0, 0.0), st.none() | st.lists(st.integers(0, 255), max_size=3).map(tuple)
 )
 TOKENS = st.builds(
     lambda leaf, top: TokenLogprob(leaf.token, leaf.logprob, leaf.bytes, top),
@@ -73,6 +69,7 @@ CHUNKS = st.builds(
 EVENTS: st.SearchStrategy[StreamEvent] = CHUNKS | USAGES | st.builds(lambda text: Chunk(text=text), TEXTS)
 
 
+@settings(max_examples=30)
 @given(COMPLETIONS)
 def test_a_whole_answer_is_read_as_it_was(completion: Completion) -> None:
     kept = unpack(join(HEAD, pack_completion(completion), ()))
@@ -91,6 +88,7 @@ def read(packed: list[bytes]) -> list[StreamEvent]:
     return list(without_runs(EventReader().read(kept.events)))
 
 
+@settings(max_examples=30)
 @given(st.lists(EVENTS, max_size=4))
 def test_the_events_of_a_stream_are_read_as_they_came(events: list[StreamEvent]) -> None:
     packer = EventPacker()
@@ -99,16 +97,18 @@ def test_the_events_of_a_stream_are_read_as_they_came(events: list[StreamEvent])
     assert repr(found) == repr(events)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.lists(TEXTS.filter(bool), min_size=1, max_size=4), max_size=3), st.integers(0, 1), MAYBE)
 def test_the_runs_of_a_stream_are_read_as_they_came(runs: list[list[str]], index: int, fingerprint: str | None) -> None:
-    packer, chunks = EventPacker(), []
+    packer = EventPacker()
+    chunks: list[StreamEvent] = []
     packed: list[bytes] = []
     for texts in runs:
         run = run_of(texts, fingerprint)
         run.index = index
         chunks += run.chunks()
         packed += packer.pack_run(run)
-    assert [each.text for each in chunks] == [text for texts in runs for text in texts]
+    assert [each.text for each in chunks if isinstance(each, Chunk)] == [text for texts in runs for text in texts]
     assert read(packed) == chunks
 
 

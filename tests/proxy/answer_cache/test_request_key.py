@@ -52,6 +52,11 @@ def with_params(**params: object) -> UnifiedRequest:
     return replace(CHAT, params=made)
 
 
+def test_odd_texts_and_numbers_have_keys_of_their_own() -> None:
+    odd = [with_params(user=text) for text in ("\ud800", "\ud801")] + [with_params(seed=2**70 + n) for n in (0, 1)]
+    assert len({key(each) for each in odd}) == len(odd)
+
+
 def test_equal_requests_have_one_key_whatever_the_process() -> None:
     assert key() == key()
     assert len(key()) == 48

@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.answer_cache.sealed_entry import AHEAD, age_at, open_sealed, seal
@@ -10,16 +10,19 @@ from proxy.answer_cache.sealed_entry import AHEAD, age_at, open_sealed, seal
 SECRET, KEY, OTHER = b"s" * 32, "ab" * 24, "cd" * 24
 
 
+@settings(max_examples=30)
 @given(st.binary(max_size=200), st.floats(min_value=0, max_value=1e10))
 def test_an_entry_opens_as_it_was_sealed(data: bytes, made: float) -> None:
     assert open_sealed(SECRET, KEY, seal(SECRET, KEY, made, data), 200) == (made, data)
 
 
+@settings(max_examples=30)
 @given(st.binary(max_size=200))
 def test_what_nobody_sealed_does_not_open(entry: bytes) -> None:
     assert open_sealed(SECRET, KEY, entry, 200) is None
 
 
+@settings(max_examples=30)
 @given(st.integers(min_value=0), st.integers(min_value=1, max_value=255))
 def test_one_changed_byte_keeps_it_shut(place: int, change: int) -> None:
     entry = bytearray(seal(SECRET, KEY, 1.0, b"an answer"))

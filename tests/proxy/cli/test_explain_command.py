@@ -231,3 +231,16 @@ def test_the_object_has_the_limits_too(source: Writer, tmp_path: Path, capsys: O
     limits = json.loads(capsys.readouterr().out)["limits"]
     assert limits["tokens"] == 74
     assert limits["held_to"]["team search"][0] == "600 requests per minute"
+
+
+def test_the_answer_cache_of_a_name_is_told(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    request = tmp_path / "request.json"
+    request.write_bytes(orjson.dumps({"model": "mock/echo", "temperature": 0, "messages": MESSAGES}))
+    table = source("version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {cache: {stale: 1h}}}\n")
+    printed = []
+    for form in ("text", "json"):
+        assert explain(table, ExplainOptions(str(request), None, None, None), FORMS[form]) == 0
+        printed.append(capsys.readouterr().out)
+    assert "Answers are kept 600 s and 3600 s more while no deployment answers" in printed[0]
+    told = {"ttl": 600.0, "stale": 3600.0, "scope": "team", "where": "memory", "max_bytes": 262144}
+    assert json.loads(printed[1])["cache"] == {**told, "this_request": "this request's is"}

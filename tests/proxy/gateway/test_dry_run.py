@@ -339,3 +339,21 @@ def test_a_task_has_its_own_model_in_a_dry_run_too() -> None:
 def test_a_form_cannot_be_shown() -> None:
     with pytest.raises(NotGenerating):
         ask(build_snapshot(load_text(PASSED, "t.yaml", {})), {}, "/v1/audio/transcriptions")
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "says"),
+    [
+        ({"temperature": 0}, CHAT, "this request's is"),
+        ({}, CHAT, "this request's is where it says x-dragoman-cache: use, since it sends no temperature of 0"),
+        ({"temperature": 0, "store": True}, CHAT, "the answer is to be stored at the vendor"),
+        ({"temperature": 0, "input": "hi"}, "/v1/responses", "its surface stores answers"),
+    ],
+)
+def test_it_says_whether_the_answer_cache_is_for_the_request(fields: JsonObject, path: str, says: str) -> None:
+    text = "version: 1\nvendors: {openai: {api_key: k}}\nmodels: {openai/m: {cache: {}}, openai/n: {}}\n"
+    table = build_snapshot(load_text(text, "t.yaml", {}))
+    asked: JsonObject = {"model": "openai/m", **fields}
+    body: JsonObject = asked if "input" in asked else chatting(**{**asked, "model": "openai/m"})  # type: ignore[arg-type]
+    assert says in ask(table, body, path).cached
+    assert ask(table, {**body, "model": "openai/n"}, path).cached == ""

@@ -10,7 +10,7 @@ from providers.completion import Usage
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.limits.limit_book import LimitBook
-from proxy.request_record import Attempt, RequestRecord
+from proxy.request_record import Attempt, CacheUse, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import NO_KEY
@@ -153,6 +153,14 @@ def test_a_request_that_asked_nobody_gives_all_back_and_a_failed_one_its_tokens(
     assert desk.used() == {"team t: requests day": 0, "team t: tokens day": 0}
     ended(desk.ask(), None)
     assert desk.used() == {"team t: requests day": 1, "team t: tokens day": 0}
+
+
+def test_an_answer_out_of_the_cache_counts_as_a_request_and_uses_nothing() -> None:
+    desk = Desk("limits: {requests_per_minute: 10, tokens_per_minute: 10000}")
+    record = desk.ask()
+    record.cache, record.billed = CacheUse("hit"), Usage(0, 0)
+    ended(record, Usage(40, 60), attempts=0)
+    assert sorted(desk.used().values()) == [0, 1]
 
 
 def test_an_answer_of_several_calls_counts_all_of_them() -> None:

@@ -17,7 +17,17 @@ from proxy.telemetry.metrics import Metrics
 from proxy.telemetry.request_counts import DURATION_BUCKETS
 from proxy.version import VERSION
 
-COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
+CACHE = {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
+COUNTERS = CACHE | {
+    "requests",
+    "attempts",
+    "tokens",
+    "cost_usd",
+    "stream_aborts",
+    "shed",
+    "config_reloads",
+    "label_overflows",
+}
 COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
