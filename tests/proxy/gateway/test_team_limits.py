@@ -106,8 +106,8 @@ async def test_a_refusal_takes_nothing_of_other_limits() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_conversation_that_is_shortened_twice_is_one_request_of_its_team(stream: bool) -> None:
     """Were it admitted for each try, the second would find the only place taken."""
-    too_long = {"error": {"message": "The prompt is too long.", "code": "context_length_exceeded"}}
-    turns = [{"role": role, "content": "x" * 200} for _ in range(10) for role in ("user", "assistant")]
+    too_long: JsonObject = {"error": {"message": "The prompt is too long.", "code": "context_length_exceeded"}}
+    turns: list[JsonValue] = [{"role": role, "content": "x" * 200} for _ in range(10) for role in ("user", "assistant")]
     body: JsonObject = {"model": "v/m", "input": [*turns, {"role": "user", "content": "now"}], "truncation": "auto"}
     good = sse_answer(chat_frames(["Hi."])) if stream else json_answer(200, chat("Hi."))
     key = ", name: ci, limits: {requests_per_minute: 1}"

@@ -18,7 +18,7 @@ from providers.target import Target
 from providers.vendor_credential import Credential
 from proxy.deployment_health.breaker_registry import Breakers
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
-from proxy.shared_state.redis_sync import SharedState
+from proxy.shared_state.redis_sync import BREATH, SharedState
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.breakers import fail, middle
 from tests.security.test_tls import authority  # noqa: F401 - a fixture
@@ -366,8 +366,11 @@ async def test_a_crowd_that_is_told_to_wait_is_a_few_commands() -> None:
     with patch("proxy.shared_state.link_state.EVERY", 10.0):
         async with fake_redis(answering(reply)) as fake, process(fake.url) as one:
             await until(lambda: one.state.up)
+            loop = asyncio.get_running_loop()
+            began = loop.time()
             for number in range(200):
                 one.told(replace(A, deployment=str(number)), LIMITED)
                 await asyncio.sleep(0.001)
-            assert 2 <= commands <= 20
+            # The first of all came before the crowd, and the first of the crowd does not wait.
+            assert 2 <= commands <= 2 + (loop.time() - began) / BREATH
             assert isinstance(fake, FakeRedis)
