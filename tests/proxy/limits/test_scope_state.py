@@ -74,4 +74,5 @@ def due_of(leases: LeaseBook, meters: Sequence[Meter]) -> list[Meter]:
     for each in meters:
         assert isinstance(each, LeasedPlaces | RateLease | SharedSpending)
         leases.due(each)
-    return [each for each in meters if any(each is lease for lease in leases._due)]
+    due = {id(lease) for lease in leases._due}
+    return [each for each in meters if id(each) in due]
