@@ -19,7 +19,6 @@ from proxy.accounting.loader_process import loading
 from proxy.accounting.usage_desk import UsageDesk
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
-from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.share_file import SAVE_EVERY, read_shares, write_shares
 from proxy.loop_clock import loop_clock
@@ -78,7 +77,7 @@ async def limits_and_ledger(
     if leases is not None:
         services.append(leases.run)
         if kept is not None:
-            services.append(lambda: _keep_shares(leases, kept))
+            services.append(lambda: _keep_shares(book, kept))
     if shared is not None and siblings.number == 1:
         services.append(partial(watch_eviction, shared.command, logging.getLogger("dragoman")))
     state = LedgerState()
@@ -115,12 +114,12 @@ def _write(path: Path, shares: Mapping[str, tuple[float, int]]) -> None:
     write_shares(path, shares)
 
 
-async def _keep_shares(leases: LeaseBook, path: Path) -> None:
+async def _keep_shares(book: LimitBook, path: Path) -> None:
     """Write the division of the limits for ever."""
     said = ""
     while True:
         await asyncio.sleep(SAVE_EVERY)
-        if shares := leases.shares():
+        if shares := book.shares():
             try:
                 await asyncio.to_thread(_write, path, shares)
             except OSError as error:

@@ -98,9 +98,16 @@ class Places:
         return Exceeded(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, capacity, self.taken, 1, wait, None)
 
 
+NEVER: Final = -math.inf
+"""A time that has passed. One number for all: a table may have ten thousand teams."""
+
+RESTING, LIVE, DROPPED = 0, 1, 2
+"""Where a lease stands: nobody looks at it, it is looked at every now and then, or it is not exchanged any more."""
+
+
 class LeaseKeeper(Protocol):
     """What a lease knows of who exchanges it: whether it stands `alone`, how many processes are `expected` to share,
-    and how to be exchanged at the next turn (`due`) or at once (`wake`)."""
+    and how to be exchanged at the next turn (`due`) or at once (`wake`), or looked at every now and then (`watch`)."""
 
     alone: bool
     expected: int
@@ -109,9 +116,13 @@ class LeaseKeeper(Protocol):
 
     def wake(self, lease: "Lease") -> None: ...
 
+    def watch(self, lease: "Lease") -> None: ...
+
 
 class Lease(Protocol):
-    """Something of a scope that is leased from whoever counts for several processes."""
+    """Something of a scope that is leased from whoever counts for several processes. `standing` is its keeper's."""
+
+    standing: int
 
     @property
     def key(self) -> str: ...
@@ -142,17 +153,18 @@ class LeasedPlaces(Places):
 
     __slots__ = (
         *("_foreign", "_keeper", "_others", "_processes", "_quiet_until", "_share", "_wanted"),
-        *("held", "scope", "waiting"),
+        *("held", "scope", "standing", "waiting"),
     )
 
     def __init__(self, scope: str, capacity: int, keeper: LeaseKeeper) -> None:
         super().__init__(capacity)
         self.scope = scope
         self.held = 0
+        self.standing = RESTING
         self.waiting = 0
         self._keeper = keeper
         self._foreign = False
-        self._quiet_until = -math.inf
+        self._quiet_until = NEVER
         self._others = 0
         self._processes = keeper.expected
         self._share = 1.0 / keeper.expected

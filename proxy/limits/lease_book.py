@@ -7,12 +7,11 @@ opens the gates and never stops the traffic.
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from proxy.limits.concurrency import Lease
+from proxy.limits.concurrency import DROPPED, LIVE, RESTING, Lease
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.spending import SpendingWord
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
 
 TICK: Final = 0.25
@@ -43,11 +42,9 @@ class LeaseBook:
         self.answered: Callable[[], None] = _nothing
         self.turns = 0
         self._source = source
-        self._leases: dict[Lease, None] = {}
         self._due: dict[Lease, None] = {}
         self._asking: dict[Lease, None] = {}
-        self._live: dict[Lease, None] = {}
-        self._words: dict[SpendingWord, None] = {}
+        self._live: list[Lease] = []
         self._wake = asyncio.Event()
         self._misses = 0
         self._tick_at = self._renew_at = -math.inf
@@ -55,36 +52,31 @@ class LeaseBook:
         self._said_at = -LINES_APART
         self._log = logging.getLogger("dragoman")
 
-    def add(self, lease: Lease) -> None:
-        """Exchange a lease from now on."""
-        self._leases[lease] = None
-        if isinstance(lease, SpendingWord):
-            self._words[lease] = None
-
     def drop(self, leases: Iterable[Lease]) -> None:
         """Exchange leases no longer; what they hold is forgotten by the others within seconds."""
         for lease in leases:
-            self._leases.pop(lease, None)
+            lease.standing = DROPPED
             self._due.pop(lease, None)
             self._asking.pop(lease, None)
-            self._live.pop(lease, None)
-            if isinstance(lease, SpendingWord):
-                self._words.pop(lease, None)
 
     def due(self, lease: Lease) -> None:
         """Exchange a lease at the next turn."""
-        if lease in self._leases:
-            self._due[lease] = self._live[lease] = None
+        if lease.standing != DROPPED:
+            self._due[lease] = None
+            self.watch(lease)
 
     def wake(self, lease: Lease) -> None:
         """Exchange a lease at once."""
-        if lease in self._leases:
-            self._due[lease] = self._live[lease] = None
+        if lease.standing != DROPPED:
+            self._due[lease] = None
+            self.watch(lease)
             self._wake.set()
 
-    def shares(self) -> Mapping[str, tuple[float, int]]:
-        """Return the division of each rate that has demand, to be assumed after a restart."""
-        return {each.key: each.share() for each in self._leases if isinstance(each, RateLease) and each.demand > 0}
+    def watch(self, lease: Lease) -> None:
+        """Look at a lease every now and then, as long as it holds anything."""
+        if lease.standing == RESTING:
+            lease.standing = LIVE
+            self._live.append(lease)
 
     async def run(self) -> None:
         """Exchange leases until cancelled."""
@@ -152,13 +144,17 @@ class LeaseBook:
         full = now >= self._renew_at
         if full:
             self._renew_at = now + RENEW
-            self._due.update((word, None) for word in self._words if word.renew(now))
-        for lease in list(self._live):
+        live, self._live = self._live, []
+        for lease in live:
+            if lease.standing == DROPPED:
+                continue
             if lease.renew(now):
                 if full or isinstance(lease, RateLease):
                     self._due[lease] = None
             elif not lease.holds() and lease not in self._due:
-                del self._live[lease]
+                lease.standing = RESTING
+                continue
+            self._live.append(lease)
 
     async def _pause(self) -> None:
         """Wait until something is due at once, or until it is time."""

@@ -183,6 +183,11 @@ class LimitBook:
             for _, meter in state.meters or ():
                 yield from meter.views(scope, now, wall)
 
+    def shares(self) -> Mapping[str, tuple[float, int]]:
+        """Return the division of each leased rate that has demand, to be assumed after a restart."""
+        every = (rate for state in self._scopes.values() if state.meters is not None for rate in state.meters.rates)
+        return {rate.key: rate.share() for rate in every if isinstance(rate, RateLease) and rate.demand > 0}
+
     def _take(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Reservation | Exceeded | None:
         outcome = self._take_from(scopes, units, now, wall)
         return _reservation(outcome, units[1], units[2]) if isinstance(outcome, Meters) else outcome

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from proxy.limits.concurrency import REFUSED_FOR, LeaseKeeper, alone_share
+from proxy.limits.concurrency import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, alone_share
 from proxy.limits.gcra import GcraRule, LocalRate, part_of, rate_exceeded, rate_used, rule_of
 from proxy.limits.limit import SECONDS, Rate
 from proxy.limits.limit_views import Exceeded, LimitView, Shown, rate_view
@@ -48,6 +48,7 @@ class RateLease:
             "local",
             "rule",
             "scope",
+            "standing",
         ),
         *("_told", "_wanted", "waiting"),
     )
@@ -55,6 +56,7 @@ class RateLease:
     def __init__(self, scope: str, rate: Rate, keeper: LeaseKeeper, now: float) -> None:
         self.scope = scope
         self.rule: GcraRule = rule_of(rate)
+        self.standing = RESTING
         self.balance = 0
         self.demand = 0.0
         self.waiting = 0
@@ -69,7 +71,7 @@ class RateLease:
         self._left_at = now
         self._low = 0
         self._processes = keeper.expected
-        self._quiet_until = -math.inf
+        self._quiet_until = NEVER
         self._returning = 0
         self._share = 1.0 / keeper.expected
         self._short = False
@@ -309,7 +311,7 @@ class RateLease:
             used = max(0.0, local.arrival - now) / local.rule.interval
             self._returning -= math.ceil(used)
             self.local = local = None
-            self._quiet_until = -math.inf
+            self._quiet_until = NEVER
             self._keeper.due(self)
         return local
 

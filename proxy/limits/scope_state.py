@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import Lease, LeasedPlaces, Places
+from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import Meter, Meters
-from proxy.limits.spending import SpendingCounter, SpendingNotes, SpendingWord, rules_of
+from proxy.limits.spending import SharedSpending, SpendingCounter, SpendingNotes, rules_of
 
 
 @dataclass(slots=True, eq=False)
@@ -31,46 +31,38 @@ class MeterMaker:
         lease = RateLease(scope, rate, self.leases, now)
         if known := self.shares.get(lease.key):
             lease.assume(*known)
-        self.leases.add(lease)
         return lease
 
     def places(self, scope: str, capacity: int) -> Places:
         """Return what counts the requests under way."""
         if self.leases is None:
             return Places(capacity)
-        lease = LeasedPlaces(scope, capacity, self.leases)
-        self.leases.add(lease)
-        return lease
+        return LeasedPlaces(scope, capacity, self.leases)
 
-    def counter(self, scope: str, limits: list[Quota | TeamBudget]) -> "tuple[SpendingCounter, SpendingWord | None]":
-        """Return what counts spending of one unit in one kind of period, and what tells others of it."""
-        counter = SpendingCounter(scope, rules_of(limits), self.clocks[limits[0].period], self.notes)
-        word = None
-        if self.leases is not None:
-            word = SpendingWord(counter)
-            self.leases.add(word)
-        return counter, word
+    def counter(self, scope: str, limits: list[Quota | TeamBudget]) -> SpendingCounter:
+        """Return what counts spending of one unit in one kind of period."""
+        rules, clock = rules_of(limits), self.clocks[limits[0].period]
+        if self.leases is None:
+            return SpendingCounter(scope, rules, clock, self.notes)
+        return SharedSpending(scope, rules, clock, self.notes, self.leases)
 
 
 class ScopeState:
     """The limits of one scope. `meters` is None until it is first used."""
 
-    __slots__ = ("budgets", "limits", "meters", "words")
+    __slots__ = ("budgets", "limits", "meters")
 
     def __init__(self, limits: Limits, budgets: tuple[TeamBudget, ...]) -> None:
         self.limits = limits
         self.budgets = budgets
         self.meters: Meters | None = None
-        self.words: tuple[SpendingWord, ...] = ()
 
     def make(self, scope: str, maker: MeterMaker, now: float) -> Meters:
         """Make what counts. What was there before for the same unit and period goes on with what it has counted."""
         before = {_kind(meter): meter for _, meter in self.meters or ()}
-        words = {id(word.counter): word for word in self.words}
         places: tuple[Places, ...] = ()
         rates: list[LocalRate | RateLease] = []
         counters: list[SpendingCounter] = []
-        kept_words: list[SpendingWord] = []
         if self.limits.concurrent is not None:
             place = before.get(_CONCURRENT)
             if isinstance(place, Places):
@@ -89,14 +81,12 @@ class ScopeState:
             counter = before.get(kind)
             if isinstance(counter, SpendingCounter):
                 counter.follow(rules_of(limits), maker.clocks[kind[1]])
-                word = words.get(id(counter))
             else:
-                counter, word = maker.counter(scope, limits)
+                counter = maker.counter(scope, limits)
             counters.append(counter)
-            kept_words += [word] if word is not None else []
         made = Meters(places, tuple(rates), tuple(counters))
         self._drop({id(meter) for _, meter in made}, maker)
-        self.meters, self.words = made, tuple(kept_words)
+        self.meters = made
         return made
 
     def end(self, maker: MeterMaker) -> None:
@@ -117,13 +107,11 @@ class ScopeState:
 
     def _drop(self, kept: set[int], maker: MeterMaker) -> None:
         if maker.leases is not None:
-            gone: list[Lease] = [
+            maker.leases.drop(
                 meter
                 for _, meter in self.meters or ()
-                if isinstance(meter, RateLease | LeasedPlaces) and id(meter) not in kept
-            ]
-            gone += [word for word in self.words if id(word.counter) not in kept]
-            maker.leases.drop(gone)
+                if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and id(meter) not in kept
+            )
 
 
 _CONCURRENT: Final = "concurrent"

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock, bounds
+from proxy.limits.concurrency import NEVER, RESTING, LeaseKeeper
 from proxy.limits.limit import INDEX, Quota, TeamBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, spending_view
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
@@ -95,7 +96,7 @@ class SpendingCounter:
         self.clock = clock
         self.reserved = self.spent = 0
         self.reached: tuple[TeamBudget, ...] = ()
-        self.touched = -math.inf
+        self.touched = NEVER
         self._notes = notes
         self._base = self._others = self._unloaded_sum = self._mark = self._newest = 0
         self._older: list[tuple[int, int]] | None = None
@@ -276,36 +277,44 @@ class SpendingCounter:
         self._next_step = self._step_after(len(self.reached))
 
 
-class SpendingWord:
-    """What this process tells the others of a counter, and hears from them. Nothing waits for it."""
+class SharedSpending(SpendingCounter):
+    """Spending of which this process tells the others, and hears from them. No request waits for it."""
 
-    __slots__ = ("counter",)
+    __slots__ = ("_keeper", "standing")
 
-    def __init__(self, counter: SpendingCounter) -> None:
-        self.counter = counter
+    def __init__(
+        self, scope: str, rules: SpendingRules, clock: PeriodClock, notes: SpendingNotes, keeper: LeaseKeeper
+    ) -> None:
+        super().__init__(scope, rules, clock, notes)
+        self.standing = RESTING
+        self._keeper = keeper
 
     @property
     def key(self) -> str:
         """What it is counted by, in the period that is now."""
-        counter = self.counter
-        return f"{counter.scope} {counter.rules.unit} {counter.clock.period} {counter.clock.start}"
+        return f"{self.scope} {self.rules.unit} {self.clock.period} {self.clock.start}"
+
+    def take(self, units: int | None, now: float, wall: float) -> None:
+        super().take(units, now, wall)
+        if self.standing == RESTING:
+            self._keeper.watch(self)
 
     def ask(self, now: float) -> SpentAsk | None:
         """Return what this process knows to be spent that no ledger holds."""
-        return SpentAsk(self.key, self.counter.own)
+        return SpentAsk(self.key, self.own)
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
         """Take what the others know."""
         if grant is not None:
-            self.counter.hear(max(0, int(grant.level)), now)
+            self.hear(max(0, int(grant.level)), now)
 
     def untold(self) -> None:
         """Note that there was no answer: what was heard lapses by itself."""
 
     def renew(self, now: float) -> bool:
-        """Return whether the counter is in use."""
-        return self.counter.own > 0 or now < self.counter.touched + OTHERS_HOLD
+        """Return whether it is in use."""
+        return self.own > 0 or now < self.touched + OTHERS_HOLD
 
     def holds(self) -> bool:
-        """Return whether there may be later."""
-        return True
+        """Return whether there may be something to tell later: not before it is used again."""
+        return False

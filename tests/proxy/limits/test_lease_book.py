@@ -125,7 +125,7 @@ async def test_a_restart_while_it_is_lost_goes_on_with_the_last_division() -> No
     world = World()
     processes = fleet(world, CALM)
     await run_traffic(processes, 450, 4, UNEVEN)
-    shares = [dict(each.leases.shares()) for each in processes]
+    shares = [dict(each.book.shares()) for each in processes]
     await stop(processes)
     world.lost = True
     again = [

@@ -23,6 +23,9 @@ class Keeper:
     def due(self, lease: Lease) -> None:
         self.noted.append("due")
 
+    def watch(self, lease: Lease) -> None:
+        self.noted.append("watch")
+
     def wake(self, lease: Lease) -> None:
         self.noted.append("wake")
 

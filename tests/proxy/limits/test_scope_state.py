@@ -1,14 +1,16 @@
 """What is made for a scope, when, and what of it stays when its limits change."""
 
+from collections.abc import Sequence
+
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.rate_lease import RateLease
-from proxy.limits.reservation import PLACE
+from proxy.limits.reservation import PLACE, Meter
 from proxy.limits.scope_state import MeterMaker, ScopeState
-from proxy.limits.spending import SpendingCounter, SpendingNotes
+from proxy.limits.spending import SharedSpending, SpendingCounter, SpendingNotes
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedSource, World
 
@@ -57,11 +59,20 @@ async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> N
     assert isinstance(meters[0], LeasedPlaces)
     assert isinstance(meters[1], RateLease)
     assert meters[1].share() == (0.5, 7)
-    assert len(leases._leases) == 5
+    for each in meters:
+        each.take(1, 0.0, WALL)
+    assert due_of(leases, meters) == meters
     state.limits = Limits(concurrent=3)
     state.make("team t", made, 0.0)
-    assert len(leases._leases) == 4
-    assert len(leases._words) == 3
+    assert due_of(leases, meters) == [meters[0], *meters[2:]]
     state.end(made)
-    assert not leases._leases
-    assert not leases._words
+    assert not due_of(leases, meters)
+
+
+def due_of(leases: LeaseBook, meters: Sequence[Meter]) -> list[Meter]:
+    """Those that would be exchanged, were all of them due."""
+    for each in meters:
+        assert isinstance(each, LeasedPlaces | RateLease | SharedSpending)
+        leases.due(each)
+    due = {id(lease) for lease in leases._due}
+    return [each for each in meters if id(each) in due]

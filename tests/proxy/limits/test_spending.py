@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import NANO, Period, Quota, TeamBudget, Unit
-from proxy.limits.spending import MARKS, OTHERS_HOLD, SpendingCounter, SpendingNotes, SpendingWord, rules_of
+from proxy.limits.spending import MARKS, OTHERS_HOLD, SharedSpending, SpendingCounter, SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant
-from tests.proxy.limits.kit.simulation import BERLIN, WALL
+from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedSource, World
 
 NOW = 100.0
 DAY = Quota(Unit.TOKENS, 1000, Period.DAY)
@@ -117,21 +118,23 @@ def test_the_word_of_others_counts_for_ten_seconds() -> None:
 
 
 def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> None:
-    each = counter(DAY)
-    word = SpendingWord(each)
-    assert not word.renew(NOW)
+    clock, leases = PeriodClock(DAY.period, BERLIN, WALL), LeaseBook(SimulatedSource(World(), "one"), 1, lambda: NOW)
+    each = SharedSpending("team t", rules_of([DAY]), clock, SpendingNotes(), leases)
+    assert not each.renew(NOW)
     each.take(40, NOW, WALL)
+    assert leases._live == [each]
     each.settle(40, 30)
     each.take(5, NOW, WALL)
-    assert word.renew(NOW)
-    ask = word.ask(NOW)
+    assert leases._live == [each]
+    assert each.renew(NOW)
+    ask = each.ask(NOW)
     assert ask is not None
     assert (ask.amount, ask.key) == (35, f"team t tokens day {each.clock.start}")
-    word.tell(LeaseGrant(0, 500.0, 1.0, 2), NOW)
-    word.tell(None, NOW)
-    word.untold()
+    each.tell(LeaseGrant(0, 500.0, 1.0, 2), NOW)
+    each.tell(None, NOW)
+    each.untold()
     assert each.spent == 535
-    assert word.holds()
+    assert not each.holds()
 
 
 def test_each_step_is_reached_once_and_stays_for_the_period() -> None:
