@@ -119,7 +119,7 @@ PROXY: Final[Rooms] = {
         "process",
     ),
     "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
-    "cli/logs": ("cli/terminal", "cli/command_parser"),
+    "cli/logs": ("cli/terminal",),
     "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (
         *(

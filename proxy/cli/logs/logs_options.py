@@ -1,8 +1,7 @@
 """The arguments of `dragoman logs`."""
 
+import argparse
 from typing import Final
-
-from proxy.cli.command_parser import CommandParser
 
 LOGS_EXAMPLES: Final = (
     *("logs gateway.log -f", "logs gateway.log --failed --since 10m"),
@@ -10,7 +9,7 @@ LOGS_EXAMPLES: Final = (
 )
 
 
-def add_logs_options(parser: CommandParser) -> None:
+def add_logs_options(parser: argparse.ArgumentParser) -> None:
     """Add the log's name, the filters and the forms to the parser of the command."""
     parser.add_argument("log", nargs="?", default="-", metavar="FILE|-", help="the log; - or nothing: standard input")
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what is added, rotated or not")

@@ -122,6 +122,6 @@ def test_input_that_nobody_pipes_in_is_not_waited_for(monkeypatch: pytest.Monkey
 
 def test_a_look_at_a_quiet_file_is_followed_by_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(read_lines.time, "sleep", slept.append)
+    monkeypatch.setattr("time.sleep", slept.append)
     read_lines.pause()
     assert slept == [read_lines.LOOK_EVERY]
