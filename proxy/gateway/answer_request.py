@@ -17,7 +17,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
-from proxy.dispatch.single_attempt import Dispatcher
+from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
 from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.gateway.restore_thinking import TurnKeeper
@@ -43,7 +43,7 @@ class Exchange:
     """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
     wants it back; `store` stores answers that later requests name."""
 
-    dispatcher: Dispatcher
+    answers: TextAnswers
     call: ClientCall
     job: PlannedRequest[UnifiedRequest]
     keeper: TurnKeeper | None = None
@@ -59,7 +59,7 @@ class Exchange:
         record = self.job.record
         try:
             with self.job.deadlines:
-                prepared, completion = await self.dispatcher.whole(self.job)
+                prepared, completion = await self.answers.whole(self.job)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
         if self.keeper is not None:
@@ -79,14 +79,14 @@ class Exchange:
         response: StreamedResponse | None = None
         try:
             with deadlines:
-                async with self.dispatcher.streamed(self.job) as (prepared, stream):
+                async with self.answers.streamed(self.job) as (prepared, stream):
                     if self.keeper is not None:
                         stream = self.keeper.watched(prepared.target, stream)
                     let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     renderer = self._renderer = self._make_renderer(prepared)
-                    record.first_content = self.dispatcher.now()
+                    record.first_content = self.call.shared.now()
                     record.status = 200
                     response = await self.call.begin_stream(answer_headers(record))
                     relay = Relay(stream, renderer, response.send, deadlines, record, prepared.request)
@@ -96,7 +96,7 @@ class Exchange:
                     if self.store is not None:
                         end = await self.store.keep(renderer, record, end)
                     await response.write_eof(relay.held + end)
-                    record.finished = self.dispatcher.now()
+                    record.finished = self.call.shared.now()
                     deadlines.stop()
                     await stream.finish()
         except (UpstreamError, DeadlinePassed) as error:

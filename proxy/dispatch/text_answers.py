@@ -1,0 +1,27 @@
+"""What answers planned requests for text: the dispatcher, by calling vendors, and what stands before it."""
+
+from collections.abc import Awaitable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from providers.completion import Completion
+from providers.emulation.split_into_calls import CallPlan
+from providers.unified_request import UnifiedRequest
+from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.upstream.vendor_stream import Stream
+
+
+class TextAnswers(Protocol):
+    """Answers planned requests for text. `proxy.dispatch.single_attempt.Dispatcher` is one."""
+
+    def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
+        """Return the answer of a request that is not streamed, and the target's calls that gave it.
+
+        Raises UpstreamError, DeadlinePassed and GatewayError.
+        """
+
+    def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
+        """Yield the stream of a request, read up to its first content, and the calls that give it; closed on leaving.
+
+        Raises what `whole` does before the stream is yielded. What fails within the block has been committed.
+        """
