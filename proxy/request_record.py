@@ -6,7 +6,7 @@ Never holds a prompt, an answer's text or a key.
 import os
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -108,6 +108,19 @@ class HeldLimits(Protocol):
         """Return the same as lines of a head."""
 
 
+@dataclass(slots=True, eq=False)
+class GuardMarks:
+    """What plugins changed: the names of those that did, or on a stream may, and what was left out for it."""
+
+    names: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+    def note(self, names: Iterable[str], dropped: Iterable[str] = ()) -> None:
+        """Add each that is not there yet."""
+        self.names += [each for each in names if each not in self.names]
+        self.dropped += [each for each in dropped if each not in self.dropped]
+
+
 @dataclass(slots=True)
 class RequestRecord:
     """One request of a client, all its attempts included. Times are seconds.
@@ -120,6 +133,7 @@ class RequestRecord:
     team's budget, `held` what the request holds of limits. `key_label` stands for the key in the ledger and in limits,
     also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
     client to send its body or to read, `limit_waited` for a limit, `first_content` when content began.
+    `guarded` is what plugins changed, None where no guard holds for the request.
     """
 
     request_id: str
@@ -153,6 +167,7 @@ class RequestRecord:
     held: HeldLimits | None = None
     key_label: str = ""
     limit_waited: float = 0.0
+    guarded: GuardMarks | None = None
 
     @property
     def owner(self) -> str:

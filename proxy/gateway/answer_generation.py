@@ -15,12 +15,14 @@ from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.dispatch.shorten_conversation import MOST_TRIES, shortened
 from proxy.dispatch.single_attempt import Dispatcher
+from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
 from proxy.gateway.answer_request import Exchange, make_job, wait_for_limits
 from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnMemory
 from proxy.overload.admission_limits import Admission
+from proxy.plugins.guarded_answers import GuardedAnswers
 from proxy.request_record import RequestRecord
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
@@ -52,9 +54,12 @@ class TextGeneration:
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
         record, team, surface = call.record, call.team, call.surface
+        guards = call.guards
         request, heavy = await self.read(call, operation)
         store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         self._admit(call, request, record)
+        if guards is not None:
+            request = await guards.request_passed(request, record, self._dispatcher.off_loop.threads, heavy=heavy)
         planned = call.plan_within_budget(self._limits, request.model, self._dispatcher.load)
         permit_extras(team, request)
         later = self._limits.admit(call.key, planned, record, partial(request_size, request))
@@ -65,7 +70,10 @@ class TextGeneration:
             request, keeper = await self._turns.recall(planned, request, call.stored_for)
         planned = honouring_first(planned, request, team)
         job = make_job(call, planned, request, heavy=heavy)
-        exchange = Exchange(self._dispatcher, call, job, keeper, store)
+        answers: TextAnswers = self._dispatcher
+        if guards is not None and guards.answer:
+            answers = GuardedAnswers(answers, guards)
+        exchange = Exchange(answers, call, job, keeper, store)
         for _ in range(MOST_TRIES if request.shortens else 0):
             try:
                 return await exchange.answer()

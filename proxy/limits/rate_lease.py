@@ -36,7 +36,19 @@ class RateLease:
 
     __slots__ = (
         *("_asked", "_counted_at", "_expires", "_foreign", "_holds", "_keeper", "_least", "_left", "_left_at", "_low"),
-        *("_processes", "_quiet_until", "_returning", "_share", "_short", "_size", "balance", "demand", "key", "local", "rule"),
+        *(
+            "_processes",
+            "_quiet_until",
+            "_returning",
+            "_share",
+            "_short",
+            "_size",
+            "balance",
+            "demand",
+            "key",
+            "local",
+            "rule",
+        ),
         *("_told", "_wanted", "waiting"),
     )
 

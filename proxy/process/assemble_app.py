@@ -42,12 +42,14 @@ from proxy.overload.memory_usage import MemoryMeter, groups
 from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
+from proxy.plugins.usage_sinks import SinkDesk
 from proxy.process.c_allocator import return_large_buffers
 from proxy.process.file_descriptors import AcceptFailureLog, raise_limit
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.kept_by_settings import keep_by_settings
 from proxy.process.load_table import EMBEDDED, LoadedTable, Source
+from proxy.process.plugins_in_use import PluginsInUse, plugins_in_use, sinks_of_process
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
 from proxy.process.shutdown import AT_ONCE, DRAINING, Shutdown, drain_or_stop
@@ -119,6 +121,7 @@ class PublicGateway:
     discovered: DiscoveredModels
     limits: LimitsAndLedger
     shown: TableFamilies
+    plugins: PluginsInUse
 
     @property
     def secured(self) -> Secured:
@@ -128,6 +131,7 @@ class PublicGateway:
     async def use_table(self, table: LoadedTable) -> None:
         """Put a table in force for requests that begin from now on."""
         self.live.swap(table.snapshot)
+        self.plugins.use_guards(table)
         self.dispatcher.keep(table.snapshot)
         self.limits.use(table.snapshot)
         self.presented.exchange(table.tls)
@@ -135,6 +139,7 @@ class PublicGateway:
         server = table.loaded.config.server
         self.guard.exchange(server.hosts, server.cors.origins)
         await self.discovered.use(table.snapshot)
+        await self.plugins.use_sinks(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +206,7 @@ async def public_gateway(
             breakers.share(shared.cooldowns)
             metrics.shared(lambda: shared.up)
         limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
-        watch, observer = _observing(metrics, lines, server, limits)
+        watch, observer, sinks = _observing(metrics, lines, server, limits)
         queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
 
         def ticked(lags: Lags) -> None:
@@ -214,21 +219,21 @@ async def public_gateway(
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage = outputs.heartbeat.begin, limits.reports.answer
+        plugins = await plugins_in_use(stack, gateway.use_guards, sinks, table, metrics)
         discovered = await _discovering(stack, gateway, http, table)
         presented = Presented(table.tls)
         guard = BrowserGuard(host, server.hosts, server.cors.origins)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
-        malformed = MalformedRequests(observer.malformed)
-        public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
+        refusals = early, guard, gateway.refuse, MalformedRequests(observer.malformed)
+        public = EarlyRefusingServer(gateway.handle, server.max_body, *refusals)
         listener = await open_public(public, presented.secured())
         _close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
         outputs.heartbeat.beat()  # requests may come before the first tick
         status = OneProcess(gateway, dispatcher, live, watch, discovered, limits)
-        services = [lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)]
-        services += limits.services
+        own_services = lag.run, memory.run, checks.run, *keep_by_settings(gateway, shared, server, metrics)
         url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
-        rest = (public, listener, presented, url, services, discovered, limits, shown)
+        rest = (public, listener, presented, url, (*own_services, *limits.services), discovered, limits, shown, plugins)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 
@@ -310,12 +315,14 @@ async def _limiting(
 
 def _observing(
     metrics: Metrics, lines: LineWriter, server: ServerSection, limits: LimitsAndLedger
-) -> tuple[RequestWatch, RequestObserver]:
-    """Return what keeps the last requests for the operator, and what is told of every request that ends."""
+) -> tuple[RequestWatch, RequestObserver, SinkDesk]:
+    """Return what keeps the last requests for the operator, what is told of every request that ends, and what tells
+    the table's sinks."""
     clock = asyncio.get_running_loop().time
     watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
-    also = (watch.recent.add, watch.failed.add)
-    return watch, RequestObserver(metrics, lines, server.log, limits.ledger, also)
+    sinks = sinks_of_process()
+    also = (watch.recent.add, watch.failed.add, sinks.add)
+    return watch, RequestObserver(metrics, lines, server.log, limits.ledger, also), sinks
 
 
 async def _discovering(

@@ -72,10 +72,12 @@ PROXY: Final[Rooms] = {
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "routing", "teams"),
     "relay": ("surfaces", "upstream"),
+    "plugins": ("off_loop", "telemetry", "upstream", "http_client", "dispatch"),
+    "plugins/shipped": ("plugins/api",),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
         *("telemetry", "listener", "upstream", "overload", "relay"),
-        *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
+        *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch", "plugins"),
     ),
     "admin": (
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
@@ -95,6 +97,7 @@ PROXY: Final[Rooms] = {
             "conversations",
             "discovery",
             "dispatch",
+            "plugins",
             "gateway",
             "admin",
         ),
@@ -125,7 +128,7 @@ PROXY: Final[Rooms] = {
             "gateway",
             "process",
         ),
-        *("limits", "ledger", "teams", "workers"),
+        *("limits", "ledger", "plugins", "teams", "workers"),
     ),
 }
 
