@@ -53,6 +53,7 @@ _SECTIONS: Final = {
     "Budget": "`teams.<team>.budget`, or an element of it",
     "BudgetRoute": "`then` of a budget",
     "OnLimitQueue": "`teams.<team>.on_limit`",
+    "Plugin": "`plugins.<plugin>`",
 }
 _OF_DEPLOYMENTS: Final = (frozenset(DeploymentSettings.model_fields), "`defaults`")
 _WITH_MORE: Final = {

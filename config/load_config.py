@@ -15,6 +15,7 @@ from config.checks.check_answer_cache import check_answer_cache
 from config.checks.check_between_sections import CheckContext, check_between_sections, levels
 from config.checks.check_keys_and_values import check_sections
 from config.checks.check_limits import check_limits
+from config.checks.check_plugins import check_plugins
 from config.checks.check_team_keys import check_team_keys
 from config.checks.doubtful_limits import doubtful_limits
 from config.checks.doubtful_settings import doubtful_settings
@@ -139,7 +140,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
     warnings = list(expander.warnings)
     if checked.config is not None and includer.complete:
         context = CheckContext(checked.config, root, expander.referenced, frozenset(each.path for each in problems))
-        for check in (check_between_sections, check_team_keys, check_limits, check_answer_cache):
+        for check in (check_between_sections, check_team_keys, check_limits, check_answer_cache, check_plugins):
             problems.extend(_elsewhere(check(context), problems))
         warnings.extend((*doubtful_settings(context), *doubtful_limits(context)))
     sources = Sources(files.hashes, files.patterns)

@@ -176,6 +176,19 @@ def operation_not_served(why: str) -> GatewayError:
     return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", why, headers=NO_RETRY))
 
 
+def refused_by_plugin(name: str, reason: str, code: str) -> GatewayError:
+    """Return the error for a request whose texts, or whose answer's, a plugin of the operator's refuses."""
+    message = f"Refused by the plugin '{name}': {reason}"
+    return GatewayError(ErrorFacts(400, "invalid_request_error", code, message, headers=NO_RETRY))
+
+
+def plugin_failed(name: str) -> GatewayError:
+    """Return the error for a request that a failing plugin could not check."""
+    message = f"The plugin '{name}', which has to check this request, failed. Try again shortly."
+    verdict = VERDICTS[FailureKind.BUSY]
+    return GatewayError(ErrorFacts(verdict.status, verdict.type, "plugin_failed", message))
+
+
 def not_found(path: str) -> GatewayError:
     """Return the error for an unknown path."""
     message = f"Unknown path '{path}'."

@@ -6,7 +6,7 @@ Never holds a key, and a prompt or an answer's text only in `content`, for the p
 import os
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -135,6 +135,19 @@ class CacheUse:
     age: float = 0.0
 
 
+@dataclass(slots=True, eq=False)
+class GuardMarks:
+    """What plugins changed: the names of those that did, or on a stream may, and what was left out for it."""
+
+    names: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+    def note(self, names: Iterable[str], dropped: Iterable[str] = ()) -> None:
+        """Add each that is not there yet."""
+        self.names += [each for each in names if each not in self.names]
+        self.dropped += [each for each in dropped if each not in self.dropped]
+
+
 @dataclass(slots=True)
 class RequestRecord:
     """One request of a client, all its attempts included. Times are seconds.
@@ -149,7 +162,7 @@ class RequestRecord:
     client to send its body or to read, `limit_waited` for a limit, `first_content` when content began. `cache` is set
     where the request was one for the answer cache. `trace` is the trace that it is part of, None while requests are not
     traced. `sample` is the share of requests that this one's line stands for (None: itself alone), `content` what the
-    payload log gets besides.
+    payload log gets besides. `guarded` is what plugins changed, None where no guard holds for the request.
     """
 
     request_id: str
@@ -187,6 +200,7 @@ class RequestRecord:
     trace: Trace | None = None
     sample: float | None = None
     content: RequestContent | None = None
+    guarded: GuardMarks | None = None
 
     @property
     def from_cache(self) -> bool:

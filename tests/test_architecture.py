@@ -42,7 +42,7 @@ PURE_PROXY = (
     *("proxy/listener/cors_and_host_names.py", "proxy/shared_state/link_state.py"),
     "proxy/shared_state/shared_cooldowns.py",
 )
-SHARED_FILES = ("surfaces/surface", "surfaces/thinking_envelope", "cli/terminal", "cli/check_command")
+SHARED_FILES = ("surfaces/surface", "surfaces/thinking_envelope", "cli/terminal", "cli/check_command", "plugins/api")
 """Files at the top of a folder of rooms that those rooms may import."""
 
 WAITS = ("proxy/deployment_health/deployment_queue.py",)
@@ -93,6 +93,7 @@ MAY_REVEAL = frozenset(
 # name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
 # its parent's handlers see why. The listener's catches, as aiohttp's own does, what is raised around that handler. The
 # ledger's threads, and what reads it, are beside the requests: a fault there neither ends in silence nor ends serving.
+# Whatever a plugin raises is the plugin's failure.
 MAY_CATCH_ALL = frozenset(
     {
         "proxy/accounting/ledger_service.py",
@@ -103,6 +104,8 @@ MAY_CATCH_ALL = frozenset(
         "proxy/ledger/loading.py",
         "proxy/listener/eager_requests.py",
         "proxy/tracing/export_queue.py",
+        "proxy/plugins/foreign_code.py",
+        "proxy/plugins/usage_sinks.py",
         "proxy/workers/worker_template.py",
     }
 )

@@ -47,6 +47,7 @@ _NAMED: Final = {
     "deployments": "deployment",
     "routes": "route",
     "teams": "team",
+    "plugins": "plugin",
 }
 """Mappings whose keys the operator chooses, and what each key names."""
 

@@ -15,6 +15,7 @@ from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
 from config.sections.limits_section import LimitsSection
 from config.sections.media_section import MediaSection
+from config.sections.plugins_section import PluginName, PluginSection
 from config.sections.route_section import POLICIES, WEIGHT, RouteSection
 from config.sections.section import MaybeEmptySection, Section
 from config.sections.server_section import ServerSection
@@ -288,4 +289,9 @@ class GatewayConfig(Section):
     routes: dict[RouteName, RouteSection] = Field(default={}, description="Names of our own, over models.")
     teams: dict[TeamName, TeamSection] = Field(
         default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."
+    )
+    plugins: dict[PluginName, PluginSection] = Field(
+        default={},
+        description="Code of your own: guards of requests and answers, which hold for every team in this order unless "
+        "the team lists its own, and sinks of what was used, which get every request.",
     )

@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 
 from config.sections.limits_section import BudgetSection, LimitsSection, OnLimit, TeamLimitsSection
 from config.sections.media_section import MediaSection
+from config.sections.plugins_section import NamedPlugin
 from config.sections.route_section import RouteSection
 from config.sections.section import Section, ShorthandSection
 from config.sections.value_types import (
@@ -194,6 +195,11 @@ class TeamSection(Section):
         default_factory=dict,
         description="Words that the ledger keeps with each request of the team, such as its cost_center, and that "
         f"`dragoman usage` can sum by. {_MOST_TAGS} at most.",
+    )
+    plugins: list[NamedPlugin] | None = Field(
+        default=None,
+        description="The guards that the team's requests and answers pass, in this order; an empty list: none. Built "
+        "in: all guards of the table, in its order.",
     )
     on_unsupported: OnUnsupported = Field(
         default=None, description="As of a deployment, for this team's requests. Built in: the deployment's."

@@ -11,7 +11,13 @@ from config.sections.table_schema import GatewayConfig
 MOST_CHANGES: Final = 50
 """Changes of one reload that are named."""
 
-_NAMED: Final[Mapping[str, str]] = {"vendors": "vendor", "models": "model", "routes": "route", "teams": "team"}
+_NAMED: Final[Mapping[str, str]] = {
+    "vendors": "vendor",
+    "models": "model",
+    "routes": "route",
+    "teams": "team",
+    "plugins": "plugin",
+}
 """The parts of a table that have entries by name, with what one of them is."""
 
 

@@ -58,6 +58,8 @@ def summarise(table: LoadedTable) -> str:
         "route": len(config.routes),
         "team": len(config.teams),
     }
+    if table.plugins:
+        counts["plugin"] = len(table.plugins)
     return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
 
 

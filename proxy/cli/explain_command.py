@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -25,6 +25,7 @@ from proxy.gateway.dry_run import (
     sent_calls,
     upstream_headers,
 )
+from proxy.plugins.load_plugins import passed_plugins
 from proxy.process.load_table import Source
 from proxy.routing.cache_rules import CacheRules
 from proxy.teams.limit_outline import RequestLimits
@@ -45,7 +46,8 @@ class ExplainOptions:
 
 def explain(source: Source, options: ExplainOptions, form: Form) -> int:
     """Print the explanation of one request; return 1 when the client would get an error."""
-    snapshot = source.load().snapshot
+    table = source.load()
+    snapshot = table.snapshot
     team = find_team(snapshot, options.team)
     body = _read(options.body)
     path = options.path or default_path(options.surface or DEFAULT_SURFACE, body)
@@ -55,7 +57,8 @@ def explain(source: Source, options: ExplainOptions, form: Form) -> int:
         raise CommandError(str(error), USAGE) from None
     if options.surface not in (None, explanation.surface):
         raise CommandError(f"the path {path} belongs to the surface {explanation.surface}", USAGE)
-    for line in form(explanation):
+    plugins = passed_plugins(table.loaded, table.plugins, team.name)
+    for line in form(replace(explanation, plugins=plugins)):
         print(line)
     return 0 if explanation.error is None else FAILED
 
@@ -82,6 +85,8 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield from _limit_lines(explanation.limits)
     if explanation.cached and (rules := cache_of(explanation)) is not None:
         yield f"Answers are kept {rules.words}; {explanation.cached}."
+    if explanation.plugins:
+        yield f"It would pass these plugins, which are not called here: {', '.join(explanation.plugins)}."
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
@@ -172,6 +177,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
         },
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
         "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
+        "plugins": explanation.plugins,
         "error": None,
     }
     if explanation.error is not None:

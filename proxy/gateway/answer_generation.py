@@ -23,6 +23,7 @@ from proxy.gateway.client_call import ClientCall
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.restore_thinking import TurnMemory
 from proxy.overload.admission_limits import Admission
+from proxy.plugins.guarded_answers import GuardedAnswers
 from proxy.request_record import RequestRecord
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
@@ -57,9 +58,12 @@ class TextGeneration:
     async def answer(self, call: ClientCall, operation: Operation) -> web.StreamResponse:
         """Answer a call, whole or as a stream. Raises GatewayError while nothing has been written."""
         record, team, surface = call.record, call.team, call.surface
+        guards = call.guards
         request, heavy = await self.read(call, operation)
         store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
         self._admit(call, request, record)
+        if guards is not None:
+            request = await guards.request_passed(request, record, self._dispatcher.off_loop.threads, heavy=heavy)
         planned = call.plan_within_budget(self._limits, request.model, self._dispatcher.load)
         permit_extras(team, request)
         later = self._limits.admit(call.key, planned, record, partial(request_size, request))
@@ -73,6 +77,8 @@ class TextGeneration:
         answers: TextAnswers = self._dispatcher
         if planned.cache is not None and keeper is None and store is None:
             answers = self._cache.before(answers, surface.name, call.http.headers)
+        if guards is not None and guards.answer:
+            answers = GuardedAnswers(answers, guards)
         exchange = Exchange(answers, call, job, keeper, store)
         for _ in range(MOST_TRIES if request.shortens else 0):
             try:

@@ -18,13 +18,13 @@ from proxy.conversations.stored_responses import AnswerStore
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.text_answers import TextAnswers
-from proxy.errors import ErrorFacts, FieldProblem, internal_error, invalid_request, upstream_failed
+from proxy.errors import ErrorFacts, FieldProblem, GatewayError, internal_error, invalid_request, upstream_failed
 from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay
-from proxy.request_record import RequestRecord, fresh_id
+from proxy.request_record import GuardMarks, RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.surface import AnswerFacts, Renderer
 from proxy.teams.team_limiter import Later
@@ -108,6 +108,13 @@ class Exchange:
                     await stream.finish()
         except (UpstreamError, DeadlinePassed) as error:
             await self._end_failed(response, error)
+        except GatewayError as error:
+            # A guard's: what it refuses in the midst of a stream ends that as broken.
+            if response is None:
+                raise
+            record.outcome = "truncated"
+            self.call.shared.metrics.abort("gateway", error.facts.code, record.model)
+            await self._break(response, error.facts)
         except ConnectionError:
             record_client_gone(record, self.call.shared.metrics)
         except asyncio.CancelledError:
@@ -238,6 +245,8 @@ def attempt_headers(record: RequestRecord) -> dict[str, str]:
 def answer_headers(record: RequestRecord) -> Mapping[str, str]:
     """Return an answer's own headers: the deployment, and which fields were emulated, dropped or changed."""
     headers = attempt_headers(record)
+    if record.guarded is not None:
+        _add_guarded(headers, record, record.guarded)
     if record.emulated:
         headers["x-dragoman-emulated"] = ", ".join(record.emulated)
     if record.dropped:
@@ -249,6 +258,13 @@ def answer_headers(record: RequestRecord) -> Mapping[str, str]:
         if record.from_cache:
             headers["age"] = str(int(record.cache.age))
     return headers
+
+
+def _add_guarded(headers: dict[str, str], record: RequestRecord, marks: GuardMarks) -> None:
+    """Name the plugins that changed something, and note as dropped what is left out for it."""
+    if marks.names:
+        headers["x-dragoman-guarded"] = ", ".join(marks.names)
+    record.dropped = (*record.dropped, *(each for each in marks.dropped if each not in record.dropped))
 
 
 def abort_connection(http: web.BaseRequest) -> None:

@@ -46,6 +46,8 @@ class TaskAnswers:
         parse = partial(api.parse, body, call.snapshot.task_models.get((call.surface.name, task)))
         request = await self._threads.run(record.owner, parse) if heavy else parse()
         record.asked = request.model
+        if call.guards is not None:
+            request = await call.guards.request_passed(request, record, self._threads, heavy=heavy)
         planned = call.plan(request.model, self._dispatcher.load)
         api.check(planned)
         permit_extras(team, request)

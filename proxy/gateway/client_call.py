@@ -15,6 +15,7 @@ from proxy.listener.request_body import read_body, received_body
 from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.overload.admission_limits import Admitted
+from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import Load
 from proxy.routing.resolve_model import Plan, plan
@@ -36,12 +37,14 @@ PayloadSink = Callable[[RequestRecord, bytes], None]
 class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
-    seconds; `payloads` receives the body of each request, where there is a payload log."""
+    seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of each
+    request, where there is a payload log."""
 
     metrics: Metrics
     now: Callable[[], float]
     deadlines: set[Deadlines] = field(default_factory=set)
     draining: bool = False
+    guards: GuardDesk | None = None
     alarms: Alarms = field(default_factory=alarms)
     payloads: PayloadSink | None = None
 
@@ -79,8 +82,8 @@ class ClientCalls:
 
 @dataclass(slots=True, eq=False)
 class ClientCall:
-    """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team and
-    key that hold for it to its end."""
+    """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
+    key and guards that hold for it to its end."""
 
     shared: ClientCalls
     http: web.BaseRequest
@@ -90,6 +93,7 @@ class ClientCall:
     snapshot: Snapshot
     team: Team
     key: Key
+    guards: GuardChain | None = None
 
     @property
     def surface(self) -> Surface:

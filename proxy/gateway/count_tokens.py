@@ -60,6 +60,8 @@ class TokenCounting:
         record, snapshot, team, surface = call.record, call.snapshot, call.team, call.surface
         threads = self._dispatcher.off_loop.threads
         record.asked = request.model
+        if call.guards is not None:
+            request = await call.guards.request_passed(request, record, threads, heavy=heavy)
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
         record.model = planned.label
         permit_extras(team, request)

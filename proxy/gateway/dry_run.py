@@ -83,7 +83,7 @@ class Explanation:
     the order of the targets varies between requests; this is one possible order. `error` is status and body of the
     answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
     is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
-    name, by what is spent then.
+    name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
     """
 
     path: str
@@ -96,6 +96,7 @@ class Explanation:
     error: tuple[int, bytes] | None
     logged: str | None = None
     limits: RequestLimits | None = None
+    plugins: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> Calls | None:

@@ -45,6 +45,7 @@ from proxy.overload.admission_limits import Admission, Admitted
 from proxy.overload.refusal_responses import RefusalResponses, may_keep_connection
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
+from proxy.plugins.guard_desk import GuardDesk
 from proxy.request_record import Outcome, RequestRecord, request_id
 from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot
 from proxy.surfaces.anthropic.models import models_page
@@ -139,6 +140,14 @@ class Gateway:
     def payloads(self, payloads: PayloadSink | None) -> None:
         self._calls.payloads = payloads
 
+    def guards(self) -> GuardDesk | None:
+        """The guards that requests pass which begin now."""
+        return self._calls.guards
+
+    def use_guards(self, guards: GuardDesk | None) -> None:
+        """Let requests that begin from now on pass these guards."""
+        self._calls.guards = guards
+
     @property
     def deadlines(self) -> set[Deadlines]:
         """The deadlines of the requests under way."""
@@ -223,7 +232,9 @@ class Gateway:
         self.on_begin(record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
-        call = ClientCall(self._calls, http, match, record, admitted, snapshot, key.team, key)
+        desk = self._calls.guards
+        guards = None if desk is None else desk.of(key.team.name)
+        call = ClientCall(self._calls, http, match, record, admitted, snapshot, key.team, key, guards)
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)

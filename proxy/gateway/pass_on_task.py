@@ -102,6 +102,9 @@ class PassThrough:
     async def _answer(self, call: ClientCall, request: PassedRequest) -> web.StreamResponse:
         record, team = call.record, call.team
         record.asked, record.stream = request.model, request.stream
+        if call.guards is not None:
+            threads = self._dispatcher.off_loop.threads
+            request = await call.guards.request_passed(request, record, threads, heavy=True)
         planned = call.plan(request.model, self._dispatcher.load)
         permit_extras(team, request)
         # What a vendor counts of a sound or an image is in no answer's usage: such a request counts as one.

@@ -42,6 +42,7 @@ from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.kept_by_settings import keep_by_settings
 from proxy.process.load_table import LoadedTable, Source
+from proxy.process.plugins_in_use import PluginsInUse, plugins_in_use, sinks_of_process
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
 from proxy.process.set_up_process import log_table, set_up_process, tune_garbage_collector
@@ -104,6 +105,7 @@ class PublicGateway:
     limits: LimitsAndLedger
     shown: TableFamilies
     tracing: TracingService
+    plugins: PluginsInUse
 
     @property
     def secured(self) -> Secured:
@@ -113,6 +115,7 @@ class PublicGateway:
     async def use_table(self, table: LoadedTable) -> None:
         """Put a table in force for requests that begin from now on."""
         self.live.swap(table.snapshot)
+        self.plugins.use_guards(table)
         self.dispatcher.keep(table.snapshot)
         self.limits.use(table.snapshot)
         self.presented.exchange(table.tls)
@@ -121,6 +124,7 @@ class PublicGateway:
         self.guard.exchange(server.hosts, server.cors.origins)
         await self.tracing.use(server.tracing, table.snapshot)
         await self.discovered.use(table.snapshot)
+        await self.plugins.use_sinks(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +192,12 @@ async def public_gateway(
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage, gateway.payloads = outputs.heartbeat.begin, limits.reports.answer, received
         tracing = await _tracing(stack, gateway, observer, metrics, table)
+        plugins = await _plugging(stack, gateway, observer, metrics, table)
         discovered = await _discovering(stack, gateway, http, table)
         presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
-        malformed = MalformedRequests(observer.malformed)
-        public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
+        refusals = early, guard, gateway.refuse, MalformedRequests(observer.malformed)
+        public = EarlyRefusingServer(gateway.handle, server.max_body, *refusals)
         listener = await open_public(public, presented.secured())
         close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
@@ -201,7 +206,7 @@ async def public_gateway(
         kept = keep_by_settings(gateway, shared, server, metrics)
         services = [lag.run, memory.run, checks.run, *kept, *limits.services]
         url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
-        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing)
+        rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
 
 
@@ -308,6 +313,15 @@ async def _tracing(
     observer.tell(tracing.finished)
     metrics.watch_families(tracing.families)
     return tracing
+
+
+async def _plugging(
+    stack: AsyncExitStack, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
+) -> PluginsInUse:
+    """Return the table's plugins, through which requests pass from now on."""
+    sinks = sinks_of_process()
+    observer.tell(sinks.add)
+    return await plugins_in_use(stack, gateway.use_guards, sinks, table, metrics)
 
 
 async def _discovering(

@@ -6,7 +6,7 @@ Reads files, but opens no connection and calls no vendor.
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from config.problem import ConfigError, Problem
 from config.reading.table_files import DISK, Store
 from config.sections.server_section import ServerSection
 from proxy.listener.tls import listener_context
+from proxy.plugins.load_plugins import NO_PLUGINS, Plugins, load_plugins
 from proxy.process.check_credentials import lacks
 from proxy.process.check_max_tokens import needed_limits
 from proxy.process.check_own_address import doubled_port, self_calls
@@ -33,12 +34,14 @@ EMBEDDED = (
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A loaded table: what was written, the snapshot compiled from it, warnings, and the listener's TLS."""
+    """A loaded table: what was written, the snapshot compiled from it, warnings, the listener's TLS, and
+    the plugins."""
 
     loaded: Loaded
     snapshot: Snapshot
     warnings: tuple[Problem, ...]
     tls: ssl.SSLContext | None = None
+    plugins: Plugins = field(default_factory=lambda: NO_PLUGINS)
 
 
 class TableRefused(ConfigError):
@@ -119,9 +122,10 @@ class Source:
             problems.append(tls)
         compiled = compile_table(loaded)
         problems += _unreported(compiled.problems, problems)
-        return LoadedTable(
-            loaded, compiled.snapshot, loaded.warnings, None if isinstance(tls, Problem) else tls
-        ), problems
+        plugins, faults = load_plugins(loaded)
+        problems += _unreported(faults, problems)
+        context = None if isinstance(tls, Problem) else tls
+        return LoadedTable(loaded, compiled.snapshot, loaded.warnings, context, plugins), problems
 
     def _own_addresses(self, table: LoadedTable, known: Sequence[Problem]) -> tuple[Problem, ...]:
         """Return the problems of the listeners' addresses, none where one of the addresses has been refused."""

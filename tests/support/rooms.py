@@ -75,11 +75,13 @@ PROXY: Final[Rooms] = {
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "routing", "teams"),
     "answer_cache": ("off_loop", "telemetry", "upstream", "routing", "conversations", "dispatch"),
     "relay": ("surfaces", "upstream"),
+    "plugins": ("off_loop", "telemetry", "upstream", "http_client", "dispatch"),
+    "plugins/shipped": ("plugins/api",),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
         *("telemetry", "payload_log", "listener", "upstream", "overload", "relay"),
         *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
-        *("answer_cache", "tracing"),
+        *("answer_cache", "plugins", "tracing"),
     ),
     "admin": (
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
@@ -101,6 +103,7 @@ PROXY: Final[Rooms] = {
             "discovery",
             "dispatch",
             "answer_cache",
+            "plugins",
             "gateway",
             "admin",
             "tracing",
@@ -134,7 +137,7 @@ PROXY: Final[Rooms] = {
             "gateway",
             "process",
         ),
-        *("limits", "ledger", "teams", "workers"),
+        *("limits", "ledger", "plugins", "teams", "workers"),
     ),
 }
 

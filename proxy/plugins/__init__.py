@@ -1,0 +1,1 @@
+"""Extension points: what plugins are made of, loading them, and calling them within deadlines."""

@@ -1,0 +1,131 @@
+"""A stream that passes guards, as it comes where they all take streams, otherwise held back until it has ended.
+
+The client gets log probabilities of neither: they tell tokens that a guard may have rewritten. Nothing is shown as the
+vendor wrote it; every event is made of its meaning.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+from providers.completion import Chunk, StreamEvent, Usage
+from providers.emulation.estimate_missing_usage import size_of
+from providers.emulation.split_into_calls import CallPlan
+from providers.failure import FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
+from proxy.dispatch.attempt_loop import PlannedRequest
+from proxy.errors import GatewayError
+from proxy.plugins.guard_desk import GuardChain
+from proxy.plugins.guarded_choice import GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
+from proxy.upstream.transport import fail
+from proxy.upstream.vendor_stream import Stream
+
+MOST_HELD: Final = 8 * 1024 * 1024
+"""Characters of a stream that are held back, over all its choices."""
+
+_SILENT: Final = "The upstream sent nothing for too long while its stream was checked."
+
+
+class GuardedStream:
+    """See Stream. `usage` is what has been told of it, `size` how much was generated; both for a refused one."""
+
+    def __init__(
+        self, stream: Stream, chain: GuardChain, planned: PlannedRequest[UnifiedRequest], prepared: CallPlan
+    ) -> None:
+        self.usage: Usage | None = None
+        self.size = 0
+        self._stream = stream
+        self._chain = chain
+        self._record = planned.record
+        self._idle = prepared.target.timeouts.idle
+        self._expected = planned.request.choices
+        self._ended = 0
+        self._held = HeldBack(MOST_HELD)
+        self._choices: dict[int, GuardedChoice] = {}
+        self._ready: list[StreamEvent] = []
+        self._failed: UpstreamError | GatewayError | None = None
+        dropped = ("logprobs",) if "logprobs" in planned.request.params else ()
+        if self._record.guarded is not None:
+            names = [guard.name for guard in chain.answer] if chain.streams else []
+            self._record.guarded.note(names, dropped)
+
+    async def begin(self) -> None:
+        """Read on until there is content that may be shown; all of the answer where a guard needs all of it. Raises
+        UpstreamError and GatewayError."""
+        await self._pass(self._stream.first())
+        while not self._showable() and not self._failed and not self._stream.over and self._ended < self._expected:
+            await self._next()
+        if self._failed is not None:
+            raise self._failed  # nothing has been committed: the client is told by the status
+
+    def _showable(self) -> bool:
+        if not self._chain.streams:
+            return self._ended >= self._expected
+        return any(isinstance(each, Chunk) for each in self._ready)
+
+    async def _next(self) -> None:
+        try:
+            async with asyncio.timeout(self._idle):
+                await self._stream.wait()
+        except TimeoutError:
+            raise fail(FailureKind.TIMEOUT, _SILENT) from None
+        await self._pass(self._stream.take())
+
+    async def _pass(self, events: Iterator[StreamEvent]) -> None:
+        """Let events pass the guards, up to one that fails."""
+        try:
+            for event in events:
+                if isinstance(event, Usage):
+                    self.usage = event
+                    self._ready.append(event)
+                    continue
+                self.size += size_of(event.text)
+                self._ended += event.finish_reason is not None
+                self._ready += await self._choice(event.index).add(plain(event))
+        except (UpstreamError, GatewayError) as error:
+            self._failed = error
+
+    def _choice(self, index: int) -> GuardedChoice:
+        found = self._choices.get(index)
+        if found is None:
+            made = LiveChoice if self._chain.streams else HeldChoice
+            found = self._choices[index] = made(self._chain, self._record, index, self._held)
+        return found
+
+    # See Stream ------------------------------------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """See Stream."""
+        return self._stream.over and self._failed is None
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._taken()
+
+    async def wait(self) -> None:
+        """See Stream. Raises GatewayError too."""
+        if self._failed is not None:
+            raise self._failed
+        await self._stream.wait()
+        await self._pass(self._stream.take())
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._taken()
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream. What follows the end of a choice has not passed the guards: only the usage is shown."""
+        return (event for event in self._stream.conclude() if isinstance(event, Usage))
+
+    async def finish(self) -> None:
+        """See Stream."""
+        await self._stream.finish()
+
+    def close(self) -> None:
+        """See Stream."""
+        self._stream.close()
+
+    def _taken(self) -> Iterator[StreamEvent]:
+        ready, self._ready = self._ready, []
+        return iter(ready)

@@ -1,0 +1,168 @@
+"""Load the plugins that a table names: find the class, check what it is, make it with its options.
+
+The libraries that find entry points are loaded by a table that names plugins and not before.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, cast
+
+from config.load_config import Loaded
+from config.problem import Path, Problem, did_you_mean
+from config.sections.plugins_section import PluginSection
+from proxy.plugins.api import API_VERSION, OptionError
+from proxy.plugins.foreign_code import Raised, Returned, attempted
+
+GROUP: Final = "dragoman.plugins"
+
+_ROLES: Final = ("check_request", "check_answer", "deliver")
+
+_LONGEST: Final = 300
+"""Characters of what a plugin says."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedPlugin:
+    """A plugin as the table has it. `made` is the instance."""
+
+    name: str
+    made: Any = field(repr=False)
+    deadline: float
+    fails_open: bool
+
+    @property
+    def slow(self) -> bool:
+        """Whether it is called in threads."""
+        return getattr(self.made, "slow", False) is True
+
+    def has(self, method: str) -> bool:
+        """Return whether it has a method of the interface."""
+        return callable(getattr(self.made, method, None))
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What it is, in words."""
+        words = {"check_request": "request guard", "check_answer": "answer guard", "deliver": "usage sink"}
+        return tuple(word for method, word in words.items() if self.has(method))
+
+
+Plugins = Mapping[str, LoadedPlugin]
+"""By name, in the order of the table."""
+
+NO_PLUGINS: Final[Plugins] = {}
+
+
+def load_plugins(loaded: Loaded) -> tuple[Plugins, tuple[Problem, ...]]:
+    """Return the plugins of a table that could be loaded, and what is wrong with the others and their users."""
+    if not loaded.config.plugins:
+        return NO_PLUGINS, ()
+    found: dict[str, LoadedPlugin] = {}
+    problems: list[Problem] = []
+    for name, section in loaded.config.plugins.items():
+        made = _made(loaded, name, section)
+        if isinstance(made, Problem):
+            problems.append(made)
+        else:
+            found[name] = LoadedPlugin(name, made, section.deadline, section.fail == "open")
+    problems.extend(_sinks_of_teams(loaded, found))
+    return found, tuple(problems)
+
+
+def guards_of(loaded: Loaded, plugins: Plugins, team: str) -> tuple[LoadedPlugin, ...]:
+    """Return the guards of a team's requests and answers, in order: its own list, else all of the table."""
+    section = loaded.config.teams.get(team)
+    names = plugins if section is None or section.plugins is None else section.plugins
+    found = (plugins[name] for name in names if name in plugins)
+    return tuple(each for each in found if each.has("check_request") or each.has("check_answer"))
+
+
+def passed_plugins(loaded: Loaded, plugins: Plugins, team: str) -> tuple[str, ...]:
+    """Return in words which plugins a request of a team passes, in order: its guards, then the sinks."""
+    guards = guards_of(loaded, plugins, team)
+    sinks = [each for each in plugins.values() if each.has("deliver") and each not in guards]
+    return tuple(f"{each.name} ({', '.join(each.roles)})" for each in (*guards, *sinks))
+
+
+def _sinks_of_teams(loaded: Loaded, plugins: Plugins) -> Iterator[Problem]:
+    for team, section in loaded.config.teams.items():
+        for index, name in enumerate(section.plugins or ()):
+            if name in plugins and plugins[name].roles == ("usage sink",):
+                path: Path = ("teams", team, "plugins", index)
+                message = "this plugin is a usage sink, which gets the requests of all teams; list guards only"
+                yield Problem.at(loaded.locate(path), path, message)
+
+
+def _made(loaded: Loaded, name: str, section: PluginSection) -> object | Problem:
+    """Return the instance, or why there is none."""
+    path: Path = ("plugins", name)
+
+    def problem(message: str, *below: str | int) -> Problem:
+        place = (*path, *below)
+        return Problem.at(loaded.locate(place), place, message[:_LONGEST])
+
+    found = _found(section.use)
+    fault = found if isinstance(found, str) else _fault_of_class(found)
+    if fault is not None:
+        return problem(fault, "use")
+    made: Returned[object] | Raised = attempted(partial(cast("Callable[[object], object]", found), section.options))
+    if not isinstance(made, Raised):
+        return made.value
+    if isinstance(made.error, OptionError):
+        message = _unquoted(str(made.error), loaded, (*path, "options"), section.options)
+        return problem(message or "is refused by the plugin", "options", *made.error.path)
+    return problem(f"the plugin cannot be made: {made}", "options")
+
+
+def _fault_of_class(found: object) -> str | None:
+    """Return why something is no plugin of this version, None if it is."""
+    if not isinstance(found, type):
+        return "names something that is no class"
+    version = getattr(found, "api_version", None)
+    if version != API_VERSION:
+        said = "has no api_version" if version is None else f"is of api_version {version!s:.20}"
+        return f"{said}; this gateway has version {API_VERSION} of the plugin interface"
+    if not any(callable(getattr(found, method, None)) for method in _ROLES):
+        return f"has none of the methods of a plugin: {', '.join(_ROLES)}"
+    return None
+
+
+def _found(use: str) -> object | str:
+    """Return what a `use` names, or why nothing."""
+    from importlib.metadata import EntryPoint, entry_points
+
+    if ":" in use:
+        point = EntryPoint(use, use, GROUP)
+    else:
+        every = entry_points(group=GROUP)
+        if use not in every.names:
+            return f"no entry point of the group {GROUP} has this name{did_you_mean(use, every.names)}"
+        point = every[use]
+    loaded: Returned[object] | Raised = attempted(point.load)
+    if not isinstance(loaded, Raised):
+        return loaded.value
+    error = loaded.error
+    if isinstance(error, ModuleNotFoundError):
+        return f"there is no module {error.name} where the gateway runs"
+    if isinstance(error, AttributeError) and point.module:
+        return f"the module {point.module} has no {point.attr}"
+    return f"the module cannot be imported: {loaded}"
+
+
+def _unquoted(message: str, loaded: Loaded, path: Path, options: object) -> str:
+    """Return a plugin's message without the values that came from references."""
+    for each, value in _texts(options, path):
+        if each in loaded.referenced and value:
+            message = message.replace(value, "***")
+    return message
+
+
+def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _texts(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _texts(each, (*path, index))

@@ -1,0 +1,68 @@
+"""Threads of one guard, apart from those of requests: code that hangs takes nobody's but its own.
+
+A thread cannot be stopped. A call that outlasts its deadline keeps its thread until it returns; when all hang, further
+calls wait for their deadline and fail, and nothing is queued beyond the threads. They are daemons, so that they hold up
+no end of the process.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Final, TypeVar
+
+from proxy.plugins.foreign_code import Raised, Returned, attempted
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+
+_Job = Callable[[], None]
+
+
+class PluginThreads:
+    """See the module."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._free = asyncio.Semaphore(THREADS)
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._started = 0
+
+    async def run(self, work: Callable[[], T], within: float) -> Returned[T] | Raised:
+        """Return what `work` returns or raises in a thread. Raises TimeoutError after so many seconds."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[Returned[T] | Raised] = loop.create_future()
+        async with asyncio.timeout(within):
+            await self._free.acquire()
+            if self._started < THREADS:
+                self._started += 1
+                threading.Thread(target=self._serve, name=f"plugin {self._name}", daemon=True).start()
+            self._jobs.put(partial(self._do, loop, ended, work))
+            return await ended
+
+    def close(self) -> None:
+        """End the threads once what they do has ended."""
+        for _ in range(self._started):
+            self._jobs.put(None)
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            del job  # it would be kept, with a request's texts, until the next one comes
+
+    def _do(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        ended: "asyncio.Future[Returned[T] | Raised]",
+        work: Callable[[], T],
+    ) -> None:
+        outcome = attempted(work)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._done, ended, outcome)
+
+    def _done(self, ended: "asyncio.Future[Returned[T] | Raised]", outcome: Returned[T] | Raised) -> None:
+        self._free.release()
+        if not ended.done():
+            ended.set_result(outcome)

@@ -1,0 +1,73 @@
+"""Posts for plugins: by the dialer of vendors' calls, with its rules of addresses and certificates.
+
+Connections are not kept: a sink posts a batch now and then.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from config.addresses import url_fault
+from providers.failure import UpstreamError
+from proxy.http_client.connection_pool import ConnectionPool
+from proxy.http_client.dialer import Destination, Dialer
+from proxy.http_client.http_response import HttpResponse
+
+CONNECT: Final = 5.0
+
+_SPLITS: Final = frozenset("\r\n\0")
+
+
+class JsonPoster:
+    """See proxy.plugins.api.Poster."""
+
+    def __init__(self) -> None:
+        self._pool = ConnectionPool()
+        self._dialer = Dialer(self._pool)
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        """See Poster."""
+        return await self._post(url, body, headers, allow_private=False)
+
+    async def post_inside(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        """See Poster."""
+        return await self._post(url, body, headers, allow_private=True)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._pool.aclose()
+
+    async def _post(self, url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool) -> int:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        if (fault := url_fault(parts._replace(query="").geturl())) is not None:
+            raise OSError(f"the URL {fault}")
+        if not secure and not allow_private:
+            raise OSError("the URL is no https one")
+        port = parts.port or (443 if secure else 80)
+        host = parts.hostname or ""
+        head = _head(parts.netloc, parts.path or "/", parts.query, headers, len(body))
+        to = Destination(host, port, secure, allow_private, None, False)
+        connection = await self._dialer.dial(to, CONNECT, CONNECT)
+        try:
+            connection.begin(head, body, False)
+            connection.spoil()
+            while connection.state == "head":
+                await connection.signal
+            if connection.state == "dead" and connection.fault in ("unanswered", "garbled"):
+                raise OSError("the server gave no answer")
+            return HttpResponse(connection).status
+        except UpstreamError as error:
+            raise OSError(error.failure.kind.value) from None
+        finally:
+            connection.abort()
+
+
+def _head(host: str, path: str, query: str, headers: Mapping[str, str], length: int) -> bytes:
+    """Return the head of a post. Raises OSError for a header that would be several."""
+    target = f"{path}?{query}" if query else path
+    lines = [f"POST {target} HTTP/1.1", f"Host: {host}", f"Content-Length: {length}", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if any(not _SPLITS.isdisjoint(line) for line in lines):
+        raise OSError("a header holds a line break")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")

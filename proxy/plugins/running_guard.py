@@ -1,0 +1,107 @@
+"""One guard in use: called on the event loop or in its threads, within its deadline, counted, its failures logged.
+
+A guard that is not slow is called on the loop, which costs less than a thread and holds everybody up meanwhile. After
+three calls in a row that took longer than its deadline it is called in threads from then on.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from proxy.loop_clock import loop_clock
+from proxy.plugins.api import RefusedStream
+from proxy.plugins.foreign_code import Raised, attempted
+from proxy.plugins.load_plugins import LoadedPlugin
+from proxy.plugins.plugin_threads import PluginThreads
+
+T = TypeVar("T")
+
+MOST_BLOCKED: Final = 3
+"""Calls in a row that block the loop for longer than the deadline before no other one does."""
+
+PASSED: Final = "took longer than its deadline"
+
+
+class GuardFailed(Exception):
+    """A guard gave no verdict; `why` is for the log."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class RunningGuard:
+    """See the module. `calls`, `seconds` and `failures` are since its process began."""
+
+    def __init__(self, plugin: LoadedPlugin, log: logging.Logger) -> None:
+        self.plugin = plugin
+        self.calls = 0
+        self.seconds = 0.0
+        self.failures = 0
+        self.refusals = 0
+        self.in_threads = plugin.slow
+        self._threads = PluginThreads(plugin.name)
+        self._blocked = 0
+        self._failing = False
+        self._log = log
+        self._now = loop_clock()
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        return self.plugin.name
+
+    async def call(self, work: Callable[[], T], checked: Callable[[T], str | None], *, heavy: bool) -> T:
+        """Return what `work` returns, which `checked` finds no fault with. Raises GuardFailed, and
+        RefusedStream where `work` does. A `heavy` request is never looked at on the loop."""
+        started = self._now()
+        self.calls += 1
+        try:
+            try:
+                if heavy or self.in_threads:
+                    outcome = await self._threads.run(work, self.plugin.deadline)
+                else:
+                    outcome = attempted(work)
+                    self._watch(self._now() - started)
+            except TimeoutError:
+                raise GuardFailed(PASSED) from None
+        finally:
+            self.seconds += self._now() - started
+        if isinstance(outcome, Raised):
+            raise GuardFailed(f"raised {outcome}") if not isinstance(outcome.error, RefusedStream) else outcome.error
+        fault = checked(outcome.value)
+        if fault is not None:
+            raise GuardFailed(fault)
+        self._recovered()
+        return outcome.value
+
+    def failed(self, failure: GuardFailed) -> None:
+        """Count a failure, and log it where the guard has not failed before."""
+        self.failures += 1
+        if not self._failing:
+            self._failing = True
+            then = "pass unchecked" if self.plugin.fails_open else "are refused"
+            self._log.warning("plugin %s %s; requests %s while that is so", self.name, failure.why, then)
+
+    def close(self) -> None:
+        """End its threads."""
+        self._threads.close()
+
+    def _recovered(self) -> None:
+        if self._failing:
+            self._failing = False
+            self._log.info("plugin %s works again", self.name)
+
+    def _watch(self, took: float) -> None:
+        if took <= self.plugin.deadline:
+            self._blocked = 0
+            return
+        self._blocked += 1
+        if self._blocked >= MOST_BLOCKED:
+            self.in_threads = True
+            self._log.warning(
+                "plugin %s blocked the event loop for %.1f s, the third time in a row: it is called in threads from "
+                "now on; it should say slow = True",
+                self.name,
+                took,
+            )

@@ -1,0 +1,61 @@
+"""A usage sink that posts batches of rows as signed JSON.
+
+Options: `url`; `secret`, with which a batch is signed; `allow_private`, for an address in the own network, which may be
+plain http.
+
+The body is `{"version": 1, "rows": […]}`. The header `x-dragoman-signature` is `t=SECONDS,v1=HEX`, the HMAC-SHA256 of
+`SECONDS.BODY` under the secret, in the manner of Stripe's webhooks (docs.stripe.com/webhooks, November 2026). A batch
+that is not answered with a 2xx is sent again, so a row may come twice: its `id` tells.
+"""
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from proxy.plugins.api import OptionError, Poster, UsageRow
+
+_KEYS: Final = ("url", "secret", "allow_private")
+
+
+class WebhookSink:
+    """See the module."""
+
+    api_version = 1
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        for key in options:
+            if key not in _KEYS:
+                raise OptionError(f"unknown option; there are {', '.join(_KEYS)}", key)
+        private, url, secret = options.get("allow_private", False), options.get("url"), options.get("secret")
+        if not isinstance(private, bool):
+            raise OptionError("must be true or false", "allow_private")
+        parts = urlsplit(url) if isinstance(url, str) else None
+        if parts is None or not parts.hostname or parts.scheme not in ("https", "http"):
+            raise OptionError("must be an address that begins with https://", "url")
+        if parts.scheme == "http" and not private:
+            raise OptionError("plain http leads nowhere but into the own network: write allow_private: true", "url")
+        if not isinstance(secret, str) or len(secret) < 16:
+            raise OptionError('must be at least 16 characters, best as "${VAR}"', "secret")
+        self._private = private
+        self._url = parts.geturl()
+        self._secret = secret.encode()
+
+    async def deliver(self, rows: Sequence[UsageRow], http: Poster) -> None:
+        """See UsageSink."""
+        body = json.dumps({"version": 1, "rows": [asdict(row) for row in rows]}).encode()
+        seconds = str(int(time.time()))
+        signature = hmac.new(self._secret, seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "dragoman",
+            "x-dragoman-signature": f"t={seconds},v1={signature}",
+        }
+        post = http.post_inside if self._private else http.post
+        status = await post(self._url, body, headers)
+        if not 200 <= status < 300:
+            raise OSError(f"the webhook answered {status}")

@@ -1,0 +1,191 @@
+"""Deliver what was used to the table's sinks: in batches, within bounds of time and memory, beside the requests."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from config.load_config import Loaded
+from proxy.background_tasks import SharedTask
+from proxy.plugins.api import Poster, UsageRow
+from proxy.plugins.foreign_code import attempted, raised
+from proxy.plugins.load_plugins import LoadedPlugin, Plugins
+from proxy.request_record import RequestRecord, fresh_id
+
+MOST_ROWS: Final = 10_000
+"""Rows that wait for one sink in one process; further ones are dropped, and counted."""
+
+BATCH: Final = 100
+
+LINGER: Final = 0.5
+"""Seconds that the first row of a batch waits for others."""
+
+TRIES: Final = 5
+FIRST_WAIT: Final = 0.5
+"""Seconds before the second try; they double with each."""
+
+LAST_FLUSH: Final = 5.0
+"""Seconds that a process which ends, or a table that goes, has for the rows that wait."""
+
+
+class RunningSink:
+    """One sink in use. `delivered`, `dropped`, `calls` (tries) and `failures` are since its process began."""
+
+    def __init__(self, plugin: LoadedPlugin, http: Poster, log: logging.Logger) -> None:
+        self.plugin = plugin
+        self.delivered = 0
+        self.dropped = 0
+        self.failures = 0
+        self.seconds = 0.0
+        self.calls = 0
+        self.linger = LINGER
+        self.first_wait = FIRST_WAIT
+        self._http = http
+        self._log = log
+        self._rows: deque[UsageRow] = deque()
+        self._task = SharedTask(self._drain)
+        self._failing = False
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait."""
+        return len(self._rows)
+
+    def append(self, row: UsageRow) -> None:
+        """Take a row; without room it is dropped."""
+        if len(self._rows) >= MOST_ROWS:
+            self.dropped += 1
+            return
+        self._rows.append(row)
+        self._task.start()
+
+    async def aclose(self) -> None:
+        """Deliver what waits, as far as there is time, and close the plugin."""
+        self.linger = 0.0
+        try:
+            async with asyncio.timeout(LAST_FLUSH):
+                await self._task.aclose()
+                await self._drain()
+        except TimeoutError:
+            self._log.warning("plugin %s: %d rows were not delivered before the end", self.plugin.name, self.waiting)
+        self.dropped += len(self._rows)
+        self._rows.clear()
+        if self.plugin.has("close"):
+            attempted(self.plugin.made.close)
+
+    async def _drain(self) -> None:
+        while self._rows:
+            await asyncio.sleep(self.linger)
+            batch = tuple([self._rows[at] for at in range(min(BATCH, len(self._rows)))])
+            delivered = await self._delivered(batch)
+            for _ in batch:
+                self._rows.popleft()
+            if delivered:
+                self.delivered += len(batch)
+            else:
+                self.dropped += len(batch)
+
+    async def _delivered(self, batch: tuple[UsageRow, ...]) -> bool:
+        """Return whether a batch could be delivered, after so many tries."""
+        wait = self.first_wait
+        for number in range(TRIES):
+            if number:
+                await asyncio.sleep(wait)
+                wait *= 2
+            started = time.monotonic()
+            self.calls += 1
+            try:
+                async with asyncio.timeout(self.plugin.deadline):
+                    await self.plugin.made.deliver(batch, self._http)
+            except TimeoutError:
+                self._failed("takes longer than its deadline")
+            except Exception as error:  # whatever code that is not ours raises
+                self._failed(f"raises {raised(error)}")
+            else:
+                self._recovered()
+                return True
+            finally:
+                self.seconds += time.monotonic() - started
+        return False
+
+    def _failed(self, why: str) -> None:
+        self.failures += 1
+        if not self._failing:
+            self._failing = True
+            self._log.warning("plugin %s %s; rows wait, and are dropped after %d tries", self.plugin.name, why, TRIES)
+
+    def _recovered(self) -> None:
+        if self._failing:
+            self._failing = False
+            self._log.info("plugin %s works again", self.plugin.name)
+
+
+class SinkDesk:
+    """The sinks of the table in force. A request costs one look while there are none."""
+
+    def __init__(self, http: Callable[[], Poster], log: logging.Logger, now: Callable[[], float] = time.time) -> None:
+        self.running: tuple[RunningSink, ...] = ()
+        self._make_http = http
+        self._http: Poster | None = None
+        self._log = log
+        self._now = now
+        self._tags: Mapping[str, Mapping[str, str]] = {}
+
+    def add(self, record: RequestRecord, cost: float | None) -> None:
+        """Tell every sink of a finished request, which cost so much."""
+        if self.running:
+            row = usage_row(record, cost, self._tags.get(record.team, {}), int(self._now() * 1000))
+            for sink in self.running:
+                sink.append(row)
+
+    async def use(self, loaded: Loaded, plugins: Plugins) -> None:
+        """Use a table's sinks from now on; those of the table before deliver what they have first."""
+        before = self.running
+        sinks = [each for each in plugins.values() if each.has("deliver")]
+        if sinks and self._http is None:
+            self._http = self._make_http()
+        http = self._http
+        self.running = () if http is None else tuple(RunningSink(each, http, self._log) for each in sinks)
+        self._tags = {name: dict(team.tags) for name, team in loaded.config.teams.items()}
+        await _closed(before)
+
+    async def aclose(self) -> None:
+        """Deliver what waits, as far as there is time."""
+        running, self.running = self.running, ()
+        await _closed(running)
+
+
+async def _closed(sinks: tuple[RunningSink, ...]) -> None:
+    await asyncio.gather(*(sink.aclose() for sink in sinks))
+
+
+def usage_row(record: RequestRecord, cost: float | None, tags: Mapping[str, str], now: int) -> UsageRow:
+    """Return what sinks learn of a request that ended at `now` (ms)."""
+    usage = record.billed or record.usage
+    prompt = (usage and usage.prompt_details) or {}
+    completion = (usage and usage.completion_details) or {}
+    return UsageRow(
+        id=fresh_id(),
+        time=now,
+        request_id=record.request_id,
+        team=record.team,
+        key=record.key or record.key_label,
+        user=record.user,
+        tags=tags,
+        surface=record.surface,
+        asked=record.asked,
+        model=record.model,
+        deployment=record.deployment,
+        tokens_in=None if usage is None else usage.prompt_tokens,
+        tokens_cached=prompt.get("cached_tokens"),
+        tokens_out=None if usage is None else usage.completion_tokens,
+        tokens_reasoning=completion.get("reasoning_tokens"),
+        estimated=usage is not None and usage.estimated,
+        cost_usd=cost,
+        status=record.status,
+        outcome=record.outcome,
+        ms=int(record.duration * 1000),
+        attempts=len(record.attempts),
+    )

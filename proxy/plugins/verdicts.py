@@ -1,0 +1,128 @@
+"""Pass texts through guards in order, each seeing what the one before it left."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import orjson
+
+from proxy.errors import GatewayError, plugin_failed, refused_by_plugin
+from proxy.plugins.api import AboutRequest, Allow, AnswerTexts, GuardedText, Refuse, RequestTexts, Rewrite, Verdict
+from proxy.plugins.load_plugins import LoadedPlugin
+from proxy.plugins.running_guard import GuardFailed, RunningGuard
+
+MOST_ADDED: Final = 1024 * 1024
+"""Characters by which a rewriting may be longer than what was shown."""
+
+LONGEST_REASON: Final = 300
+
+_CODES: Final = frozenset({"refused_by_plugin", "content_filter"})
+
+Texts = tuple[GuardedText, ...]
+
+Ask = Callable[[LoadedPlugin, Texts], Verdict]
+"""Asks a plugin about texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Texts that passed, and the guards that changed them."""
+
+    texts: Texts
+    names: tuple[str, ...] = ()
+
+
+async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: Ask, *, heavy: bool) -> Passed:
+    """Return the texts as the guards leave them. Raises GatewayError where one refuses, or fails and has to work."""
+    names: list[str] = []
+    for guard in guards:
+        try:
+            verdict = await guard.call(partial(ask, guard.plugin, texts), partial(fault_of, texts), heavy=heavy)
+        except GuardFailed as failure:
+            failed(guard, failure)
+            continue
+        if isinstance(verdict, Refuse):
+            raise refused(guard, verdict.reason, verdict.code)
+        if isinstance(verdict, Rewrite):
+            new = tuple(
+                [
+                    old if old.text == text else replace(old, text=text)
+                    for old, text in zip(texts, verdict.texts, strict=True)
+                ]
+            )
+            if new != texts:
+                names.append(guard.name)
+                texts = new
+    return Passed(texts, tuple(names))
+
+
+def failed(guard: RunningGuard, failure: GuardFailed) -> None:
+    """Count a guard's failure. Raises GatewayError unless it fails open."""
+    guard.failed(failure)
+    if not guard.plugin.fails_open:
+        raise plugin_failed(guard.name)
+
+
+def refused(guard: RunningGuard, reason: object, code: object) -> GatewayError:
+    """Return the error for what a guard refuses."""
+    guard.refusals += 1
+    text = reason if isinstance(reason, str) else ""
+    shown = "".join(each if each.isprintable() else " " for each in text[:LONGEST_REASON])
+    return refused_by_plugin(
+        guard.name, shown, code if isinstance(code, str) and code in _CODES else "refused_by_plugin"
+    )
+
+
+def ask_request(about: AboutRequest, plugin: LoadedPlugin, texts: Texts) -> Verdict:
+    """See Ask; of a request."""
+    verdict: Verdict = plugin.made.check_request(RequestTexts(about, texts))
+    return verdict
+
+
+def ask_answer(about: AboutRequest, choice: int, plugin: LoadedPlugin, texts: Texts) -> Verdict:
+    """See Ask; of a choice of an answer."""
+    verdict: Verdict = plugin.made.check_answer(AnswerTexts(about, choice, texts))
+    return verdict
+
+
+def fault_of(texts: Texts, verdict: object) -> str | None:
+    """Return what is wrong with what a plugin returned for texts, None if nothing is."""
+    if isinstance(verdict, Allow | Refuse):
+        return None
+    if not isinstance(verdict, Rewrite):
+        return f"returned {type(verdict).__name__}, which is no verdict"
+    new: object = verdict.texts
+    if not isinstance(new, tuple | list) or not all([isinstance(each, str) for each in new]):
+        return "rewrote texts into something else"
+    return _fault_of_texts(texts, new)
+
+
+def _fault_of_texts(texts: Texts, new: Sequence[str]) -> str | None:
+    if len(new) != len(texts):
+        return f"rewrote {len(texts)} texts into {len(new)}"
+    if sum(map(len, new)) > sum([len(each.text) for each in texts]) + MOST_ADDED:
+        return f"rewrote texts into ones that are longer by more than {MOST_ADDED} characters"
+    for old, text in zip(texts, new, strict=True):
+        if text != old.text and (fault := _fault_of_text(old, text)) is not None:
+            return fault
+    return None
+
+
+def _fault_of_text(old: GuardedText, text: str) -> str | None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return "rewrote a text into one that is no Unicode"
+    if old.kind == "tool_arguments" and _is_json(old.text) and not _is_json(text):
+        return "rewrote the arguments of a tool call, which are JSON, into a text that is none"
+    return None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

@@ -1,0 +1,68 @@
+"""The plugins of the table in force, in one process: exchanged with it, and closed with the process."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+
+from proxy.plugins.guard_desk import GuardDesk
+from proxy.plugins.plugin_metrics import PluginCounts
+from proxy.plugins.post_json import JsonPoster
+from proxy.plugins.usage_sinks import SinkDesk
+from proxy.process.load_table import LoadedTable
+from proxy.telemetry.merged_metrics import MetricFamily
+from proxy.telemetry.metrics import Metrics
+
+
+class PluginsInUse:
+    """`set_guards` puts guards in force for requests that begin from then on, None for none."""
+
+    def __init__(self, set_guards: Callable[[GuardDesk | None], None], sinks: SinkDesk) -> None:
+        self._set_guards = set_guards
+        self.sinks = sinks
+        self._desk: GuardDesk | None = None
+        self._counts = PluginCounts()
+        self._log = logging.getLogger("dragoman")
+
+    def use_guards(self, table: LoadedTable) -> None:
+        """Put a table's guards in force. Those of the table before are closed once no request uses them."""
+        self._counts.retire(() if self._desk is None else self._desk.running.values(), ())
+        self._desk = GuardDesk(table.loaded, table.plugins, self._log) if table.plugins else None
+        self._set_guards(self._desk)
+
+    async def use_sinks(self, table: LoadedTable) -> None:
+        """Put a table's sinks in force, and let those of the table before deliver what they have."""
+        before = self.sinks.running
+        await self.sinks.use(table.loaded, table.plugins)
+        self._counts.retire((), before)
+
+    async def aclose(self) -> None:
+        """Deliver what waits, as far as there is time, and close the guards."""
+        await self.sinks.aclose()
+        if self._desk is not None:
+            self._desk.close()
+
+    def families(self) -> Iterator[MetricFamily]:
+        """Yield the metrics of plugins."""
+        guards = () if self._desk is None else self._desk.running.values()
+        return self._counts.families(guards, self.sinks.running)
+
+
+async def plugins_in_use(
+    stack: AsyncExitStack,
+    set_guards: Callable[[GuardDesk | None], None],
+    sinks: SinkDesk,
+    table: LoadedTable,
+    metrics: Metrics,
+) -> PluginsInUse:
+    """Return the plugins of the table that a process begins with; they leave with the stack."""
+    plugins = PluginsInUse(set_guards, sinks)
+    stack.push_async_callback(plugins.aclose)
+    plugins.use_guards(table)
+    await plugins.use_sinks(table)
+    metrics.watch_families(plugins.families)
+    return plugins
+
+
+def sinks_of_process() -> SinkDesk:
+    """Return what tells sinks of requests, none yet; it makes no connection before there are some."""
+    return SinkDesk(JsonPoster, logging.getLogger("dragoman"))

@@ -1,0 +1,220 @@
+"""Plugins for tests, well-behaved and hostile, and what puts them into a table."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from proxy.plugins.api import (
+    ALLOW,
+    AboutRequest,
+    AnswerTexts,
+    OptionError,
+    Poster,
+    Refuse,
+    RefusedStream,
+    RequestTexts,
+    Rewrite,
+    UsageRow,
+    Verdict,
+)
+
+SECRET, HIDDEN = "swordfish", "[hidden]"
+RELEASE = threading.Event()
+"""Set to let what hangs end."""
+
+
+class Hider:
+    """Hides a word in requests and answers; needs answers whole."""
+
+    api_version = 1
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.word = options.get("word", SECRET)
+        self.where = options.get("where", "both")
+        self.closed = 0
+
+    def check_request(self, request: RequestTexts) -> Verdict:
+        if self.where == "answer":
+            return ALLOW
+        return Rewrite(tuple([each.text.replace(self.word, HIDDEN) for each in request.texts]))
+
+    def check_answer(self, answer: AnswerTexts) -> Verdict:
+        if self.where == "request":
+            return ALLOW
+        return Rewrite(tuple([each.text.replace(self.word, HIDDEN) for each in answer.texts]))
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class LiveHider(Hider):
+    """Hides it in streams as they come."""
+
+    def open_stream(self, about: AboutRequest, choice: int) -> "HidingStream":
+        return HidingStream(self.word, refuses=False)
+
+
+class HidingStream:
+    def __init__(self, word: str, *, refuses: bool) -> None:
+        self.word, self.refuses, self.back = word, refuses, ""
+
+    def feed(self, text: str) -> str:
+        text = self.back + text
+        if self.refuses and self.word in text:
+            raise RefusedStream("it says the word")
+        text = text.replace(self.word, HIDDEN)
+        keep = next((n for n in range(len(self.word) - 1, 0, -1) if text.endswith(self.word[:n])), 0)
+        self.back = text[len(text) - keep :] if keep else ""
+        return text[: len(text) - keep]
+
+    def end(self) -> str:
+        return self.back
+
+
+class Refuser:
+    """Refuses a word; needs answers whole."""
+
+    api_version = 1
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.word = options.get("word", SECRET)
+
+    def check_request(self, request: RequestTexts) -> Verdict:
+        return ALLOW
+
+    def check_answer(self, answer: AnswerTexts) -> Verdict:
+        found = any(self.word in each.text for each in answer.texts)
+        return Refuse("it says\nthe word", "content_filter") if found else ALLOW
+
+
+class LiveRefuser(Refuser):
+    def open_stream(self, about: AboutRequest, choice: int) -> HidingStream:
+        return HidingStream(self.word, refuses=True)
+
+
+class RequestRefuser:
+    api_version = 1
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        if "bad" in options:
+            raise OptionError(f"must not be {options['bad']}", "bad")
+
+    def check_request(self, request: RequestTexts) -> Verdict:
+        return Refuse("no swordfish") if any(SECRET in each.text for each in request.texts) else ALLOW
+
+
+class Hostile:
+    """Does what its options say, in requests: raises, hangs, blocks, returns garbage or too much."""
+
+    api_version = 1
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.does = options["does"]
+        self.slow = options.get("slow", False)
+
+    def check_request(self, request: RequestTexts) -> Any:  # noqa: ANN401 - garbage too
+        texts = tuple([each.text for each in request.texts])
+        match self.does:
+            case "raise":
+                raise ValueError(texts[0])
+            case "exit":
+                raise SystemExit(1)
+            case "hang":
+                RELEASE.wait()
+            case "block":
+                time.sleep(0.02)
+            case "nothing":
+                return None
+            case "fewer":
+                return Rewrite(())
+            case "numbers":
+                return Rewrite((1,) * len(texts))  # type: ignore[arg-type]
+            case "huge":
+                return Rewrite(("x" * 3_000_000, *texts[1:]))
+            case "surrogate":
+                return Rewrite(("\ud800", *texts[1:]))
+            case _:
+                raise AssertionError(self.does)
+        return ALLOW
+
+
+class HostileStream(LiveHider):
+    """Fails in the midst of a stream."""
+
+    def open_stream(self, about: AboutRequest, choice: int) -> Any:  # noqa: ANN401 - garbage too
+        return FailingStream() if self.word == "raise" else GarbageStream() if self.word == "garbage" else None
+
+    def check_answer(self, answer: AnswerTexts) -> Verdict:
+        return ALLOW
+
+
+class FailingStream:
+    def feed(self, text: str) -> str:
+        if "two" in text:
+            raise RuntimeError("no")
+        return text
+
+    def end(self) -> str:
+        return ""
+
+
+class GarbageStream:
+    def feed(self, text: str) -> Any:  # noqa: ANN401 - garbage
+        return b"bytes"
+
+    def end(self) -> str:
+        return ""
+
+
+class Collector:
+    """A sink that keeps rows; fails as often as its options say."""
+
+    api_version = 1
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.failures = options.get("failures", 0)
+        self.rows: list[UsageRow] = []
+        self.tries = 0
+        self.closed = 0
+
+    async def deliver(self, rows: Sequence[UsageRow], http: Poster) -> None:
+        self.tries += 1
+        if self.failures:
+            self.failures -= 1
+            raise OSError("not now")
+        self.rows.extend(rows)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class OldPlugin:
+    api_version = 0
+
+
+class NoPlugin:
+    api_version = 1
+
+
+KIT = "tests.proxy.plugins.kit"
+
+
+def plugin(name: str, options: str = "", more: str = "") -> str:
+    """An entry of the table's `plugins`."""
+    return f'{{use: "{KIT}:{name}", options: {{{options}}}{more}}}'
+
+
+class Hoarder(LiveHider):
+    """Holds every stream back."""
+
+    def open_stream(self, about: AboutRequest, choice: int) -> Any:  # noqa: ANN401
+        return HoardingStream()
+
+
+class HoardingStream:
+    def feed(self, text: str) -> str:
+        return ""
+
+    def end(self) -> str:
+        return ""

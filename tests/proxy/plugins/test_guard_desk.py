@@ -1,0 +1,47 @@
+"""The guards of each team, and how requests and choices pass them."""
+
+import pytest
+
+from providers.completion import Choice
+from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, UnifiedRequest
+from proxy.off_loop.request_threads import RequestThreads
+from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
+from tests.proxy.plugins.test_guarded_choice import chain, record
+
+REQUEST = UnifiedRequest(
+    Operation.CHAT,
+    "m",
+    ChatPrompt(({"role": "user", "content": SECRET},)),
+    {},
+    native=NativeRequest(NativeApi.MESSAGES, {}),
+)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+async def test_a_rewritten_request_names_who_rewrote_it(heavy: bool) -> None:
+    told, threads = record(), RequestThreads()
+    made = await chain(plugin("Hider")).request_passed(REQUEST, told, threads, heavy=heavy)
+    assert made.prompt == ChatPrompt(({"role": "user", "content": HIDDEN},))
+    assert made.native is None
+    assert told.guarded is not None
+    assert told.guarded.names == ["g0"]
+    threads.close()
+
+
+async def test_what_is_not_changed_is_the_same_object() -> None:
+    guards, threads = chain(plugin("Hider", "word: absent")), RequestThreads()
+    assert await guards.request_passed(REQUEST, record(), threads, heavy=False) is REQUEST
+    choice = Choice(0, "a", "stop")
+    assert await guards.choice_passed(choice, record()) is choice
+    threads.close()
+
+
+async def test_a_long_choice_is_checked_off_the_loop() -> None:
+    told = record()
+    made = await chain(plugin("Hider")).choice_passed(Choice(0, f"{SECRET} " * 50_000, "stop"), told)
+    assert SECRET not in made.text
+
+
+async def test_a_chain_of_live_guards_streams_and_one_that_needs_all_does_not() -> None:
+    assert chain(plugin("LiveHider"), plugin("RequestRefuser")).streams
+    assert not chain(plugin("LiveHider"), plugin("Hider")).streams

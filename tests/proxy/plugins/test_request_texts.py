@@ -1,0 +1,123 @@
+"""The texts of requests, and requests with others in their place."""
+
+import pytest
+
+from providers.tasks.embeddings import EmbeddingsRequest
+from providers.tasks.pass_on import PassedRequest
+from providers.tasks.rerank import RerankRequest
+from providers.unified_request import (
+    ChatPrompt,
+    Guided,
+    NativeApi,
+    NativeRequest,
+    Operation,
+    Task,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
+from proxy.errors import GatewayError
+from proxy.plugins.request_texts import rewritten, texts_of
+
+CHAT = UnifiedRequest(
+    Operation.CHAT,
+    "m",
+    ChatPrompt(
+        (
+            {"role": "system", "content": "rules", "name": "boss"},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "hello"}, {"type": "image_url", "image_url": "data:x"}],
+            },
+            {
+                "role": "assistant",
+                "content": "calls",
+                "reasoning_content": "thinks",
+                "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a":"b"}'}}],
+            },
+            {"role": "tool", "tool_call_id": "1", "content": "result", "name": "f"},
+        )
+    ),
+    {
+        "tools": [{"type": "function", "function": {"name": "f", "description": "does"}}],
+        "stop": ("end",),
+        "guided": Guided("choice", ("yes", "no")),
+    },
+    unknown={"system_note": "extra"},
+    extra_params={"deep": [{"er": "most"}]},
+    native=NativeRequest(NativeApi.MESSAGES, {"system": "rules", "only_here": "native"}),
+)
+
+
+def test_every_text_is_shown_with_its_role_and_place() -> None:
+    shown = {each.place: (each.text, each.role, each.kind) for each in texts_of(CHAT)}
+    assert shown == {
+        "messages[0].content": ("rules", "system", "content"),
+        "messages[0].name": ("boss", "system", "content"),
+        "messages[1].content[0].text": ("hello", "user", "content"),
+        "messages[2].content": ("calls", "assistant", "content"),
+        "messages[2].reasoning_content": ("thinks", "assistant", "reasoning"),
+        "messages[2].tool_calls[0].function.arguments": ('{"a":"b"}', "assistant", "tool_arguments"),
+        "messages[3].content": ("result", "tool", "tool_result"),
+        "tools[0].function.description": ("does", "", "tool_definition"),
+        "stop[0]": ("end", "", "other"),
+        "guided_choice[0]": ("yes", "", "other"),
+        "guided_choice[1]": ("no", "", "other"),
+        ".system_note": ("extra", "", "other"),
+        "inference_extra_params.deep[0].er": ("most", "", "other"),
+        "body.only_here": ("native", "", "other"),
+    }
+
+
+def test_a_rewritten_request_has_nothing_of_what_it_was() -> None:
+    made, dropped = rewritten(CHAT, [each.text.upper() for each in texts_of(CHAT)])
+    assert [each.text for each in texts_of(made)] == [
+        *("RULES", "BOSS", "HELLO", "CALLS", '{"A":"B"}', "RESULT", "END", "DOES", "YES", "NO", "EXTRA", "MOST")
+    ]
+    assert made.native is None
+    assert dropped == ("reasoning",)
+    assert isinstance(made.prompt, ChatPrompt)
+    assert made.prompt.messages[1]["content"][1] == {"type": "image_url", "image_url": "data:x"}  # type: ignore[index]
+    assert made.params["stop"] == ("END",)
+
+
+def test_what_is_not_changed_keeps_its_thinking() -> None:
+    made, dropped = rewritten(CHAT, [each.text for each in texts_of(CHAT)])
+    assert (made.prompt, made.params, dropped) == (CHAT.prompt, CHAT.params, ())
+
+
+def test_the_reference_request_is_not_changed_itself() -> None:
+    before = texts_of(CHAT)
+    rewritten(CHAT, ["x"] * len(before))
+    assert texts_of(CHAT) == before
+
+
+def test_prompts_are_texts_and_token_ids_are_refused() -> None:
+    request = UnifiedRequest(Operation.COMPLETIONS, "m", TextPrompt(("a", "b")), {"suffix": "c"})
+    assert [(each.text, each.place) for each in texts_of(request)] == [
+        *(("a", "prompt[0]"), ("b", "prompt[1]"), ("c", "suffix"))
+    ]
+    made, _ = rewritten(request, ["x", "y", "z"])
+    assert (made.prompt, made.params["suffix"]) == (TextPrompt(("x", "y")), "z")
+    with pytest.raises(GatewayError) as caught:
+        texts_of(UnifiedRequest(Operation.COMPLETIONS, "m", TokenPrompt(((1, 2),)), {}))
+    assert caught.value.facts.code == "unsupported_parameter"
+
+
+def test_other_tasks_have_their_texts_too() -> None:
+    vectors = EmbeddingsRequest("m", ("a", "b"), unknown={"x": "c"})
+    assert [each.text for each in texts_of(vectors)] == ["a", "b", "c"]
+    assert rewritten(vectors, ["1", "2", "3"])[0].texts == ("1", "2")
+    ranking = RerankRequest("m", "q", ("a",), objects={0: {"text": "a", "more": "z"}})
+    made, _ = rewritten(ranking, ["Q", "A"])
+    assert (made.query, made.documents, made.objects) == ("Q", ("A",), {})
+    passed = PassedRequest(Task.MODERATIONS, "m", {"model": "m", "input": ["a", {"type": "text", "text": "b"}]})
+    assert [each.text for each in texts_of(passed)] == ["a", "b"]
+    assert rewritten(passed, ["x", "y"])[0].content == {"model": "m", "input": ["x", {"type": "text", "text": "y"}]}
+    with pytest.raises(GatewayError):
+        texts_of(EmbeddingsRequest("m", ((1,),)))
+
+
+def test_a_request_of_an_unknown_kind_does_not_pass_unseen() -> None:
+    with pytest.raises(TypeError):
+        texts_of(object())

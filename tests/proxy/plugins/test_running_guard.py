@@ -1,0 +1,77 @@
+"""One guard in use: where it is called, what counts as a failure, and what the log says."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from proxy.plugins.load_plugins import LoadedPlugin
+from proxy.plugins.running_guard import PASSED, GuardFailed, RunningGuard
+
+
+class Plain:
+    slow = False
+
+
+class Slow:
+    slow = True
+
+
+def guard(made: object, deadline: float = 1.0) -> RunningGuard:
+    return RunningGuard(LoadedPlugin("g", made, deadline, False), logging.getLogger("dragoman"))
+
+
+def right(value: object) -> str | None:
+    return None
+
+
+async def where(running: RunningGuard, *, heavy: bool = False) -> bool:
+    """Whether it is called on the loop."""
+    here = threading.get_ident()
+    return await running.call(threading.get_ident, right, heavy=heavy) == here
+
+
+async def test_slow_guards_and_heavy_requests_are_called_in_threads() -> None:
+    plain, slow = guard(Plain()), guard(Slow())
+    assert (await where(plain), await where(plain, heavy=True), await where(slow)) == (True, False, False)
+    assert (plain.calls, slow.calls) == (2, 1)
+    for each in (plain, slow):
+        each.close()
+
+
+async def test_a_call_that_hangs_fails_at_its_deadline_and_keeps_its_thread() -> None:
+    running, release = guard(Slow(), 0.02), threading.Event()
+    for _ in range(3):  # of two threads
+        with pytest.raises(GuardFailed, match=PASSED):
+            await running.call(release.wait, right, heavy=False)
+    release.set()
+    running.plugin = replace(running.plugin, deadline=5.0)
+    assert await running.call(lambda: True, right, heavy=False)
+    running.close()
+
+
+async def test_what_is_raised_is_told_without_its_text() -> None:
+    def fails() -> None:
+        raise ValueError("the prompt")
+
+    with pytest.raises(GuardFailed) as caught:
+        await guard(Plain()).call(fails, right, heavy=False)
+    assert caught.value.why.startswith("raised ValueError at test_running_guard.py:")
+
+
+async def test_failures_are_logged_once_until_it_works_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "dragoman")
+    running = guard(Plain())
+    work: Callable[[], None] = list[None]().clear
+    for _ in range(3):
+        with pytest.raises(GuardFailed) as caught:
+            await running.call(work, lambda value: "returned nothing", heavy=False)
+        running.failed(caught.value)
+    await running.call(work, right, heavy=False)
+    assert caplog.messages == [
+        "plugin g returned nothing; requests are refused while that is so",
+        "plugin g works again",
+    ]
+    assert running.failures == 3
