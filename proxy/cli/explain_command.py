@@ -81,12 +81,7 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
     if explanation.drawn:
         yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
-    if explanation.limits is not None:
-        yield from _limit_lines(explanation.limits)
-    if explanation.cached and (rules := cache_of(explanation)) is not None:
-        yield f"Answers are kept {rules.words}; {explanation.cached}."
-    if explanation.plugins:
-        yield f"It would pass these plugins, which are not called here: {', '.join(explanation.plugins)}."
+    yield from _passed_lines(explanation)
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)
@@ -158,6 +153,16 @@ def _pretty(body: bytes) -> str:
 
 
 # JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def _passed_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield what stands between the request and its targets: limits, the answer cache, plugins."""
+    if explanation.limits is not None:
+        yield from _limit_lines(explanation.limits)
+    if explanation.cached and (rules := cache_of(explanation)) is not None:
+        yield f"Answers are kept {rules.words}; {explanation.cached}."
+    if explanation.plugins:
+        yield f"It would pass these plugins, which are not called here: {', '.join(explanation.plugins)}."
 
 
 def json_lines(explanation: Explanation) -> Iterator[str]:

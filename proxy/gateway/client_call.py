@@ -37,8 +37,8 @@ PayloadSink = Callable[[RequestRecord, bytes], None]
 class ClientCalls:
     """What the calls of all clients share. `deadlines` are those of the requests under way, to end them, and `alarms`
     what they are rung by; `draining` makes each answer close its connection; `now` is the event loop's clock in
-    seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of each
-    request, where there is a payload log."""
+    seconds; `guards` are those of the table in force, None where it names no plugin; `payloads` receives the body of
+    each request, where there is a payload log."""
 
     metrics: Metrics
     now: Callable[[], float]

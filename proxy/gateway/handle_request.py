@@ -140,6 +140,7 @@ class Gateway:
     def payloads(self, payloads: PayloadSink | None) -> None:
         self._calls.payloads = payloads
 
+    @property
     def guards(self) -> GuardDesk | None:
         """The guards that requests pass which begin now."""
         return self._calls.guards

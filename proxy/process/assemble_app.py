@@ -191,8 +191,8 @@ async def public_gateway(
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage, gateway.payloads = outputs.heartbeat.begin, limits.reports.answer, received
-        tracing = await _tracing(stack, gateway, observer, metrics, table)
-        plugins = await _plugging(stack, gateway, observer, metrics, table)
+        attached = stack, gateway, observer, metrics, table
+        tracing, plugins = await _tracing(*attached), await _plugging(*attached)
         discovered = await _discovering(stack, gateway, http, table)
         presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)

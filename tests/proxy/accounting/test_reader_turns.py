@@ -44,6 +44,7 @@ async def test_who_no_longer_waits_leaves_no_thread_that_reads(
     settings: LedgerSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Many times, since a file that is closed under a thread ends the process now and then."""
+    reading: asyncio.Task[object] | None = None
     for _ in range(20):
         turns, begun = ReaderTurns(settings), threading.Event()
         async with asyncio.TaskGroup() as group:
