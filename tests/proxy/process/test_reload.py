@@ -105,6 +105,7 @@ CHANGES = {
     "stall_limit": "stall_limit: 7s",
     "watch": "watch: false",
     "log": "log: text",
+    "payload_log": "payload_log: {path: p.jsonl, teams: ['*']}",
 }
 
 
