@@ -1,6 +1,6 @@
 """The built-in default of every deployment setting: what holds where no level of the table writes it. Times in seconds.
 
-`config.sections.inheritance` fills these in, the descriptions of the sections quote them, and the gateway's own rules
+`config.table.inheritance` fills these in, the descriptions of the sections quote them, and the gateway's own rules
 for retries and circuit breakers begin with them. The defaults of the `server` section stand at its fields, in
 `config/sections/server_section.py`.
 """

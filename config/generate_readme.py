@@ -6,8 +6,8 @@ from typing import Final
 from pydantic.json_schema import JsonSchemaValue
 
 from config.sections.limits_section import LimitsSection
-from config.sections.table_json_schema import json_schema
-from config.sections.table_schema import DeploymentSettings
+from config.table.table_json_schema import json_schema
+from config.table.table_schema import DeploymentSettings
 
 README: Final = Path(__file__).parent / "README.md"
 BEGIN: Final = "<!-- keys: written by `python -m config.generate_readme` -->"
@@ -26,6 +26,7 @@ _SECTIONS: Final = {
     "Ledger": "`server.ledger`",
     "Log": "`server.log`",
     "PayloadLog": "`server.payload_log`",
+    "Tracing": "`server.tracing`",
     "SurfaceSettings": "`server.surfaces.<surface>`",
     "DeploymentSettings": "`defaults`, and every vendor, model and deployment",
     "Timeouts": "`timeouts`",

@@ -28,7 +28,7 @@ from config.reading.tree_values import Expander
 from config.reading.yaml_tree import MapNode, Node, ScalarNode, parse, value_position
 from config.sections.ledger_section import LedgerPlace
 from config.sections.log_section import PayloadLogPlace
-from config.sections.table_schema import GatewayConfig
+from config.table.table_schema import GatewayConfig
 
 EMBEDDED_TABLE: Final = "config/demo_table.yaml"
 """The file name in positions of the embedded table."""

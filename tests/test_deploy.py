@@ -23,7 +23,7 @@ from proxy.cli.chosen_table import chosen_table
 from proxy.gateway.dry_run import explained
 from proxy.gateway.pass_on_task import SPOOLED_BYTES
 from proxy.listener.health_endpoints import HEALTH_PATHS
-from proxy.process.check_max_tokens import needed_limits
+from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.routing.resolve_model import covered
 from proxy.routing.snapshot import build_snapshot
 from proxy.version import VERSION

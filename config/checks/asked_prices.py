@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from config.allowed_names import covers
-from config.sections.inheritance import IMPLICIT_DEPLOYMENT, deployment_inheritance
 from config.sections.route_section import RouteSection
-from config.sections.table_schema import GatewayConfig
 from config.sections.team_section import TeamSection
+from config.table.inheritance import IMPLICIT_DEPLOYMENT, deployment_inheritance
+from config.table.table_schema import GatewayConfig
 
 
 @dataclass(frozen=True, slots=True)

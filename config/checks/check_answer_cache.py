@@ -6,7 +6,7 @@ from config.checks.check_between_sections import CheckContext, levels
 from config.problem import Path, Problem
 from config.sections.cache_section import CacheSection
 from config.sections.route_section import RouteSection
-from config.sections.table_schema import DeploymentSection, GatewayConfig
+from config.table.table_schema import DeploymentSection, GatewayConfig
 
 
 def check_answer_cache(context: CheckContext) -> tuple[Problem, ...]:

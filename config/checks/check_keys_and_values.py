@@ -16,8 +16,8 @@ from config.reading.tree_values import Value
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
 from config.sections.route_section import RouteSection
 from config.sections.section import Section, ShorthandSection
-from config.sections.table_schema import GatewayConfig, VendorSection
 from config.sections.value_types import Referable
+from config.table.table_schema import GatewayConfig, VendorSection
 
 _WANTED: Final = {
     "string_type": "text",

@@ -8,8 +8,8 @@ from config.checks.asked_prices import PriceBook
 from config.checks.check_between_sections import CheckContext, keys_below
 from config.problem import Path, Problem
 from config.sections.limits_section import BudgetSection, LimitsSection
-from config.sections.table_schema import GatewayConfig
 from config.sections.team_section import TeamSection
+from config.table.table_schema import GatewayConfig
 
 _DAY: Final = 86400.0
 _NEEDED_DAYS: Final = {"hour": 1, "day": 2, "week": 8, "month": 32}

@@ -18,7 +18,7 @@ from config.checks.check_between_sections import (
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
 from config.sections.route_section import RouteTarget
-from config.sections.table_schema import DeploymentSection, GatewayConfig
+from config.table.table_schema import DeploymentSection, GatewayConfig
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
 _VARIABLE: Final = re.compile(r"\$[A-Z]+(_[A-Z]+)+")

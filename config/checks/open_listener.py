@@ -4,7 +4,7 @@ from typing import Protocol
 
 from config.addresses import listens_on_loopback
 from config.problem import COMMAND_LINE, Locate, Path, Problem
-from config.sections.table_schema import GatewayConfig
+from config.table.table_schema import GatewayConfig
 
 
 class Placed(Protocol):

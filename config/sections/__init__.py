@@ -1,1 +1,1 @@
-"""The sections of the table: their keys, values, defaults and JSON Schema."""
+"""The sections of the table: their keys, values and defaults."""

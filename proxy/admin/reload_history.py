@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from config.problem import Problem
-from config.sections.table_schema import GatewayConfig
+from config.table.table_schema import GatewayConfig
 from proxy.admin.table_changes import table_changes
 
 MOST_RELOADS: Final = 20

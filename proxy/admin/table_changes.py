@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from config.sections.table_schema import GatewayConfig
+from config.table.table_schema import GatewayConfig
 
 MOST_CHANGES: Final = 50
 """Changes of one reload that are named."""

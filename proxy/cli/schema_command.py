@@ -2,7 +2,7 @@
 
 import sys
 
-from config.sections.table_json_schema import schema_text
+from config.table.table_json_schema import schema_text
 from providers.profiles.load_profiles import load_profiles
 
 

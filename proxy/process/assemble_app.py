@@ -172,11 +172,7 @@ async def public_gateway(
         off_loop = OffLoop(checks)
         stack.callback(off_loop.threads.close)
         dispatcher = Dispatcher(http, metrics, off_loop, rules, secrets=http.secrets)
-        breakers = dispatcher.deployments.breakers
-        shared = None if server.shared is None else SharedState(server.shared, breakers.apply_cooldowns)
-        if shared is not None:
-            breakers.share(shared.cooldowns)
-            metrics.shared(lambda: shared.up)
+        shared = _sharing(server, dispatcher)
         limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
         watch, observer, received = await _observing(stack, metrics, lines, table, limits)
         queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
@@ -268,6 +264,17 @@ def _showing(dispatcher: Dispatcher, table: LoadedTable, memory: MemoryMeter) ->
     dispatcher.metrics.watch_families(shown)
     dispatcher.metrics.watch_memory(lambda: memory.share)
     return shown
+
+
+def _sharing(server: ServerSection, dispatcher: Dispatcher) -> SharedState | None:
+    """Return what gateways that share a Redis tell each other, where the table says so."""
+    if server.shared is None:
+        return None
+    breakers = dispatcher.deployments.breakers
+    shared = SharedState(server.shared, breakers.apply_cooldowns)
+    breakers.share(shared.cooldowns)
+    dispatcher.metrics.shared(lambda: shared.up)
+    return shared
 
 
 async def _limiting(

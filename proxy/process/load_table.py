@@ -18,9 +18,9 @@ from config.reading.table_files import DISK, Store
 from config.sections.server_section import ServerSection
 from proxy.listener.tls import listener_context
 from proxy.plugins.load_plugins import NO_PLUGINS, Plugins, load_plugins
-from proxy.process.check_credentials import lacks
-from proxy.process.check_max_tokens import needed_limits
-from proxy.process.check_own_address import doubled_port, self_calls
+from proxy.process.table_checks.check_credentials import lacks
+from proxy.process.table_checks.check_max_tokens import needed_limits
+from proxy.process.table_checks.check_own_address import doubled_port, self_calls
 from proxy.routing.snapshot import Snapshot, compile_table
 
 LogForm = Literal["json", "text"]

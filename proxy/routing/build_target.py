@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from config.addresses import address_fault, reach
 from config.load_config import Loaded
 from config.problem import Path, Problem, did_you_mean, shown
-from config.sections.inheritance import Settings
+from config.table.inheritance import Settings
 from providers.client_extras.extra_headers import covers_own
 from providers.client_extras.hosts_paths_and_code import is_reserved
 from providers.dialects.registry import DIALECTS

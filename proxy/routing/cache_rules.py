@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from config.sections.cache_section import CacheSection
-from config.sections.table_schema import GatewayConfig
+from config.table.table_schema import GatewayConfig
 from providers.vendor_credential import Credential
 
 _SEALED: Final = "answer cache"

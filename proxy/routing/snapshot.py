@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 from config.allowed_names import covers
 from config.load_config import Loaded
 from config.problem import ConfigError, Path, Problem
-from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
 from config.sections.route_section import FallbacksSection, RouteSection
 from config.sections.server_section import SurfaceName, SurfaceSettings
-from config.sections.table_schema import GatewayConfig
 from config.sections.team_section import TeamKey, TeamSection
+from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
+from config.table.table_schema import GatewayConfig
 from config.time_zones import zone_named
 from providers.failure import FailureKind
 from providers.profiles.load_profiles import load_profiles

@@ -54,13 +54,13 @@ def prompt_json(prompt: Prompt) -> str:
 
 def answer_json(choices: Iterable[Choice]) -> str:
     """Return the messages of a whole answer."""
-    texts = AnswerTexts()
+    texts = GatheredTexts()
     for choice in choices:
         texts.add_choice(choice)
     return texts.json()
 
 
-class AnswerTexts:
+class GatheredTexts:
     """The texts of an answer as they come. `fresh` says that there is something that `json` has not returned yet."""
 
     __slots__ = ("_calls", "_reasons", "_room", "_texts", "_thoughts", "fresh")

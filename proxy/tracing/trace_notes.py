@@ -8,7 +8,7 @@ from typing import Final
 from providers.completion import Choice, StreamEvent, Usage
 from providers.unified_request import UnifiedRequest
 from proxy.trace_context import MOST_REASONS, NoteValue, Trace
-from proxy.tracing.content_messages import AnswerTexts, answer_json, prompt_json
+from proxy.tracing.content_messages import GatheredTexts, answer_json, prompt_json
 from proxy.upstream.vendor_stream import Stream
 
 PARAMS: Final[Mapping[str, str]] = {
@@ -66,7 +66,7 @@ class NotedStream:
 
     _stream: Stream
     _trace: Trace
-    _texts: AnswerTexts = field(default_factory=AnswerTexts)
+    _texts: GatheredTexts = field(default_factory=GatheredTexts)
 
     @property
     def over(self) -> bool:

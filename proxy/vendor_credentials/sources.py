@@ -13,7 +13,7 @@ from config.sections.credentials_section import (
     GoogleCredentials,
     OidcCredentials,
 )
-from config.sections.inheritance import Settings
+from config.table.inheritance import Settings
 from providers.profile import Profile
 from providers.vendor_credential import (
     Authorities,

@@ -3,7 +3,7 @@
 import pytest
 
 from config.generate_readme import BEGIN, END, README, reference, updated
-from config.sections.table_json_schema import json_schema
+from config.table.table_json_schema import json_schema
 
 
 def test_the_readme_holds_the_generated_tables() -> None:

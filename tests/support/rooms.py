@@ -14,7 +14,8 @@ CONFIG: Final[Rooms] = {
     ".": (),
     "reading": (),
     "sections": ("reading",),
-    "checks": ("reading", "sections"),
+    "table": ("sections",),
+    "checks": ("reading", "sections", "table"),
 }
 
 PROVIDERS: Final[Rooms] = {
@@ -87,8 +88,18 @@ PROXY: Final[Rooms] = {
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
         *("discovery", "dispatch", "gateway"),
     ),
+    "process/table_checks": ("routing",),
     "process": (
-        *("surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream", "http_client"),
+        *(
+            "process/table_checks",
+            "surfaces",
+            "off_loop",
+            "deployment_health",
+            "telemetry",
+            "listener",
+            "upstream",
+            "http_client",
+        ),
         *(
             "vendor_credentials",
             "shared_state",

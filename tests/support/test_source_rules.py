@@ -186,7 +186,7 @@ def test_a_file_with_functions_needs_its_mirror(text: str) -> None:
     "text", ["x = 1", "class P(Protocol):\n    def f(self) -> int:\n        '''Doc.'''\n        ..."]
 )
 def test_a_file_without_functions_needs_no_mirror(text: str) -> None:
-    assert rules.missing_mirrors({"config/sections/table_schema.py": text}, set()) == []
+    assert rules.missing_mirrors({"config/table/table_schema.py": text}, set()) == []
 
 
 def test_the_entry_point_is_mirrored_under_a_plain_name() -> None:

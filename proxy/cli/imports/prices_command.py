@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from config.sections.inheritance import effective
+from config.table.inheritance import effective
 from providers.target import Target
 from proxy.cli.imports.price_data import KnownModel, PriceList, price_list
 from proxy.cli.imports.written_file import Write, put_file

@@ -4,8 +4,8 @@ import pytest
 from pydantic import SecretStr
 
 from config.sections.credentials_section import CredentialsSection
-from config.sections.inheritance import effective
-from config.sections.table_schema import VendorSection
+from config.table.inheritance import effective
+from config.table.table_schema import VendorSection
 from tests.config.tables import complaints, load, warnings
 
 OIDC = "{oidc: {token_url: 'https://id.example/token', client_id: gw, client_secret: '${SECRET}'%s}}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.sections.inheritance import IMPLICIT_DEPLOYMENT, effective
+from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
 from providers.profiles.load_profiles import load_profiles
 from providers.target import CircuitBreaker, Price, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource

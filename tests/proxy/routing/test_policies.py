@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.sections.table_schema import ModelSection
+from config.table.table_schema import ModelSection
 from proxy.routing.policies import (
     EXPLORED,
     POLICIES,

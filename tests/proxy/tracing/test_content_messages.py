@@ -10,7 +10,7 @@ from proxy.tracing.content_messages import (
     CUT,
     MOST_CHARACTERS,
     MOST_MESSAGES,
-    AnswerTexts,
+    GatheredTexts,
     answer_json,
     prompt_json,
 )
@@ -84,7 +84,7 @@ def test_a_whole_answer() -> None:
 
 
 def test_a_stream_gathers_to_the_same_and_what_broke_off_is_no_success() -> None:
-    texts = AnswerTexts()
+    texts = GatheredTexts()
     texts.add(Chunk(0, "te", reasoning="thou"))
     texts.add(Chunk(0, "xt", reasoning="ght", tool_calls=(ToolCallDelta(0, "c", "look", "{"),)))
     texts.add(Chunk(0, tool_calls=(ToolCallDelta(0, arguments="}"),)))
@@ -95,7 +95,7 @@ def test_a_stream_gathers_to_the_same_and_what_broke_off_is_no_success() -> None
 
 
 def test_an_endless_stream_takes_no_more_than_its_room() -> None:
-    texts = AnswerTexts()
+    texts = GatheredTexts()
     for _ in range(100):
         texts.add(Chunk(0, "x" * 1000, tool_calls=(ToolCallDelta(0, "c", "look", "y" * 1000),)))
     texts.add(Chunk(0, finish_reason="length"))

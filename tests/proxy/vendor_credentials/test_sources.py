@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from config.sections.inheritance import effective
+from config.table.inheritance import effective
 from providers.profiles.load_profiles import parse_profiles
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from proxy.vendor_credentials.sources import CLOUD_PLATFORM, Deployment, Missing, source_of

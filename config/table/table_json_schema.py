@@ -7,8 +7,8 @@ from typing import Final
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from config.sections.table_schema import GatewayConfig
 from config.sections.value_types import REFERENCE_PATTERN
+from config.table.table_schema import GatewayConfig
 
 _INCLUDE: Final[JsonSchemaValue] = {
     "type": "array",

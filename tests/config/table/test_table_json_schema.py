@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from config.sections.table_json_schema import json_schema, schema_text, with_profiles
+from config.table.table_json_schema import json_schema, schema_text, with_profiles
 from tests.config.tables import complaints
 
 ROOT = Path(__file__).parents[3] / "config"

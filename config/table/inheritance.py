@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from config import defaults
 from config.problem import Path
 from config.sections.credentials_section import CredentialsSection
-from config.sections.table_schema import (
+from config.table.table_schema import (
     DeploymentSection,
     DeploymentSettings,
     GatewayConfig,

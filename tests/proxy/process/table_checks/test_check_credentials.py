@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource, OidcSource, Source
-from proxy.process.check_credentials import Lack, Machine, lack_of, lacks
+from proxy.process.table_checks.check_credentials import Lack, Machine, lack_of, lacks
 from proxy.routing.snapshot import build_snapshot
 from tests.proxy.kit.tables import loaded
 
@@ -238,7 +238,7 @@ def test_many_sources_look_at_the_machine_once(tmp_path: Path, monkeypatch: pyte
         looked.append(kind)
 
     monkeypatch.setattr(Path, "read_text", watched)
-    monkeypatch.setattr("proxy.process.check_credentials.missing", missing)
+    monkeypatch.setattr("proxy.process.table_checks.check_credentials.missing", missing)
     put(tmp_path, ".aws/config", "[profile p1]\nrole_arn = x\n")
     machine = Machine({"HOME": str(tmp_path)})
     sources = [AwsSource("bedrock", "eu-central-1", f"p{number}") for number in range(3)]

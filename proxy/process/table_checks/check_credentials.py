@@ -17,7 +17,7 @@ from typing import Final
 from config.load_config import Loaded
 from config.problem import Path as Place
 from config.problem import Problem
-from config.sections.inheritance import effective
+from config.table.inheritance import effective
 from providers.target import Target
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from proxy.optional_libraries import OTEL, REDIS, missing, without

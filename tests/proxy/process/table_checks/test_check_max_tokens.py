@@ -6,8 +6,8 @@ import pytest
 
 from config.load_config import load_text
 from providers.profiles.load_profiles import load_profiles
-from proxy.process.check_max_tokens import needed_limits
 from proxy.process.load_table import Source
+from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.routing.snapshot import build_snapshot
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import SecretStr
 
-from config.sections.inheritance import (
+from config.table.inheritance import (
     BudgetSettings,
     CircuitBreakerSettings,
     MediaSettings,
@@ -14,7 +14,7 @@ from config.sections.inheritance import (
     effective,
     vendor_inheritance,
 )
-from config.sections.table_schema import DeploymentSection, ModelSection, PriceSection
+from config.table.table_schema import DeploymentSection, ModelSection, PriceSection
 from tests.config.tables import load
 
 TABLE = """\

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from config.addresses import reach
 from config.load_config import Loaded
 from config.problem import Path, Problem
-from config.sections.inheritance import effective
+from config.table.inheritance import effective
 from proxy.routing.snapshot import Snapshot
 
 _PORTS: Final = {"http": 80, "https": 443}

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from config.sections.table_schema import GatewayConfig
+from config.table.table_schema import GatewayConfig
 from tests.config.tables import load
 
 

@@ -7,8 +7,8 @@ import pytest
 from config.problem import ConfigError
 from config.sections.server_section import ServerSection
 from providers.profiles.load_profiles import load_profiles
-from proxy.process.check_own_address import Listener
 from proxy.process.load_table import Source
+from proxy.process.table_checks.check_own_address import Listener
 from tests.proxy.cli.conftest import source
 
 __all__ = ("source",)
