@@ -29,7 +29,8 @@ class LimitKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Exceeded:
     """The limit that a request waits for longest. `wait` is the seconds until it would pass, `ends` the end of the
-    calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well."""
+    calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well, of which
+    `reserved` is what requests under way hold, as far as this process knows."""
 
     scope: str
     kind: LimitKind
@@ -40,6 +41,12 @@ class Exceeded:
     requested: int
     wait: float
     ends: int | None
+    reserved: int = 0
+
+    @property
+    def unspent(self) -> bool:
+        """Whether a calendar limit is not used up: requests under way hold the rest, or only this one is too large."""
+        return self.kind in (LimitKind.QUOTA, LimitKind.BUDGET) and self.used - self.reserved < self.limit
 
     def hopeless(self, patience: float) -> bool:
         """Return whether waiting so many seconds is in vain. A place may be free at any time."""
