@@ -164,7 +164,7 @@ def status_page(
     asked.sort(key=lambda target: (-health[target.label], target.label))
     cut = None if query.whole else MOST_ROWS
     models = _grouped(asked, lambda target: target.table_key)
-    limits = with_unused(status.limits, view.snapshot)
+    limits = with_unused(status.limits, view.snapshot, view.now)
     return StatusPage(
         view=view,
         query=query,

@@ -1,6 +1,6 @@
 """What is told of limits and budgets: to operators as they stand, and to a request that is beyond one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nlargest
@@ -104,14 +104,16 @@ def spending_view(
     return LimitView(scope, kind, limit.unit, limit.period, limit.amount, spent, ends, at, then, reached)
 
 
-def unused_views(scope: str, limits: Limits, budgets: Iterable[TeamBudget] = ()) -> Iterator[LimitView]:
-    """Yield the limits and budgets of a scope with nothing used."""
+def unused_views(
+    scope: str, limits: Limits, budgets: Iterable[TeamBudget], ends: Mapping[Period, int]
+) -> Iterator[LimitView]:
+    """Yield the limits and budgets of a scope with nothing used; `ends` are those of the periods that are now."""
     for rate in limits.rates:
         yield rate_view(scope, rate, 0)
     for quota in limits.quotas:
-        yield spending_view(scope, quota)
+        yield spending_view(scope, quota, ends=ends.get(quota.period))
     for budget in budgets:
-        yield spending_view(scope, budget)
+        yield spending_view(scope, budget, ends=ends.get(budget.period))
     if limits.concurrent is not None:
         yield places_view(scope, limits.concurrent, 0)
 
