@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -126,7 +127,7 @@ def test_no_price_is_counted_alike_in_rows_in_the_sums_by_day_and_after_they_are
     settings: LedgerSettings,
 ) -> None:
     empty = {"cost": None, "tokens_in": None, "tokens_out": None}
-    changes: list[dict[str, object]] = [
+    changes: list[dict[str, Any]] = [
         {"cost": None},
         {"cost": None, "outcome": "truncated"},
         {**empty, "outcome": "upstream_error", "status": 401},
