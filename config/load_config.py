@@ -145,7 +145,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         warnings.extend((*doubtful_settings(context), *doubtful_limits(context)))
     sources = Sources(files.hashes, files.patterns)
     if checked.config is None or not includer.complete:
-        return Examined(None, tuple(problems), sources)
+        return Examined(None, completer.as_written(problems), sources)
     tls = checked.config.server.tls
     pair = None if tls is None else (tls.cert, tls.key)
     certificates = read_certificates(_ca_files(checked.config), pair, root, files)
@@ -156,7 +156,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         config=checked.config,
         files=files.paths,
         digest=digest({**own, **files.hashes}),
-        warnings=tuple(sorted(set(warnings))),
+        warnings=tuple(sorted(set(completer.as_written(warnings)))),
         authorities=certificates.authorities,
         pair=certificates.pair,
         locate=partial(value_position, root),
@@ -166,7 +166,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         ledger=_ledger(checked.config, name, main),
         payloads=_payloads(checked.config, main or pathlib.Path(name)),
     )
-    return Examined(table, tuple(problems), sources)
+    return Examined(table, completer.as_written(problems), sources)
 
 
 def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> LedgerPlace | None:

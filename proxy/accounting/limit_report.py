@@ -9,7 +9,9 @@ from itertools import islice
 from typing import Final
 
 from proxy.limits import limit_views
+from proxy.limits.calendar_period import bounds
 from proxy.limits.limit import NANO, UNLIMITED, Unit
+from proxy.limits.limit_book import CALENDAR
 from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView, limit_labels, unused_views
 from proxy.limits.limit_words import amount_words, number_words, period_words
 from proxy.routing.snapshot import Snapshot
@@ -40,20 +42,24 @@ def merged_views(found: Iterable[Iterable[LimitView]]) -> tuple[LimitView, ...]:
     return most_used(largest.values())
 
 
-def with_unused(views: Iterable[LimitView], snapshot: Snapshot, team: str | None = None) -> tuple[LimitView, ...]:
-    """Add the limits of a table that are not in use yet, as far as a report has room for them."""
+def with_unused(
+    views: Iterable[LimitView], snapshot: Snapshot, wall: float, team: str | None = None
+) -> tuple[LimitView, ...]:
+    """Add the limits of a table that are not in use yet, as far as a report has room for them. `wall` are the unix
+    seconds that it is."""
     used = most_used(views, team)
     scopes = {view.scope for view in used}
-    every = (view for view in _unused(snapshot) if view.scope not in scopes)
+    every = (view for view in _unused(snapshot, wall) if view.scope not in scopes)
     wanted = every if team is None else (view for view in every if team_of(view) == team)
     return (*used, *islice(wanted, MOST_VIEWS - len(used)))
 
 
-def _unused(snapshot: Snapshot) -> Iterator[LimitView]:
+def _unused(snapshot: Snapshot, wall: float) -> Iterator[LimitView]:
+    ends = {period: bounds(period, snapshot.zone, wall)[1] for period in CALENDAR}
     for scope, limits in snapshot.scopes.items():
-        yield from unused_views(scope, limits)
+        yield from unused_views(scope, limits, (), ends)
     for team in snapshot.teams.values():
-        yield from unused_views(f"team {team.name}", UNLIMITED, team.limits.budgets)
+        yield from unused_views(f"team {team.name}", UNLIMITED, team.limits.budgets, ends)
 
 
 def limits_report(views: Iterable[LimitView], alone: Mapping[str, object]) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """The operator's token: as Bearer from programs, as the password of HTTP Basic from a browser, which asks for it.
 
 A browser cannot send a Bearer token by itself, and a token in an address would be in histories and logs (RFC 6750,
-section 2.3; RFC 7617; November 2026). Any user name will do: there is one operator.
+section 2.3; RFC 7617; November 2026). A scheme's name may be in any case (RFC 9110, section 11.1). Any user name will
+do: there is one operator.
 """
 
 import hmac
@@ -39,8 +40,9 @@ def _as_bearer(authorization: str) -> bytes:
     """Return the header as it would be with a Bearer token; what cannot be read is left as it is."""
     presented = authorization[:MOST_HEADER].encode("utf-8", "surrogateescape")
     scheme, _, encoded = presented.partition(b" ")
-    if scheme.lower() != b"basic":
-        return presented
+    name = scheme.lower()
+    if name != b"basic":
+        return _BEARER + encoded if name == b"bearer" else presented
     try:
         _, colon, password = b64decode(encoded.strip(), validate=True).partition(b":")
     except Error:

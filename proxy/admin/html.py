@@ -15,7 +15,7 @@ _SPECIAL: Final = re.compile(
 )
 """What markup gives a meaning to, what a page must not hold, and marks that turn the direction of the text around."""
 
-_VOID: Final = frozenset({"br", "input", "link", "meta"})
+_VOID: Final = frozenset({"br", "input", "link", "meta", "wbr"})
 
 
 class Markup(str):

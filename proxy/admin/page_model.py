@@ -161,10 +161,11 @@ def status_page(
     status, targets = view.status, list(view.snapshot.targets())
     health = {target.label: _health(status, target.label) for target in targets}
     asked = [target for target in targets if query.matches(target.vendor, target.label)]
-    asked.sort(key=lambda target: (-health[target.label], target.label))
+    known = status.recent.deployments
+    asked.sort(key=lambda target: (-health[target.label], -_error_share(known.get(target.label, NO_USE)), target.label))
     cut = None if query.whole else MOST_ROWS
     models = _grouped(asked, lambda target: target.table_key)
-    limits = with_unused(status.limits, view.snapshot)
+    limits = with_unused(status.limits, view.snapshot, view.now)
     return StatusPage(
         view=view,
         query=query,
@@ -182,6 +183,11 @@ def status_page(
         warnings=[str(warning) for warning in warnings],
         vendor_names=sorted({target.vendor for target in targets}),
     )
+
+
+def _error_share(use: RecentUse) -> float:
+    """Return the part of the calls that failed; of none, nothing."""
+    return use.errors / use.requests if use.requests else 0.0
 
 
 def _health(status: ProcessStatus, label: str) -> Health:

@@ -14,6 +14,7 @@ from proxy.admin.page_words import (
     age,
     counted,
     moment,
+    name,
     note,
     ratio,
     row,
@@ -80,7 +81,7 @@ def overview(page: StatusPage) -> Markup:
         _fact("In flight", f"{status.in_flight:,}"),
         _fact("Up for", age(view.now - view.since), f"version {VERSION}"),
         _fact("Table", element("code", view.snapshot.digest[:12]), _table_of(page)),
-        _fact("Shared state", _SHARED[status.shared], "cooldowns, by Redis"),
+        _fact("Shared state", *_SHARED[status.shared]),
         _fact("Ledger", "none" if view.ledger is None else view.ledger.line(), wide=view.ledger is not None),
     ]
     if status.log_lines_dropped:
@@ -91,7 +92,11 @@ def overview(page: StatusPage) -> Markup:
     return section("overview", "Overview", element("dl", *facts))
 
 
-_SHARED: Final = {"off": "off", "up": "connected", "alone": "not reachable: alone"}
+_SHARED: Final = {
+    "off": ("none", "no Redis: cooldowns are this gateway's own"),
+    "up": ("connected", "cooldowns, by Redis"),
+    "alone": ("not reachable: alone", "cooldowns, by Redis"),
+}
 
 
 def _table_of(page: StatusPage) -> str:
@@ -118,7 +123,10 @@ def warnings(page: StatusPage) -> Markup:
 
 def deployments(page: StatusPage) -> Markup:
     """Return the deployments that the visitor asks for."""
-    caption = "The worst first. Counts and times are of calls in the last minutes; times of a call that ended well."
+    caption = (
+        "The worst first: by state, then by share of errors. Counts and times are of calls in the last minutes; times"
+        " of a call that ended well."
+    )
     rows = (_deployment(each) for each in page.rows)
     tally = _tally(page.rows)
     parts = [_filter(page), table(caption, _DEPLOYMENTS, rows)]
@@ -163,7 +171,7 @@ def _deployment(each: DeploymentRow) -> Markup:
     if each.limit:
         badge.append(element("small", each.limit))
     failed = joined((each.reason, element("small", moment(each.failed)))) if each.failed is not None else ""
-    return row(_DEPLOYMENTS, each.name, joined(badge), failed, *_traffic(each.traffic))
+    return row(_DEPLOYMENTS, name(each.name), joined(badge), failed, *_traffic(each.traffic))
 
 
 def _traffic(traffic: Traffic) -> tuple[str, ...]:
@@ -191,9 +199,10 @@ def vendors_and_models(page: StatusPage) -> Markup:
 
 
 def _group(group: GroupRow, linked: bool) -> Markup:
-    name = element("a", group.name, href="?" + urlencode({"vendor": group.vendor})) if linked else group.name
+    shown = name(group.name)
+    head = element("a", shown, href="?" + urlencode({"vendor": group.vendor})) if linked else shown
     up = f"{group.deployments - group.troubled:,} of {group.deployments:,} up"
-    return row(_GROUPS, name, up, *_traffic(group.traffic))
+    return row(_GROUPS, head, up, *_traffic(group.traffic))
 
 
 def limits(page: StatusPage) -> Markup:
@@ -220,7 +229,7 @@ def _limit(view: LimitView) -> Markup:
     used = f"{_amount(view.unit, view.used)} {unit}"
     told = element("span", "✕ reached", class_="state bad") if view.reached else Markup()
     ends = "" if view.ends is None else moment(view.ends)
-    return row(_LIMITS, view.scope, what, used, joined((bar, f" {view.ratio:.0%} ", told)), ends)
+    return row(_LIMITS, name(view.scope), what, used, joined((bar, f" {view.ratio:.0%} ", told)), ends)
 
 
 def _amount(unit: Unit, amount: int) -> str:
@@ -273,12 +282,12 @@ def _failures(failed: Sequence[FailedRequest]) -> Iterator[Markup]:
     seen: dict[str, int] = {}
     for request in failed:
         # Clients choose the ids of requests, the same one twice if they like.
-        name = f"r-{round(1000 * request.when)}-{request.request_id}"
-        seen[name] = seen.get(name, 0) + 1
-        yield _failure(request, name if seen[name] == 1 else f"{name}-{seen[name]}")
+        row_id = f"r-{round(1000 * request.when)}-{request.request_id}"
+        seen[row_id] = seen.get(row_id, 0) + 1
+        yield _failure(request, row_id if seen[row_id] == 1 else f"{row_id}-{seen[row_id]}")
 
 
-def _failure(request: FailedRequest, name: str) -> Markup:
+def _failure(request: FailedRequest, row_id: str) -> Markup:
     colour = "bad" if request.outcome in FAILED else "warn"
     badge = element("span", f"{request.status} {request.outcome.replace('_', ' ')}", class_=f"state {colour}")
     return row(
@@ -287,10 +296,10 @@ def _failure(request: FailedRequest, name: str) -> Markup:
         joined((badge, element("small", request.code) if request.code else "")),
         element("code", request.request_id),
         request.team,
-        joined((request.model or NONE, element("small", request.surface))),
+        joined((name(request.model or NONE), element("small", request.surface))),
         span(request.milliseconds / 1000),
         _attempts(request),
-        name=name,
+        name=row_id,
     )
 
 
@@ -298,7 +307,8 @@ def _attempts(request: FailedRequest) -> str:
     if not request.attempts:
         return "no deployment was called"
     last = request.attempts[-1]
-    summary = f"{counted(len(request.attempts) + request.more, 'attempt')}: {last.deployment} {_told(last)}"
+    count = counted(len(request.attempts) + request.more, "attempt")
+    summary = joined((f"{count}: ", name(last.deployment), f" {_told(last)}"))
     items = [element("li", _attempt(each)) for each in request.attempts]
     more = [element("li", f"{request.more} more")] if request.more else []
     return element("details", element("summary", summary), element("ol", *items, *more, class_="plain"))
@@ -309,5 +319,5 @@ def _told(attempt: FailedAttempt) -> str:
 
 
 def _attempt(attempt: FailedAttempt) -> Markup:
-    what = f"{attempt.deployment}: {_told(attempt)} after {span(attempt.milliseconds / 1000)}"
-    return joined((what, element("br") if attempt.message else "", attempt.message))
+    what = f": {_told(attempt)} after {span(attempt.milliseconds / 1000)}"
+    return joined((name(attempt.deployment), what, element("br") if attempt.message else "", attempt.message))

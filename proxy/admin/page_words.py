@@ -52,6 +52,15 @@ def moment(unix: float) -> Markup:
     return element("time", f"{written[:10]} {written[11:19]}", datetime=written)
 
 
+def name(text: str) -> Markup:
+    """Return the name of a deployment, a model or a scope, which may be broken after its slashes."""
+    first, *others = text.split("/")
+    return joined((first, *(part for other in others for part in (_AFTER_SLASH, other))))
+
+
+_AFTER_SLASH: Final = joined(("/", element("wbr")))
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """Return a number of things."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

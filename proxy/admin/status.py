@@ -1,11 +1,13 @@
 """The status of the gateway for its operator, whether it runs as one process or as several."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Protocol
+from typing import Final, Protocol
 
+from config.problem import did_you_mean, shown
 from proxy.accounting.limit_report import limit_lines, limits_report, merged_views, most_used, with_unused
 from proxy.accounting.limits_and_ledger import LimitsAndLedger
 from proxy.accounting.usage_desk import LedgerNow
@@ -26,6 +28,12 @@ from proxy.telemetry.log_format import timestamp
 from proxy.telemetry.log_writer import LineWriter
 from proxy.telemetry.metrics import CachedExposition
 from proxy.version import VERSION
+
+MOST_TEAMS: Final = 20
+"""Teams that are named where one is asked for that does not exist."""
+
+MOST_NAME: Final = 200
+"""Characters of a name that are compared with others."""
 
 
 class DeploymentState(IntEnum):
@@ -186,10 +194,21 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
     }
 
 
-def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None) -> dict[str, object]:
-    """Return the answer of `GET /limits`."""
+def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None, wall: float) -> dict[str, object]:
+    """Return the answer of `GET /limits`. `unknown` says so of a team that the table does not have."""
     alone: dict[str, object] = {"alone": status.limits_alone, "zone": str(snapshot.zone), "team": team}
-    return limits_report(with_unused(status.limits, snapshot, team), alone)
+    if team is not None and team not in snapshot.teams:
+        team = team[:MOST_NAME]
+        named = did_you_mean(team, snapshot.teams) or _teams(snapshot)
+        alone["unknown"] = f"no team {shown(team)}{named}"
+    return limits_report(with_unused(status.limits, snapshot, wall, team), alone)
+
+
+def _teams(snapshot: Snapshot) -> str:
+    """Return a clause with teams of the table."""
+    names = [shown(name) for name in sorted(snapshot.teams)[:MOST_TEAMS]]
+    more = len(snapshot.teams) - len(names)
+    return f"; teams are {', '.join(names)}{f' and {more} more' if more else ''}" if names else "; the table has none"
 
 
 def _states(breakers: Breakers, now: float) -> Iterator[tuple[str, DeploymentState]]:
@@ -271,7 +290,7 @@ class OneProcess:
 
     async def limits(self, team: str | None) -> dict[str, object]:
         """See StatusSource."""
-        return limit_facts(self._live.snapshot, await self.full_status(team), team)
+        return limit_facts(self._live.snapshot, await self.full_status(team), team, time.time())
 
     async def usage(self, query_string: str) -> UsageAnswer:
         """See StatusSource."""

@@ -10,6 +10,8 @@ Source: PostgreSQL 15's documentation (ddl-partitioning, sql-createtable), Novem
 from datetime import UTC, datetime
 from typing import Final
 
+from proxy.ledger.rollups import UNPRICED
+
 LOCK: Final = 0x6472_6C67
 """Of the advisory lock under which the schema is changed."""
 
@@ -103,7 +105,7 @@ REBUILD_DAYS: Final = f"""
     SELECT to_char(time AT TIME ZONE %s, 'YYYY-MM-DD'), team, key_name, model, coalesce(deployment, ''), count(*),
         count(*) FILTER (WHERE outcome <> 'ok'), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_cached), 0),
         coalesce(sum(tokens_out), 0), coalesce(sum(tokens_reasoning), 0), coalesce(sum(cost), 0),
-        count(*) FILTER (WHERE cost IS NULL AND attempts > 0), sum(ms)
+        count(*) FILTER (WHERE {UNPRICED}), sum(ms)
     FROM dragoman.request GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - constant
 

@@ -22,6 +22,11 @@ SLOT_MS: Final = 900_000
 GOOD: Final = "ok"
 """The outcome of requests that are no errors."""
 
+UNPRICED: Final = (
+    "cost IS NULL AND attempts > 0 AND (outcome = 'ok' OR coalesce(tokens_in, 0) + coalesce(tokens_out, 0) > 0)"
+)
+"""What `is_unpriced` says, in SQL that both databases take."""
+
 K = TypeVar("K")
 
 DayKey: TypeAlias = tuple[str, str, str, str, str]
@@ -40,8 +45,8 @@ class SlotSpend(NamedTuple):
 
 
 class UsageSums(NamedTuple):
-    """Sums over requests. `errors` are those whose outcome is not `ok`; `unpriced` have no cost although a vendor was
-    asked; `ms` is time."""
+    """Sums over requests. `errors` are those whose outcome is not `ok`; for `unpriced` see `is_unpriced`; `ms` is
+    time."""
 
     requests: int = 0
     errors: int = 0
@@ -117,6 +122,12 @@ def scopes(row: LedgerRow) -> list[str]:
     return found
 
 
+def is_unpriced(row: LedgerRow) -> bool:
+    """Return whether what a row used costs an unknown amount. A call that failed and used no tokens costs nothing."""
+    used = row.outcome == GOOD or (row.tokens_in or 0) + (row.tokens_out or 0) > 0
+    return row.cost is None and row.attempts > 0 and used
+
+
 def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
     """Return what the rows add; `day_of` names the day of a slot. Rows that count for the same are added up first: a
     batch has many of them, and each row counts in seven sums."""
@@ -137,7 +148,7 @@ def roll_up(rows: Iterable[LedgerRow], day_of: Callable[[int], str]) -> Rollup:
         sums[5] += row.tokens_reasoning or 0
         if row.cost is not None:
             sums[6] += row.cost
-        elif asked:
+        elif is_unpriced(row):
             sums[7] += 1
         sums[8] += row.ms
     made = Rollup()

@@ -20,7 +20,7 @@ from proxy.ledger.journal_files import lock_file
 from proxy.ledger.ledger_row import Journaled, LedgerRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
 from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendBase, SpendChanges, UsageLine, last_of_each
-from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
+from proxy.ledger.rollups import SLOT_MS, UNPRICED, Days, SlotSpend, UsageSums, roll_up
 from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
 
 BATCH: Final = 500
@@ -123,7 +123,7 @@ _REBUILD_DAYS: Final = f"""
     SELECT day_of(time / 900000), team, key_name, model, coalesce(deployment, ''), count(*),
         sum(outcome <> 'ok'), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_cached), 0),
         coalesce(sum(tokens_out), 0), coalesce(sum(tokens_reasoning), 0), coalesce(sum(cost), 0),
-        sum(cost IS NULL AND attempts > 0), sum(ms)
+        sum({UNPRICED}), sum(ms)
     FROM request GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - constant
 """`day_of` names the day of a slot in the table's zone."""

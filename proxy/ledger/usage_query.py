@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from proxy.ledger.rollups import Days
+from proxy.ledger.rollups import UNPRICED, Days
 
 DIMENSIONS: Final = ("team", "key", "model", "user", "tag", "day", "deployment")
 
@@ -105,7 +105,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
 _ROW_SUMS: Final = (
     "count(*), coalesce(sum(CASE WHEN outcome = 'ok' THEN 0 ELSE 1 END), 0), coalesce(sum(tokens_in), 0), "
     "coalesce(sum(tokens_cached), 0), coalesce(sum(tokens_out), 0), coalesce(sum(tokens_reasoning), 0), "
-    "coalesce(sum(cost), 0), coalesce(sum(CASE WHEN cost IS NULL AND attempts > 0 THEN 1 ELSE 0 END), 0), "
+    f"coalesce(sum(cost), 0), coalesce(sum(CASE WHEN {UNPRICED} THEN 1 ELSE 0 END), 0), "
     "coalesce(sum(ms), 0)"
 )
 

@@ -1,6 +1,6 @@
 """What is told of limits and budgets: to operators as they stand, and to a request that is beyond one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nlargest
@@ -29,7 +29,8 @@ class LimitKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Exceeded:
     """The limit that a request waits for longest. `wait` is the seconds until it would pass, `ends` the end of the
-    calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well."""
+    calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well, of which
+    `reserved` is what requests under way hold, as far as this process knows."""
 
     scope: str
     kind: LimitKind
@@ -40,6 +41,12 @@ class Exceeded:
     requested: int
     wait: float
     ends: int | None
+    reserved: int = 0
+
+    @property
+    def unspent(self) -> bool:
+        """Whether a calendar limit is not used up: requests under way hold the rest, or only this one is too large."""
+        return self.kind in (LimitKind.QUOTA, LimitKind.BUDGET) and self.used - self.reserved < self.limit
 
     def hopeless(self, patience: float) -> bool:
         """Return whether waiting so many seconds is in vain. A place may be free at any time."""
@@ -97,14 +104,16 @@ def spending_view(
     return LimitView(scope, kind, limit.unit, limit.period, limit.amount, spent, ends, at, then, reached)
 
 
-def unused_views(scope: str, limits: Limits, budgets: Iterable[TeamBudget] = ()) -> Iterator[LimitView]:
-    """Yield the limits and budgets of a scope with nothing used."""
+def unused_views(
+    scope: str, limits: Limits, budgets: Iterable[TeamBudget], ends: Mapping[Period, int]
+) -> Iterator[LimitView]:
+    """Yield the limits and budgets of a scope with nothing used; `ends` are those of the periods that are now."""
     for rate in limits.rates:
         yield rate_view(scope, rate, 0)
     for quota in limits.quotas:
-        yield spending_view(scope, quota)
+        yield spending_view(scope, quota, ends=ends.get(quota.period))
     for budget in budgets:
-        yield spending_view(scope, budget)
+        yield spending_view(scope, budget, ends=ends.get(budget.period))
     if limits.concurrent is not None:
         yield places_view(scope, limits.concurrent, 0)
 

@@ -220,8 +220,9 @@ class SpendingCounter:
         kind = LimitKind.QUOTA if isinstance(limit, Quota) else LimitKind.BUDGET
         if units is None and rules.needs_price:
             kind = LimitKind.UNPRICED
-        amount, wait = 0 if limit is None else limit.amount, max(0.0, ends - wall)
-        return Exceeded(scope, kind, rules.unit, self.clock.period, amount, self.spent, units or 0, wait, ends)
+        most, wait = 0 if limit is None else math.floor(rules.most), max(0.0, ends - wall)
+        period, reserved = self.clock.period, self.reserved
+        return Exceeded(scope, kind, rules.unit, period, most, self.spent, units or 0, wait, ends, reserved)
 
     def routes(self, now: float, wall: float) -> Sequence[TeamBudget]:
         """Return the budgets reached by which requests go to another name."""

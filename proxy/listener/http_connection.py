@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
@@ -28,6 +29,9 @@ HEAD_WAIT = 10.0
 
 HEAD_LIMIT = 16 * 1024
 """Bytes of a head that arrives in pieces; a single line may have half of them."""
+
+LINE_LIMIT = 8190
+"""Bytes of one header field, or of the first line: aiohttp's `max_field_size` and `max_line_size` (3.14)."""
 
 MAX_FIELDS = 100
 """Header fields of a request."""
@@ -153,6 +157,9 @@ class PublicHandler(EagerRequests):
             error = internal_error()
         elif status == 408:
             error = bad_http(f"The request's head did not arrive within {HEAD_WAIT:g} s.", status)
+        elif isinstance(exc, LineTooLong):
+            status = 431
+            error = bad_http(f"A line of the request's head is larger than {LINE_LIMIT} bytes.", status)
         elif status == 431:
             error = bad_http(f"The request's head is larger than {HEAD_LIMIT} bytes.", status)
         else:

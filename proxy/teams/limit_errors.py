@@ -29,15 +29,18 @@ month."""
 def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callable[[], float]) -> GatewayError:
     """Return the error for a request beyond a limit. `facts` are those of all its limits; `draw` returns a number from
     0 to 1."""
-    spent = exceeded.kind is LimitKind.BUDGET
-    wait = exceeded.wait + min(exceeded.wait, PATIENT) * SPREAD * draw()
-    headers = {"retry-after": str(max(1, ceil(wait))), **limit_headers(facts)}
-    if spent or wait > PATIENT:
+    budget = exceeded.kind is LimitKind.BUDGET
+    wait = max(1, _milliseconds(exceeded.wait + min(exceeded.wait, PATIENT) * SPREAD * draw()))
+    hopeless = wait > 1000 * PATIENT or budget
+    # Nobody is put off to the end of a month where a smaller request, or the same one a little later, would pass.
+    told = min(wait, round(1000 * PATIENT)) if exceeded.unspent else wait
+    headers = {"retry-after": str(-(-told // 1000)), **limit_headers(facts)}
+    if hopeless:
         headers["x-should-retry"] = "false"
     else:
-        headers["retry-after-ms"] = str(max(1, ceil(1000 * wait)))
-    kind, code = (QUOTA, QUOTA) if spent else (exceeded.unit.value, "rate_limit_exceeded")
-    return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, zone), headers=headers))
+        headers["retry-after-ms"] = str(told)
+    kind, code = (QUOTA, QUOTA) if budget else (exceeded.unit.value, "rate_limit_exceeded")
+    return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, wait / 1000, zone), headers=headers))
 
 
 def no_price(scope: str, model: str) -> GatewayError:
@@ -90,25 +93,41 @@ def _lines(requests: Shown | None, tokens: Shown | None) -> str:
     return lines
 
 
-def _message(exceeded: Exceeded, zone: tzinfo) -> str:
+def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
     scope, used, requested = exceeded.scope, exceeded.used, exceeded.requested
     if exceeded.kind is LimitKind.CONCURRENT:
         return f"Too many requests of {scope} at once: Limit {exceeded.limit}, Used {used}. Please try again later."
     period = "" if exceeded.period is None else f" per {exceeded.period.value}"
     if exceeded.kind is LimitKind.RATE:
-        wait = go_duration(exceeded.wait)
         return (
             f"Rate limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
-            f"Requested {requested}. Please try again in {wait}."
+            f"Requested {requested}. Please try again in {go_duration(wait)}."
         )
     until = "" if exceeded.ends is None else f" It begins anew at {_moment(exceeded.ends, zone)}."
+    advice = f" {_SMALLER}" if exceeded.unspent else ""
     if exceeded.kind is LimitKind.QUOTA:
         return (
             f"Limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
-            f"Requested {requested}.{until}"
+            f"Requested {requested}.{advice}{until}"
         )
-    spent = f"{amount_words(exceeded.unit, used)} of {amount_words(exceeded.unit, exceeded.limit)}"
-    return f"The budget of {scope}{period} is spent, with what is reserved for running requests: {spent}.{until}"
+    if not exceeded.unspent:
+        of = f"{amount_words(exceeded.unit, used)} of {amount_words(exceeded.unit, exceeded.limit)}"
+        return f"The budget of {scope}{period} is spent: {of}.{until}"
+    return f"The budget of {scope}{period} has too little left for this request: {_account(exceeded)}.{advice}{until}"
+
+
+_SMALLER: Final = "One with a smaller `max_tokens` may pass."
+
+
+def _account(exceeded: Exceeded) -> str:
+    """Return what is used and held of a budget, and what the request would hold."""
+    unit, reserved = exceeded.unit, exceeded.reserved
+    parts = (
+        f"{amount_words(unit, exceeded.used - reserved)} of {amount_words(unit, exceeded.limit)} used",
+        f"{amount_words(unit, reserved)} reserved by running requests",
+        f"and this request would hold {amount_words(unit, exceeded.requested)}",
+    )
+    return ", ".join(parts)
 
 
 def _moment(seconds: int, zone: tzinfo) -> str:
@@ -118,7 +137,7 @@ def _moment(seconds: int, zone: tzinfo) -> str:
 
 def go_duration(seconds: float) -> str:
     """Return seconds as Go writes durations, rounded up to milliseconds: 12ms, 1.5s, 6m0s, 1h2m3s."""
-    milliseconds = ceil(seconds * 1000 - 1e-6)
+    milliseconds = _milliseconds(seconds)
     if milliseconds < 1000:
         return f"{milliseconds}ms" if milliseconds > 0 else "0ms"
     if milliseconds < 60_000:
@@ -127,3 +146,8 @@ def go_duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}m{left / 1000:g}s"
     return f"{minutes // 60}h{minutes % 60}m{left / 1000:g}s"
+
+
+def _milliseconds(seconds: float) -> int:
+    """Return seconds as milliseconds, rounded up."""
+    return ceil(seconds * 1000 - 1e-6)

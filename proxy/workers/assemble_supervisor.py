@@ -70,7 +70,7 @@ class SeveralProcesses:
     async def limits(self, team: str | None) -> dict[str, object]:
         """See StatusSource."""
         statuses = await self._workers.statuses(team)
-        return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team)
+        return limit_facts(self._live.snapshot, combined(status for _, status in statuses), team, time.time())
 
     async def usage(self, query_string: str) -> UsageAnswer:
         """See StatusSource."""

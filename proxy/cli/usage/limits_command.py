@@ -36,9 +36,12 @@ Limit = Mapping[str, Any]  # Any: JSON of the gateway's
 
 
 def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, Any], tzinfo], None]) -> int:
-    """Show what the gateway says. Raises CommandError where none does."""
+    """Show what the gateway says. Raises CommandError where none does, or where it has no such team."""
     server = source.load().loaded.config.server
-    show(asked(server.admin, options), zone_named(server.timezone))
+    found = asked(server.admin, options)
+    if isinstance(unknown := found.get("unknown"), str):
+        raise CommandError(shown(unknown))
+    show(found, zone_named(server.timezone))
     return 0
 
 

@@ -39,7 +39,7 @@ def test_a_limit_of_a_name_that_is_counted_under_another_is_refused(name: str, c
 
 def test_a_budget_s_route_must_lead_somewhere() -> None:
     (only,) = told("budget: {usd: 5, per: day, then: {route: fsat}}")
-    assert only == "teams.t.budget.0.then.route: no model or route named fsat; did you mean fast?"
+    assert only == "teams.t.budget.then.route: no model or route named fsat; did you mean fast?"
     for name in ("fast", "own", "openai/gpt-4o-mini", "azure/gpt-4o/eu", "local/any"):
         assert told(f"budget: {{usd: 5, per: day, then: {{route: {name}}}}}, routes: {{own: local/x}}") == []
 
@@ -48,12 +48,12 @@ def test_a_budget_s_route_from_a_reference_is_not_shown() -> None:
     budget = "{usd: 5, per: day, then: {route: '${R}'}}"
     text = f"{PRICED}teams: {{t: {{keys: ['{KEY}'], models: ['*'], budget: {budget}}}}}\n"
     (only,) = complaints(text, {"R": "canary"})
-    assert only.endswith("teams.t.budget.0.then.route: the value of this reference is no model or route")
+    assert only.endswith("teams.t.budget.then.route: the value of this reference is no model or route")
 
 
 def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None:
     budget = "budget: {usd: 5, per: day, then: {route: openai/gpt-4o}}"
-    message = "teams.t.budget.0.then.route: leads to itself: this team may ask for nothing else"
+    message = "teams.t.budget.then.route: leads to itself: this team may ask for nothing else"
     assert told(budget, models="openai/gpt-4o") == [message]
     assert told(budget) == []
 
@@ -62,7 +62,7 @@ def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None
     ("models", "refused"), [("azure/gpt-4o", True), ("azure/gpt-4o, openai/gpt-4o", False), ("'*'", False)]
 )
 def test_a_budget_that_refuses_every_name_is_refused(models: str, refused: bool) -> None:
-    message = "teams.t.budget.0.unpriced: refuses everything: none of the models that this team may ask for has a price"
+    message = "teams.t.budget.unpriced: refuses everything: none of the models that this team may ask for has a price"
     found = told("budget: {usd: 5, per: day, unpriced: reject}", models=models)
     assert found == ([message] if refused else [])
     assert told("budget: {usd: 5, per: day, unpriced: ignore}", models=models) == []

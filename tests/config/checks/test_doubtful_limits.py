@@ -88,8 +88,8 @@ def test_a_queue_without_limits_is_doubted() -> None:
 )
 def test_a_budget_that_does_little_is_doubted(budget: str, expected: str) -> None:
     found = told(f"budget: {budget}")
-    assert [each[: len(f"teams.t.budget.0.{expected}")] for each in found] == (
-        [f"teams.t.budget.0.{expected}"] if expected else []
+    assert [each[: len(f"teams.t.budget.{expected}")] for each in found] == (
+        [f"teams.t.budget.{expected}"] if expected else []
     )
 
 

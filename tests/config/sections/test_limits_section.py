@@ -84,24 +84,24 @@ def test_other_shares_are_refused_with_the_same_words(written: object) -> None:
         ),
         ("limits: {models: {'a b': {concurrent: 1}}}", "limits.models.a b: a name that a team asks for may hold"),
         ("limits: 600", "limits: expected a mapping, found a number"),
-        ("budget: {per: month}", "budget.0: must have one of usd and tokens"),
-        ("budget: {usd: 1, tokens: 1000, per: day}", "budget.0: must have one of usd and tokens"),
-        ("budget: {usd: 5}", "budget.0.per: required key is missing"),
-        ("budget: {usd: 0, per: day}", "budget.0.usd: must be at least 0.01"),
-        ("budget: {usd: -1, per: day}", "budget.0.usd: must be at least 0.01"),
-        ("budget: {usd: 1.0e+10, per: day}", "budget.0.usd: must be at most 1e+09"),
-        ("budget: {usd: 5, per: year}", "budget.0.per: must be hour, day, week or month"),
-        ("budget: {usd: 5, per: moth}", "budget.0.per: must be hour, day, week or month; did you mean month?"),
-        ("budget: {usd: 5, per: day, at: 80}", "budget.0.at: must be a share such as 80% or 0.8, at most 100%"),
-        ("budget: {usd: 5, per: day, at: 0%}", "budget.0.at: must be more than 0"),
-        ("budget: {usd: 5, per: day, at: 101%}", "budget.0.at: must be at most 1"),
+        ("budget: {per: month}", "budget: must have one of usd and tokens"),
+        ("budget: {usd: 1, tokens: 1000, per: day}", "budget: must have one of usd and tokens"),
+        ("budget: {usd: 5}", "budget.per: required key is missing"),
+        ("budget: {usd: 0, per: day}", "budget.usd: must be at least 0.01"),
+        ("budget: {usd: -1, per: day}", "budget.usd: must be at least 0.01"),
+        ("budget: {usd: 1.0e+10, per: day}", "budget.usd: must be at most 1e+09"),
+        ("budget: {usd: 5, per: year}", "budget.per: must be hour, day, week or month"),
+        ("budget: {usd: 5, per: moth}", "budget.per: must be hour, day, week or month; did you mean month?"),
+        ("budget: {usd: 5, per: day, at: 80}", "budget.at: must be a share such as 80% or 0.8, at most 100%"),
+        ("budget: {usd: 5, per: day, at: 0%}", "budget.at: must be more than 0"),
+        ("budget: {usd: 5, per: day, at: 101%}", "budget.at: must be at most 1"),
         (
             "budget: {usd: 5, per: day, then: wran}",
-            "budget.0.then: must be warn, reject or {route: NAME}; did you mean warn?",
+            "budget.then: must be warn, reject or {route: NAME}; did you mean warn?",
         ),
-        ("budget: {usd: 5, per: day, then: [warn]}", "budget.0.then: expected warn, reject or a mapping, found a list"),
-        ("budget: {usd: 5, per: day, then: {rote: r}}", "budget.0.then.rote: unknown key; did you mean route?"),
-        ("budget: {usd: 5, per: day, unpriced: maybe}", "budget.0.unpriced: must be reject or ignore"),
+        ("budget: {usd: 5, per: day, then: [warn]}", "budget.then: expected warn, reject or a mapping, found a list"),
+        ("budget: {usd: 5, per: day, then: {rote: r}}", "budget.then.rote: unknown key; did you mean route?"),
+        ("budget: {usd: 5, per: day, unpriced: maybe}", "budget.unpriced: must be reject or ignore"),
         ("budget: 5", "budget: expected a list, found a number"),
         ("on_limit: wait", "on_limit: must be reject or {queue: 5s}"),
         ("on_limit: {queue: 0s}", "on_limit.queue: must be more than 0s"),
@@ -116,7 +116,7 @@ def test_a_mistake_is_told_at_its_path(text: str, told: str) -> None:
 
 def test_a_mistake_in_a_lone_budget_is_told_at_its_value() -> None:
     (told,) = complaints(f"{HEAD}teams:\n  t:\n    keys: ['{KEY}']\n    budget:\n      usd: 5\n      per: year\n")
-    assert told.startswith("10:12 teams.t.budget.0.per: ")
+    assert told.startswith("10:12 teams.t.budget.per: ")
 
 
 def test_a_lone_budget_is_a_list_of_one() -> None:

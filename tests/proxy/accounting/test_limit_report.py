@@ -13,6 +13,9 @@ from proxy.limits.limit import NANO, Period, Unit
 from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView
 from tests.proxy.kit.tables import digest_of, snapshot
 
+WALL = 1_795_003_200.0
+"""2026-11-18 12:00 UTC."""
+
 TABLE = f"""
 vendors: {{mock: {{limits: {{requests_per_minute: 6000}}}}}}
 models: {{mock/echo: {{price: {{input: 1, output: 2}}}}}}
@@ -55,17 +58,18 @@ def test_of_several_processes_the_one_that_knows_of_most_is_right() -> None:
 
 def test_what_nobody_has_used_is_in_the_report_with_all_of_it_left() -> None:
     table = snapshot(TABLE)
-    found = with_unused([rate("team search", 7, 600)], table)
+    found = with_unused([rate("team search", 7, 600)], table, WALL)
     assert found[0].used == 7
     assert {each.scope: (each.kind.value, each.remaining) for each in found[1:] if each.kind is LimitKind.RATE} == {
         "vendor mock": ("rate", 1000),
         "key search/ci": ("rate", 60),
         "team data": ("rate", 5),
     }
-    mine = with_unused([], table, "search")
+    mine = with_unused([], table, WALL, "search")
     assert {each.scope for each in mine} == {"team search", "key search/ci", "team search model mock/echo"}
     (budget,) = (each for each in mine if each.kind is LimitKind.BUDGET)
     assert (budget.limit, budget.at, budget.then) == (500 * NANO, 0.8, "warn")
+    assert budget.ends == 1_796_083_200
 
 
 def test_money_is_in_usd_and_a_period_has_its_end() -> None:

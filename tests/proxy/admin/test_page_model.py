@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from proxy.admin.page_model import MOST_LIMITS, MOST_QUERY, MOST_ROWS, Health, PageQuery, Traffic, status_page
-from proxy.admin.recent_requests import NO_USE
+from proxy.admin.recent_requests import NO_USE, RecentUse, RecentUses
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.limits.limit_views import LimitView
-from tests.proxy.admin.kit import NOW, page, status, view
+from tests.proxy.admin.kit import NOW, USE, page, status, view
 from tests.proxy.kit.tables import snapshot
 
 
@@ -27,6 +27,12 @@ def test_the_worst_deployments_come_first_with_their_state_reason_and_next_probe
     assert (well.reason, well.failed) == ("", None)
     assert limited.limit == "4 at once (operator), 4 in flight, 2 waiting"
     assert (shown.deployments, shown.troubled, shown.found) == (5, 4, 5)
+
+
+def test_of_deployments_in_one_state_those_with_the_largest_share_of_errors_come_first() -> None:
+    uses = {"v/m/d": RecentUse(4, 4), "v/m/b": RecentUse(100, 50), "v/m/a": RecentUse(9, 0, 9)}
+    shown = page(status=replace(status(), states={}, limited={}, recent=RecentUses(300.0, USE, uses)))
+    assert [each.name for each in shown.rows] == ["v/m/d", "v/m/b", "mock/echo/default", "v/m/a", "v/m/c"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from proxy.admin import page_sections as sections
 from proxy.admin.page_model import PageQuery
 from tests.proxy.admin.kit import failed, page, status
@@ -58,6 +60,22 @@ def test_the_filter_keeps_what_was_asked_for() -> None:
     assert '<option value="v" selected>v</option>' in shown
     assert 'value="&quot;&gt;&lt;b&gt;"' in shown
     assert 'href="?"' in shown
+
+
+def test_names_may_be_broken_after_their_slashes_only() -> None:
+    assert "v/<wbr>m/<wbr>a</th>" in sections.deployments(page())
+    assert "v/<wbr>m</th>" in sections.vendors_and_models(page())
+    assert "1 attempt: v/<wbr>m/<wbr>a" in sections.failures(
+        page(status=replace(status(), failed=(replace(failed(), attempts=failed().attempts[:1]),)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [("off", "none no Redis: cooldowns are this gateway's own"), ("up", "connected cooldowns, by Redis")],
+)
+def test_redis_is_named_only_where_there_is_one(state: str, told: str) -> None:
+    assert f"Shared state {told}" in said(sections.overview(page(status=replace(status(), shared=state))))
 
 
 def test_vendors_lead_to_their_deployments() -> None:

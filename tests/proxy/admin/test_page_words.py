@@ -10,6 +10,7 @@ from proxy.admin.page_words import (
     age,
     counted,
     moment,
+    name,
     note,
     ratio,
     row,
@@ -38,6 +39,11 @@ def test_an_age_has_two_units(seconds: float, words: str) -> None:
 
 def test_a_moment_is_in_utc_for_people_and_programs() -> None:
     assert moment(1_790_000_000.25) == '<time datetime="2026-09-21T14:13:20.250Z">2026-09-21 14:13:20</time>'
+
+
+def test_a_name_is_text_that_may_be_broken_after_slashes() -> None:
+    assert name("a/<b>/c") == "a/<wbr>&lt;b&gt;/<wbr>c"
+    assert name("plain") == "plain"
 
 
 def test_counts_have_their_noun_and_parts_their_share() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,28 @@ def test_requests_that_no_vendor_was_asked_for_count_in_reports_and_for_no_limit
         assert reader.spent_since(0).spent == []
         (line,) = reader.usage(usage_query(["team"], "30d", None, "UTC", NOON))
         assert line.sums == UsageSums(requests=1, errors=1, tokens_cached=7, tokens_reasoning=3, ms=1500)
+
+
+def test_no_price_is_counted_alike_in_rows_in_the_sums_by_day_and_after_they_are_made_anew(
+    settings: LedgerSettings,
+) -> None:
+    empty = {"cost": None, "tokens_in": None, "tokens_out": None}
+    changes: list[dict[str, Any]] = [
+        {"cost": None},
+        {"cost": None, "outcome": "truncated"},
+        {**empty, "outcome": "upstream_error", "status": 401},
+        {**empty, "outcome": "timeout", "tokens_in": 0},
+    ]
+    rows = [Journaled(n, journaled(n).row._replace(**each)) for n, each in enumerate(changes, 1)]
+    with opened(settings) as (store, reader):
+        store.add(rows)
+        for team in (None, "search"):
+            (line,) = reader.usage(usage_query(["team"], "30d", team, "UTC", NOON))
+            assert (line.sums.requests, line.sums.unpriced) == (4, 2)
+    zone = "Asia/Tokyo"
+    with opened(replace(settings, zone=zone)) as (_, reader):
+        (line,) = reader.usage(usage_query(["team"], "30d", None, zone, NOON))
+        assert (line.sums.requests, line.sums.unpriced) == (4, 2)
 
 
 def test_texts_of_any_kind_are_kept_as_they_are(settings: LedgerSettings) -> None:

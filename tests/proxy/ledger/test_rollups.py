@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.ledger.ledger_settings import LedgerRefusedError
-from proxy.ledger.rollups import SLOT_MS, Days, UsageSums, roll_up, scopes
+from proxy.ledger.rollups import SLOT_MS, Days, UsageSums, is_unpriced, roll_up, scopes
 from tests.proxy.ledger.kit import NOON, row
 
 
@@ -29,6 +29,25 @@ def test_requests_without_a_price_are_counted_beside_the_cost() -> None:
     sums = roll_up([row(), row()._replace(cost=None)], Days("UTC").of)
     assert {each.unpriced for each in sums.spent()} == {1}
     assert {each.cost for each in sums.spent()} == {21_000}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tokens", "attempts", "unpriced"),
+    [
+        ("ok", (5, 2), 1, True),
+        ("ok", (None, None), 1, True),
+        ("truncated", (0, 2), 1, True),
+        ("upstream_error", (None, None), 1, False),
+        ("timeout", (0, 0), 3, False),
+        ("ok", (5, 2), 0, False),
+    ],
+)
+def test_a_call_that_failed_without_tokens_costs_nothing(
+    outcome: str, tokens: tuple[int | None, int | None], attempts: int, unpriced: bool
+) -> None:
+    failed = row()._replace(cost=None, outcome=outcome, tokens_in=tokens[0], tokens_out=tokens[1], attempts=attempts)
+    (used,) = roll_up([failed], Days("UTC").of).used()
+    assert (is_unpriced(failed), used[-2]) == (unpriced, int(unpriced))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**9), st.integers(0, 5)), max_size=60), st.integers(1, 9))

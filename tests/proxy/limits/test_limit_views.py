@@ -48,8 +48,9 @@ def test_each_quota_and_budget_of_a_counter_is_shown() -> None:
 
 
 def test_a_scope_has_a_view_of_each_of_its_limits_before_any_is_used() -> None:
+    ends = {Period.DAY: 10, Period.WEEK: 20}
     limits = Limits((Rate(Unit.TOKENS, 60, Period.MINUTE, 10),), (Quota(Unit.TOKENS, 9, Period.DAY),), 3)
-    views = list(unused_views("team a", limits, (TeamBudget(Unit.TOKENS, 8, Period.WEEK, 0.5, "warn"),)))
+    views = list(unused_views("team a", limits, (TeamBudget(Unit.TOKENS, 8, Period.WEEK, 0.5, "warn"),), ends))
     assert [(each.kind.value, each.limit, each.used) for each in views] == [
         ("rate", 10, 0),
         ("quota", 9, 0),
@@ -57,6 +58,7 @@ def test_a_scope_has_a_view_of_each_of_its_limits_before_any_is_used() -> None:
         ("concurrent", 3, 0),
     ]
     assert (views[2].at, views[2].then) == (0.5, "warn")
+    assert [each.ends for each in views] == [None, 10, 20, None]
 
 
 def test_what_is_used_most_comes_first() -> None:

@@ -47,6 +47,16 @@ def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | TeamBu
     assert told.wait == meter.clock.end - WALL
 
 
+def test_what_is_left_is_told_from_what_is_spent_and_what_is_reserved() -> None:
+    meter = counter(TeamBudget(Unit.TOKENS, 10, Period.DAY, 0.8))
+    meter.take(5, 0.0, WALL)
+    held = meter.exceeded("team t", 4, 0.0, WALL)
+    assert (held.limit, held.used, held.reserved, held.unspent) == (8, 5, 5, True)
+    meter.settle(5, 8)
+    spent = meter.exceeded("team t", 4, 0.0, WALL)
+    assert (spent.used, spent.reserved, spent.unspent) == (8, 0, False)
+
+
 def test_a_cost_that_nobody_knows_is_no_amount() -> None:
     meter = counter(TeamBudget(Unit.USD, 5, Period.DAY, 0.5, "warn", unpriced="reject"))
     told = meter.exceeded("team t", None, 0.0, WALL)

@@ -52,7 +52,7 @@ def test_the_least_wait_is_one_that_sdks_take() -> None:
 
 @pytest.mark.parametrize(
     ("unit", "limit", "used", "shown"),
-    [(Unit.USD, 40 * NANO, 39_996_000_000, "40.00 USD of 40.00 USD"), (Unit.TOKENS, 9, 8, "8 tokens of 9 tokens")],
+    [(Unit.USD, 40 * NANO, 40_004_000_000, "40.00 USD of 40.00 USD"), (Unit.TOKENS, 9, 9, "9 tokens of 9 tokens")],
 )
 def test_a_budget_is_told_with_the_end_of_its_period_in_the_zone_of_the_table(
     unit: Unit, limit: int, used: int, shown: str
@@ -60,11 +60,43 @@ def test_a_budget_is_told_with_the_end_of_its_period_in_the_zone_of_the_table(
     spent = Exceeded("team t", LimitKind.BUDGET, unit, Period.DAY, limit, used, 1, 7200.0, MIDNIGHT)
     facts = limit_exceeded(spent, NOTHING, ZoneInfo("Europe/Berlin"), lambda: 0.0).facts
     assert (facts.status, facts.type, facts.code) == (429, "insufficient_quota", "insufficient_quota")
-    assert facts.message == (
-        f"The budget of team t per day is spent, with what is reserved for running requests: {shown}. "
-        "It begins anew at 2026-11-19 01:00 CET."
-    )
+    assert facts.message == (f"The budget of team t per day is spent: {shown}. It begins anew at 2026-11-19 01:00 CET.")
     assert facts.headers == {"retry-after": "7200", "x-should-retry": "false"}
+
+
+@pytest.mark.parametrize(
+    ("used", "reserved", "requested", "told"),
+    [
+        (105_000, 0, 61_440_000, "0.000105 USD of 0.010000 USD used, 0.00 USD reserved by running requests, and this"),
+        (10_105_000, 10_000_000, 9_000, "0.000105 USD of 0.010000 USD used, 0.010000 USD reserved by running requests"),
+    ],
+)
+def test_a_budget_that_is_not_spent_says_what_is_used_reserved_and_asked_for(
+    used: int, reserved: int, requested: int, told: str
+) -> None:
+    left = Exceeded(
+        *("team t", LimitKind.BUDGET, Unit.USD, Period.DAY, NANO // 100, used, requested, 7200.0, MIDNIGHT, reserved)
+    )
+    facts = beyond(left)
+    assert told in facts.message
+    assert f"would hold {requested / NANO:.6f} USD. One with a smaller `max_tokens` may pass." in facts.message
+    assert "spent" not in facts.message
+    assert facts.headers == {"retry-after": "60", "x-should-retry": "false"}
+
+
+def test_a_quota_that_is_not_used_up_does_not_put_smaller_requests_off_to_its_end() -> None:
+    left = Exceeded("team t", LimitKind.QUOTA, Unit.TOKENS, Period.DAY, 5000, 9, 5000, 7200.0, MIDNIGHT)
+    facts = beyond(left)
+    assert facts.headers == {"retry-after": "60", "x-should-retry": "false"}
+    assert "One with a smaller `max_tokens` may pass." in facts.message
+
+
+@pytest.mark.parametrize(("wait", "draw"), [(0.9966, 1.0), (0.9966, 0.0), (0.0001, 0.5), (31.0, 0.77)])
+def test_one_refusal_tells_one_wait(wait: float, draw: float) -> None:
+    facts = beyond(rate(wait), draw)
+    milliseconds = int(facts.headers["retry-after-ms"])
+    assert facts.message.endswith(f"Please try again in {go_duration(milliseconds / 1000)}.")
+    assert int(facts.headers["retry-after"]) == -(-milliseconds // 1000)
 
 
 def test_a_budget_about_to_end_its_period_is_not_to_be_tried_again_either() -> None:

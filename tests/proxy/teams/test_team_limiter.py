@@ -272,6 +272,16 @@ def test_a_spent_budget_refuses_until_its_period_ends_whatever_the_clock_does() 
     desk.ask()
 
 
+def test_a_request_that_would_hold_more_than_a_budget_passes_only_while_nothing_of_it_is_used() -> None:
+    desk, unlimited = Desk("budget: {usd: 0.01, per: day}"), (40, 8192, 1)
+    ended(desk.ask(unlimited), Usage(5, 50))
+    told = desk.refusal(unlimited).facts
+    assert "0.000105 USD of 0.010000 USD used, 0.00 USD reserved by running requests" in told.message
+    assert "this request would hold 0.016" in told.message
+    assert told.headers["retry-after"] == "60"
+    desk.ask((40, 100, 1))
+
+
 def test_a_budget_routes_for_the_rest_of_its_period_and_grants_what_it_routes_to() -> None:
     desk = Desk(BUDGET.format("at: 50%, then: {route: small}").replace("models", "models"))
     assert desk.limiter.route(desk.key) is None
