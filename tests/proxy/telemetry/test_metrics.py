@@ -21,6 +21,7 @@ from proxy.version import VERSION
 
 COUNTERS = {"requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows"}
 COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused"}
+COUNTERS |= {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
     "deployment_state",
