@@ -79,7 +79,8 @@ def reported_usage(
 def _parts(details: Mapping[str, int] | None, whole: int) -> Mapping[str, int] | None:
     if not details:
         return None
-    if max(details.values()) <= whole and _HELD_IN.keys().isdisjoint(details):
+    held = "ephemeral_1h_input_tokens" in details or "ephemeral_5m_input_tokens" in details
+    if not held and max(details.values()) <= whole:
         return details
     kept = {name: count for name, count in details.items() if count <= whole or not name.endswith("_tokens")}
     for name, holder in _HELD_IN.items():

@@ -173,14 +173,18 @@ def _usage(raw: JsonObject) -> Usage | None:
 
 
 def _count(raw: JsonObject, name: str) -> int | None:
-    return count_of(raw.get(name))
+    value = raw.get(name)
+    # Most are absent, or plain: no call for these.
+    if value is None or (type(value) is int and 0 <= value <= MOST_COUNTED):
+        return value
+    return count_of(value)
 
 
 def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
     for name in names:
         members = raw.get(name)
         if isinstance(members, dict):
-            return {key: count for key, value in members.items() if (count := count_of(value)) is not None}
+            return {key: count for key, count in members.items() if type(count) is int and 0 <= count <= MOST_COUNTED}
     return {}
 
 
