@@ -6,7 +6,7 @@ reasoning.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
@@ -37,6 +37,56 @@ class Usage:
     def total_tokens(self) -> int:
         """Prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
+
+
+MOST_COUNTED: Final = 2**31 - 1
+"""The largest count that is believed: Google's counts are int32 (`GenerateContentResponse.UsageMetadata` of
+`generative_service.proto`, November 2026), and no prompt is nearly as long."""
+
+
+def count_of(value: JsonValue) -> int | None:
+    """Return a count of tokens or the like; None for anything else, a negative number and a senseless one included.
+    Some vendors write whole numbers as doubles."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= MOST_COUNTED else None
+
+
+_HELD_IN: Final[Mapping[str, str]] = {
+    "ephemeral_5m_input_tokens": "cache_write_tokens",
+    "ephemeral_1h_input_tokens": "cache_write_tokens",
+}
+"""Details that are parts of another detail (Anthropic's, November 2026)."""
+
+
+def reported_usage(
+    prompt: int | None,
+    completion: int | None,
+    prompt_details: Mapping[str, int] | None = None,
+    completion_details: Mapping[str, int] | None = None,
+    extra: Mapping[str, JsonValue] | None = None,
+) -> Usage | None:
+    """Return the usage of counts that `count_of` has read: None without both of them, and without the details that are
+    larger than what they are parts of. The one way from a vendor's counts to a Usage."""
+    if prompt is None or completion is None:
+        return None
+    if not prompt_details and not completion_details:
+        return Usage(prompt, completion, extra=extra)
+    of_prompt, of_answer = _parts(prompt_details, prompt), _parts(completion_details, completion)
+    return Usage(prompt, completion, of_prompt, of_answer, extra=extra)
+
+
+def _parts(details: Mapping[str, int] | None, whole: int) -> Mapping[str, int] | None:
+    if not details:
+        return None
+    held = "ephemeral_1h_input_tokens" in details or "ephemeral_5m_input_tokens" in details
+    if not held and max(details.values()) <= whole:
+        return details
+    kept = {name: count for name, count in details.items() if count <= whole or not name.endswith("_tokens")}
+    for name, holder in _HELD_IN.items():
+        if kept.get(name, 0) > kept.get(holder, 0):
+            del kept[name]
+    return kept or None
 
 
 @record

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import orjson
 
+from providers.completion import count_of
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic import claude_on_vertex
 from providers.dialects.anthropic.dialect import PATH, model_of, native_headers
@@ -46,8 +47,8 @@ def count_question(target: Target, body: JsonObject, headers: _Headers) -> Upstr
 def read_count(body: bytes) -> int:
     """Return the number in the answer to a `count_question`. Raises UpstreamError where there is none."""
     answer = json_object(body)
-    count = answer.get("input_tokens", answer.get("inputTokens"))
-    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+    count = count_of(answer.get("input_tokens", answer.get("inputTokens")))
+    if count is None:
         raise malformed("holds no number of tokens")
     return count
 

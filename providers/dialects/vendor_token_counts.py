@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import orjson
 
+from providers.completion import count_of
 from providers.dialects.gemini.model_path import model_path
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.json_types import JsonObject, JsonValue
@@ -309,8 +310,7 @@ def _length(value: JsonValue) -> int | None:
 
 
 def _whole(holder: JsonValue, name: str) -> int | None:
-    value = _member(holder, name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return count_of(_member(holder, name))
 
 
 def _positive(holder: JsonValue, name: str) -> int | None:

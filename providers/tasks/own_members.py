@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
+from providers.completion import count_of
 from providers.json_types import JsonObject, JsonValue
-from providers.tasks.read_vectors import count_of
 
 _COUNTS = frozenset({"prompt_tokens", "total_tokens"})
 

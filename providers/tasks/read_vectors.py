@@ -79,10 +79,3 @@ def listed(holder: JsonObject, name: str) -> list[JsonValue]:
     if not isinstance(value, list):
         raise malformed(f"has no list {name!r}")
     return value
-
-
-def count_of(value: JsonValue) -> int | None:
-    """Return a count of tokens or the like; None for anything else. Some vendors write whole numbers as doubles."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None

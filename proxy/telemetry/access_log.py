@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from providers.completion import Usage
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.log_format import json_line, timestamp
 from proxy.telemetry.log_writer import MAX_LINE
@@ -73,10 +74,7 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
     if record.first_content is not None:
         fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
     if (usage := record.usage) is not None:
-        fields["prompt_tokens"] = usage.prompt_tokens
-        fields["completion_tokens"] = usage.completion_tokens
-        if usage.estimated:
-            fields["usage_estimated"] = True
+        _add_usage(fields, usage)
     if cost is not None:
         fields["cost_usd"] = round(cost, 12)
     if record.cache is not None:
@@ -85,6 +83,24 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["emulated"] = record.emulated
     if record.dropped:
         fields["dropped"] = record.dropped
+
+
+def _add_usage(fields: dict[str, object], usage: Usage) -> None:
+    fields["prompt_tokens"] = usage.prompt_tokens
+    fields["completion_tokens"] = usage.completion_tokens
+    if usage.prompt_details:
+        fields.update(cache_counts(usage.prompt_details))
+    if usage.estimated:
+        fields["usage_estimated"] = True
+
+
+def cache_counts(details: Mapping[str, int]) -> dict[str, int]:
+    """Return the parts of a prompt that have prices of their own, as far as the vendor reported them: without them
+    nobody can recompute what it cost."""
+    counts = {name: details[name] for name in ("cached_tokens", "cache_write_tokens") if name in details}
+    if hour := details.get("ephemeral_1h_input_tokens"):
+        counts["cache_write_1h_tokens"] = hour
+    return counts
 
 
 def _add_failures(fields: dict[str, object], record: RequestRecord) -> None:
@@ -152,7 +168,15 @@ def request_text(record: RequestRecord) -> bytes:
     more = f"; {len(failed) - SHOWN_ATTEMPTS} more failed" if len(failed) > SHOWN_ATTEMPTS else ""
     sampled = "" if record.sample is None else f" (sampled {record.sample:.6g})"
     repeated = "".join(f"; repeated {count}x: {cause}" for cause, count in Counter(record.repeats).items())
-    return f"{line}{sampled}{parts}{more}{repeated}".encode()
+    return f"{line}{sampled}{_cache_text(record)}{parts}{more}{repeated}".encode()
+
+
+def _cache_text(record: RequestRecord) -> str:
+    """Return for example `; prompt_tokens 4000, cached_tokens 3000`; nothing where the vendor's cache had no part."""
+    if (usage := record.usage) is None or not usage.prompt_details:
+        return ""
+    counts = [f", {name} {count}" for name, count in cache_counts(usage.prompt_details).items() if count]
+    return f"; prompt_tokens {usage.prompt_tokens}{''.join(counts)}" if counts else ""
 
 
 def _attempt_text(attempt: Attempt) -> str:

@@ -42,6 +42,9 @@ InstrumentT = TypeVar("InstrumentT", bound=Instrument)
 MAX_LABEL_SETS = 5_000
 """Sets of label values that are kept apart; as many labelled histograms take over half a second to render."""
 
+SHOWN_DIGITS = 9
+"""Decimals of a counter: billionths of a USD, as in the ledger."""
+
 CACHE_SECONDS = 1.0
 """Seconds for which one exposition serves every scrape."""
 
@@ -332,8 +335,10 @@ class _FamilyCollector:
         """See CollectorRegistry.register."""
         for family in self._families():
             metric = Metric(family.name, family.text, family.kind)
+            # Sums of fractions are inexact in their last places. Rounding keeps the order, so that no counter falls.
+            digits = SHOWN_DIGITS if family.kind == "counter" else None
             for (name, labels), value in family.samples:
-                metric.add_sample(name, dict(labels), value)
+                metric.add_sample(name, dict(labels), value if digits is None else round(value, digits))
             yield metric
 
 

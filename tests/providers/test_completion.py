@@ -1,8 +1,22 @@
 """The common completion shape: the little that it computes."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from providers.completion import Chunk, Extras, NativeEvent, ToolCallDelta, Usage, has_content
+from providers.completion import (
+    MOST_COUNTED,
+    Chunk,
+    Extras,
+    NativeEvent,
+    ToolCallDelta,
+    Usage,
+    count_of,
+    has_content,
+    reported_usage,
+)
+from providers.json_types import JsonValue
 
 OF_ANSWER = Extras(answer={"prompt_filter_results": []})
 
@@ -43,3 +57,65 @@ def test_an_event_in_the_client_s_own_api_is_content_where_its_meaning_is() -> N
     event = NativeEvent("message_start", b"{}")
     assert not has_content(Chunk(native=event))
     assert has_content(Chunk(text="x", native=event))
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        (3, 3),
+        (3.0, 3),
+        (0, 0),
+        (-1, None),
+        (2.5, None),
+        (True, None),
+        ("3", None),
+        (None, None),
+        (2**60, None),
+        (1e300, None),
+        (MOST_COUNTED, MOST_COUNTED),
+        (MOST_COUNTED + 1, None),
+        ([], None),
+    ],
+)
+def test_a_count_is_a_whole_number_that_is_not_negative(value: JsonValue, count: int | None) -> None:
+    assert count_of(value) == count
+
+
+def test_without_both_counts_there_is_no_usage() -> None:
+    assert reported_usage(None, 2) is None
+    assert reported_usage(6, None) is None
+    assert reported_usage(6, 2, {}, {}) == Usage(6, 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ({"cached_tokens": 6}, {"cached_tokens": 6}),
+        ({"cached_tokens": 7}, None),
+        ({"cached_tokens": 7, "audio_tokens": 1}, {"audio_tokens": 1}),
+        ({"searches": 7, "cached_tokens": 7}, {"searches": 7}),
+        ({"cache_write_tokens": 3, "ephemeral_1h_input_tokens": 3}, ...),
+        ({"cache_write_tokens": 3, "ephemeral_1h_input_tokens": 4}, {"cache_write_tokens": 3}),
+        ({"cache_write_tokens": 3, "ephemeral_5m_input_tokens": 4}, {"cache_write_tokens": 3}),
+        ({"cache_write_tokens": 7, "ephemeral_1h_input_tokens": 4}, None),
+        ({"ephemeral_1h_input_tokens": 0}, ...),
+    ],
+)
+def test_a_detail_above_what_it_is_a_part_of_is_left_out(told: dict[str, int], kept: object) -> None:
+    usage = reported_usage(6, 2, told)
+    assert usage is not None
+    assert usage.prompt_details == (told if kept is ... else kept)
+
+
+def test_a_detail_of_the_answer_is_held_against_the_answer() -> None:
+    assert reported_usage(6, 2, None, {"reasoning_tokens": 3}) == Usage(6, 2)
+    assert reported_usage(6, 2, None, {"reasoning_tokens": 2}) == Usage(6, 2, None, {"reasoning_tokens": 2})
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_no_reader_of_a_vendor_makes_usage_in_another_way() -> None:
+    readers = [*(ROOT / "providers/dialects").rglob("*.py"), *(ROOT / "providers/tasks/forms").rglob("*.py")]
+    assert sum("reported_usage(" in path.read_text() for path in readers) > 15
+    assert [path.name for path in readers if re.search(r"\bUsage\(", path.read_text())] == []

@@ -5,7 +5,7 @@ Sources: `anthropic` 2.12.0 types `Message`, `Usage`, `StopReason`; "Handling st
 
 from collections.abc import Mapping
 
-from providers.completion import Choice, Completion, Extras, FinishReason, ToolCall, Usage
+from providers.completion import Choice, Completion, Extras, FinishReason, ToolCall, Usage, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer_parts import (
     call_extra,
@@ -163,15 +163,15 @@ def usage_of(raw: JsonValue) -> Usage | None:
     """Return the counts in OpenAI's meaning, in which prompt tokens include cached ones; None when there are none."""
     if not isinstance(raw, dict):
         return None
-    fresh, output = raw.get("input_tokens"), raw.get("output_tokens")
-    if not isinstance(fresh, int) or not isinstance(output, int):
+    fresh, output = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
+    if fresh is None or output is None:
         return None
-    read, written = raw.get("cache_read_input_tokens"), raw.get("cache_creation_input_tokens")
+    read, written = count_of(raw.get("cache_read_input_tokens")), count_of(raw.get("cache_creation_input_tokens"))
     details: dict[str, int] = {}
-    if isinstance(read, int):
+    if read is not None:
         details["cached_tokens"] = read
         fresh += read
-    if isinstance(written, int):
+    if written is not None:
         details["cache_write_tokens"] = written
         fresh += written
     details.update(_counts(raw.get("cache_creation")))
@@ -179,10 +179,10 @@ def usage_of(raw: JsonValue) -> Usage | None:
     split = raw.get("output_tokens_details")
     for name, count in _counts(split).items():
         reasoning["reasoning_tokens" if name == "thinking_tokens" else name] = count
-    return Usage(fresh, output, details or None, reasoning or None, extra=usage_rest(raw))
+    return reported_usage(fresh, output, details, reasoning, usage_rest(raw))
 
 
 def _counts(split: JsonValue) -> dict[str, int]:
     """Return the counts in an object of them, under the vendor's names."""
-    counts = split.items() if isinstance(split, dict) else ()
-    return {name: count for name, count in counts if isinstance(count, int) and not isinstance(count, bool)}
+    members = split.items() if isinstance(split, dict) else ()
+    return {name: count for name, value in members if (count := count_of(value)) is not None}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta
+from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta, count_of
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import (
@@ -295,9 +295,11 @@ class AnthropicReader:
         return NOTHING
 
     def _count_usage(self, usage: JsonValue) -> None:
-        """Update the counts, which are cumulative; an event repeats only some of them."""
-        if isinstance(usage, dict):
-            self._usage |= {name: count for name, count in usage.items() if count is not None}
+        """Update the counts, which are cumulative; an event repeats only some of them. What is no count replaces
+        none."""
+        for name, value in usage.items() if isinstance(usage, dict) else ():
+            if value is not None and not (name.endswith("_tokens") and count_of(value) is None):
+                self._usage[name] = value
 
     def _message_stop(self, event: JsonObject) -> Events:
         reason = self._end.get("stop_reason")

@@ -5,7 +5,7 @@ Sources: botocore 1.44.5 service model `bedrock-runtime`, shapes `ConverseRespon
 
 from collections.abc import Mapping
 
-from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage
+from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage, count_of, reported_usage
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import whole_text
@@ -158,11 +158,11 @@ def usage_of(raw: JsonValue) -> Usage | None:
     """Return the counts in OpenAI's meaning, where prompt tokens include cached ones; None without counts."""
     if not isinstance(raw, dict):
         return None
-    fresh, output = raw.get("inputTokens"), raw.get("outputTokens")
-    if not isinstance(fresh, int) or not isinstance(output, int):
+    fresh, output = count_of(raw.get("inputTokens")), count_of(raw.get("outputTokens"))
+    if fresh is None:
         return None
     details: dict[str, int] = {}
     for wire, name in (("cacheReadInputTokens", "cached_tokens"), ("cacheWriteInputTokens", "cache_write_tokens")):
-        if isinstance(count := raw.get(wire), int):
+        if (count := count_of(raw.get(wire))) is not None:
             details[name] = count
-    return Usage(fresh + sum(details.values()), output, details or None)
+    return reported_usage(fresh + sum(details.values()), output, details)

@@ -10,7 +10,7 @@ from binascii import a2b_base64
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, count_of, reported_usage
 from providers.dialects.bedrock.invoke_models import InvokeFamily
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
@@ -18,7 +18,7 @@ from providers.dialects.shared.finish_reasons import vendor_finish_reason
 from providers.dialects.shared.read_json import json_object, malformed
 from providers.dialects.shared.stream_reader import NOTHING, NativeStream, cut, event_object
 from providers.emulation.collect_stream import Gatherer
-from providers.json_types import JsonObject, JsonValue
+from providers.json_types import JsonObject
 
 METRICS = "amazon-bedrock-invocationMetrics"
 GUARDED = "amazon-bedrock-guardrailAction"
@@ -55,20 +55,16 @@ def _read(family: InvokeFamily, body: JsonObject) -> _AnswerPart:
     return (
         text if isinstance(text, str) else None,
         reason if isinstance(reason, str) else None,
-        _count(body.get(family.prompt_tokens)),
+        count_of(body.get(family.prompt_tokens)),
         _generated(family, holder, body),
     )
 
 
 def _generated(family: InvokeFamily, holder: JsonObject, body: JsonObject) -> int | None:
     for name in family.completion_tokens:
-        if (count := _count(holder.get(name, body.get(name)))) is not None:
+        if (count := count_of(holder.get(name, body.get(name)))) is not None:
             return count
     return None
-
-
-def _count(value: JsonValue) -> int | None:
-    return value if type(value) is int else None
 
 
 def _finish(reason: str) -> tuple[str, str | None]:
@@ -80,10 +76,6 @@ def _finish(reason: str) -> tuple[str, str | None]:
     return _REASONS.get(name) or vendor_finish_reason(reason), None if name in _PLAIN else reason
 
 
-def _usage(prompt: int | None, completion: int | None) -> Usage | None:
-    return None if prompt is None or completion is None else Usage(prompt, completion)
-
-
 def decode_whole(family: InvokeFamily, body: bytes) -> Completion:
     """Decode a whole 2xx body. Raises UpstreamError."""
     answer = json_object(body)
@@ -91,7 +83,7 @@ def decode_whole(family: InvokeFamily, body: bytes) -> Completion:
     if text is None or reason is None:
         raise malformed("has no text or does not say why it ended")
     finish, native = _finish(reason)
-    usage = _usage(prompt, completion)
+    usage = reported_usage(prompt, completion)
     return Completion((Choice(0, text, finish, native),), usage, extra=_services_own(answer) or None)
 
 
@@ -157,7 +149,7 @@ class InvokeReader:
         self._own.update(_services_own(event))
         metrics = event.get(METRICS)
         if isinstance(metrics, dict) and metrics:
-            self._counted(_count(metrics.get("inputTokenCount")), _count(metrics.get("outputTokenCount")))
+            self._counted(count_of(metrics.get("inputTokenCount")), count_of(metrics.get("outputTokenCount")))
             if self._reason is not None:
                 return chain(chunks, self._end(self._reason))
         return chunks
@@ -173,7 +165,7 @@ class InvokeReader:
         self.complete = True
         extras = Extras(answer=self._own) if self._own else None
         yield Chunk(finish_reason=finish, native_finish_reason=native, extras=extras)
-        usage = _usage(self._prompt, self._completion)
+        usage = reported_usage(self._prompt, self._completion)
         if usage is not None:
             yield usage
 

@@ -16,6 +16,8 @@ from providers.completion import (
     TokenLogprob,
     ToolCall,
     Usage,
+    count_of,
+    reported_usage,
 )
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
@@ -184,15 +186,12 @@ def usage_of(raw: JsonValue) -> Usage | None:
     if not isinstance(raw, dict) or not isinstance(tokens, dict):
         return None
     prompt, completion = _count(tokens, "input_tokens"), _count(tokens, "output_tokens")
-    if prompt is None or completion is None:
-        return None
     cached = _count(raw, "cached_tokens")
-    return Usage(prompt, completion, None if cached is None else {"cached_tokens": cached})
+    return reported_usage(prompt, completion, None if cached is None else {"cached_tokens": cached})
 
 
 def _count(holder: JsonObject, name: str) -> int | None:
-    value = holder.get(name)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    return count_of(holder.get(name))
 
 
 def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:

@@ -10,7 +10,7 @@ Sources: `google-genai` 3.4.0 type `GenerateContentResponse`; "Thought signature
 from collections.abc import Iterator
 from dataclasses import replace
 
-from providers.completion import Chunk, Completion, Extras, StreamEvent
+from providers.completion import Chunk, Completion, Extras, StreamEvent, count_of
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.candidate import MOST_MEMBERS, GeminiCandidate, with_underscores
 from providers.dialects.gemini.finish_reasons import BLOCKED
@@ -94,8 +94,10 @@ class GeminiAnswer:
             raise UpstreamError(failure_of(error))
         usage = value.get("usageMetadata")
         if isinstance(usage, dict):
-            # Counts are cumulative.
-            self._usage.update(usage)
+            # Counts are cumulative; what is no count replaces none.
+            for name, member in usage.items():
+                if not (name.endswith("TokenCount") and count_of(member) is None):
+                    self._usage[name] = member
         members = self._members
         for name in value:
             if name not in _READ and (name in members or len(members) < MOST_MEMBERS):

@@ -4,7 +4,7 @@ Sources: `google-genai` 3.4.0 types `GenerateContentResponseUsageMetadata`, `Mod
 November 2026.
 """
 
-from providers.completion import ContentLogprobs, TokenLogprob, Usage
+from providers.completion import ContentLogprobs, TokenLogprob, Usage, count_of, reported_usage
 from providers.emulation.logprobs import floor_logprob
 from providers.json_types import JsonObject, JsonValue
 
@@ -28,7 +28,7 @@ def usage_of(raw: JsonObject) -> Usage | None:
         **_modalities(raw.get("promptTokensDetails")),
     }
     of_answer = {"reasoning_tokens": thoughts, **_modalities(raw.get("candidatesTokensDetails"))}
-    return Usage(prompt + (tools or 0), answer, _reported(of_prompt), _reported(of_answer))
+    return reported_usage(prompt + (tools or 0), answer, _reported(of_prompt), _reported(of_answer))
 
 
 def _reported(details: dict[str, int | None]) -> dict[str, int] | None:
@@ -47,8 +47,7 @@ def _modalities(raw: JsonValue) -> dict[str, int]:
 
 
 def _count(raw: JsonObject, name: str) -> int | None:
-    value = raw.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return count_of(raw.get(name))
 
 
 def logprobs_of(raw: JsonValue) -> ContentLogprobs | None:

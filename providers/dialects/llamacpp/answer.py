@@ -8,7 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, Usage
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    Extras,
+    FinishReason,
+    StreamEvent,
+    Usage,
+    count_of,
+    reported_usage,
+)
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
@@ -102,17 +112,17 @@ def _usage(results: Sequence[JsonObject]) -> Usage | None:
     prompt = completion = cached = 0
     has_cached = False
     for result in results:
-        evaluated, predicted = result.get("tokens_evaluated"), result.get("tokens_predicted")
-        if not isinstance(evaluated, int) or not isinstance(predicted, int):
+        evaluated, predicted = count_of(result.get("tokens_evaluated")), count_of(result.get("tokens_predicted"))
+        if evaluated is None or predicted is None:
             return None
         prompt += evaluated
         completion += predicted
         timings = result.get("timings")
-        reused = timings.get("cache_n") if isinstance(timings, dict) else None
-        if isinstance(reused, int):
+        reused = count_of(timings.get("cache_n")) if isinstance(timings, dict) else None
+        if reused is not None:
             has_cached = True
             cached += reused
-    return Usage(prompt, completion, {"cached_tokens": cached} if has_cached else None)
+    return reported_usage(prompt, completion, {"cached_tokens": cached} if has_cached else None)
 
 
 class LlamaReader:

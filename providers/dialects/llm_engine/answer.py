@@ -8,7 +8,16 @@ from collections.abc import Iterable
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, ContentLogprobs, StreamEvent, TokenLogprob, Usage
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    StreamEvent,
+    TokenLogprob,
+    count_of,
+    reported_usage,
+)
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.raw_prompt import guess_finish
@@ -26,7 +35,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
     finish = guess_finish(sent.target, _limit(sent), prompt, generated)
     tokens = output.get("tokens")
     scored = _scored(tokens) if isinstance(tokens, list) else None
-    usage = None if prompt is None or generated is None else Usage(prompt, generated)
+    usage = reported_usage(prompt, generated)
     return Completion((Choice(0, _text(output), finish, logprobs=scored),), usage)
 
 
@@ -55,9 +64,8 @@ class EngineReader:
         self.complete = True
         finish = guess_finish(self._sent.target, self._limit, self._prompt, self._generated)
         chunk = Chunk(0, text, finish, logprobs=scored)
-        if self._prompt is None or self._generated is None:
-            return (chunk,)
-        return chunk, Usage(self._prompt, self._generated)
+        usage = reported_usage(self._prompt, self._generated)
+        return (chunk,) if usage is None else (chunk, usage)
 
 
 def _limit(sent: UpstreamRequest) -> int:
@@ -82,8 +90,7 @@ def _text(output: JsonObject) -> str:
 
 
 def _counts(output: JsonObject) -> tuple[int | None, int | None]:
-    prompt, generated = output.get("num_prompt_tokens"), output.get("num_completion_tokens")
-    return prompt if isinstance(prompt, int) else None, generated if isinstance(generated, int) else None
+    return count_of(output.get("num_prompt_tokens")), count_of(output.get("num_completion_tokens"))
 
 
 def _scored(tokens: list[JsonValue]) -> ContentLogprobs:

@@ -18,6 +18,8 @@ from providers.completion import (
     ToolCall,
     ToolCallDelta,
     Usage,
+    count_of,
+    reported_usage,
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.custom_tools import custom_call
@@ -229,7 +231,4 @@ def _picture(data: str) -> JsonObject:
 def _usage(line: JsonObject) -> Usage | None:
     """Return the counts of the last line. A count of 0 is left out there; older builds do not count a cached prompt,
     and then there is no usage."""
-    prompt, completion = line.get("prompt_eval_count"), line.get("eval_count", 0)
-    if not isinstance(prompt, int) or not isinstance(completion, int):
-        return None
-    return Usage(prompt, completion)
+    return reported_usage(count_of(line.get("prompt_eval_count")), count_of(line.get("eval_count", 0)))

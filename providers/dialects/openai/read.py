@@ -5,7 +5,7 @@ What is missing stays missing, what makes no sense raises UpstreamError(MALFORME
 
 from collections.abc import Mapping, Sequence
 
-from providers.completion import FinishReason, Usage
+from providers.completion import MOST_COUNTED, FinishReason, Usage, count_of, reported_usage
 from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, thought_in
 from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
 from providers.dialects.shared.read_json import malformed, text_of, unknown_in
@@ -137,7 +137,9 @@ def usage_of(body: JsonObject) -> Usage | None:
     if not (len(raw) == 3 and type(prompt) is type(completion) is type(total) is int):
         return _usage(raw)
     # These three and nothing else, as many vendors send it.
-    return Usage(prompt, completion) if prompt > 0 and completion >= 0 and total >= 0 else _usage(raw)
+    if 0 < prompt <= MOST_COUNTED and 0 <= completion <= MOST_COUNTED and total >= 0:
+        return reported_usage(prompt, completion)
+    return _usage(raw)
 
 
 _READ_IN_USAGE = frozenset(
@@ -167,19 +169,22 @@ def _usage(raw: JsonObject) -> Usage | None:
         # xAI counts reasoning tokens in the total alone.
         completion = total - prompt
     own = unknown_in(raw, _READ_IN_USAGE)
-    return Usage(prompt, completion, prompt_details or None, completion_details or None, extra=own)
+    return reported_usage(prompt, completion, prompt_details, completion_details, own)
 
 
 def _count(raw: JsonObject, name: str) -> int | None:
     value = raw.get(name)
-    return value if type(value) is int and value >= 0 else None
+    # Most are absent, or plain: no call for these.
+    if value is None or (type(value) is int and 0 <= value <= MOST_COUNTED):
+        return value
+    return count_of(value)
 
 
 def _details(raw: JsonObject, names: Sequence[str]) -> dict[str, int]:
     for name in names:
         members = raw.get(name)
         if isinstance(members, dict):
-            return {key: count for key, count in members.items() if type(count) is int and count >= 0}
+            return {key: count for key, count in members.items() if type(count) is int and 0 <= count <= MOST_COUNTED}
     return {}
 
 

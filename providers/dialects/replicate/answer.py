@@ -6,7 +6,7 @@ and some models count tokens.
 
 import orjson
 
-from providers.completion import Choice, Completion, FinishReason, Usage
+from providers.completion import Choice, Completion, FinishReason, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.raw_prompt import guess_finish
@@ -31,7 +31,7 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
         raise UpstreamError(Failure(FailureKind.SERVER, message))
     prompt, generated = _counts(prediction)
     choice = Choice(0, _text(prediction.get("output")), _finish(sent, prompt, generated))
-    return Completion((choice,), None if prompt is None or generated is None else Usage(prompt, generated))
+    return Completion((choice,), reported_usage(prompt, generated))
 
 
 def _text(output: JsonValue) -> str:
@@ -48,8 +48,7 @@ def _text(output: JsonValue) -> str:
 def _counts(prediction: JsonObject) -> tuple[int | None, int | None]:
     metrics = prediction.get("metrics")
     found = metrics if isinstance(metrics, dict) else {}
-    prompt, generated = found.get("input_token_count"), found.get("output_token_count")
-    return prompt if isinstance(prompt, int) else None, generated if isinstance(generated, int) else None
+    return count_of(found.get("input_token_count")), count_of(found.get("output_token_count"))
 
 
 def _finish(sent: UpstreamRequest, prompt: int | None, generated: int | None) -> FinishReason:

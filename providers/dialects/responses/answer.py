@@ -6,7 +6,7 @@ Sources: `openai` 3.54.0 types `Response`, `ResponseOutputItem`, `ResponseUsage`
 from collections.abc import Mapping
 from dataclasses import replace
 
-from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage
+from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
@@ -168,16 +168,14 @@ def usage_of(response: JsonObject) -> Usage | None:
     raw = response.get("usage")
     if not isinstance(raw, dict):
         return None
-    given, made = raw.get("input_tokens"), raw.get("output_tokens")
-    if type(given) is not int or type(made) is not int:
-        return None
+    given, made = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
     read, written = _counts(raw.get("input_tokens_details")), _counts(raw.get("output_tokens_details"))
-    return Usage(given, made, read or None, written or None)
+    return reported_usage(given, made, read, written)
 
 
 def _counts(details: JsonValue) -> dict[str, int]:
     members = details.items() if isinstance(details, dict) else ()
-    return {name: count for name, count in members if type(count) is int and count >= 0}
+    return {name: count for name, value in members if (count := count_of(value)) is not None}
 
 
 def _objects(held: JsonValue) -> list[JsonObject]:

@@ -24,6 +24,8 @@ from providers.completion import (
     StreamEvent,
     TokenLogprob,
     Usage,
+    count_of,
+    reported_usage,
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.sglang.repeated_parts import RepeatedParts
@@ -167,10 +169,8 @@ def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
     """Return the sum of the counts of all choices, each prompt once; None if a count is missing."""
     firsts = metas[:: call.n]
     prompt, completion = _sum(firsts, "prompt_tokens"), _sum(metas, "completion_tokens")
-    if prompt is None or completion is None:
-        return None
     cached, reasoning = _sum(firsts, "cached_tokens"), _sum(metas, "reasoning_tokens")
-    return Usage(
+    return reported_usage(
         prompt,
         completion,
         None if cached is None else {"cached_tokens": cached},
@@ -179,7 +179,7 @@ def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
 
 
 def _sum(metas: Sequence[JsonObject], name: str) -> int | None:
-    counts = [count for meta in metas if isinstance(count := meta.get(name), int)]
+    counts = [count for meta in metas if (count := count_of(meta.get(name))) is not None]
     return sum(counts) if len(counts) == len(metas) else None
 
 

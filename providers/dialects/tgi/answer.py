@@ -21,6 +21,8 @@ from providers.completion import (
     StreamEvent,
     TokenLogprob,
     Usage,
+    count_of,
+    reported_usage,
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body
@@ -145,7 +147,7 @@ def _whole(sent: UpstreamRequest, answer: JsonObject) -> Completion:
         logprobs=_with_prompt(call.inputs, prompt, chunk.logprobs),
         matched_stop=chunk.matched_stop,
     )
-    usage = Usage(len(prompt), generated) if isinstance(generated, int) and prompt else None
+    usage = reported_usage(len(prompt) or None, count_of(generated))
     return Completion((choice,), usage)
 
 
@@ -201,4 +203,4 @@ def _usage(details: JsonValue) -> Usage | None:
     """Return the counts at a stream's end; servers before 2.3 do not count the prompt."""
     prompt = details.get("input_length") if isinstance(details, dict) else None
     generated = details.get("generated_tokens") if isinstance(details, dict) else None
-    return Usage(prompt, generated) if isinstance(prompt, int) and isinstance(generated, int) else None
+    return reported_usage(count_of(prompt), count_of(generated))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from providers.completion import Chunk, Completion, StreamEvent, Usage
+from providers.completion import Chunk, Completion, StreamEvent, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.raw_prompt import guess_finish
@@ -90,10 +90,11 @@ class TritonReader:
         if not isinstance(text, str):
             raise malformed("has no text")
         self._began = True
-        prompt, generated = _single(answer.get("num_input_tokens")), _single(answer.get("num_output_tokens"))
-        if isinstance(prompt, int):
+        prompt = count_of(_single(answer.get("num_input_tokens")))
+        generated = count_of(_single(answer.get("num_output_tokens")))
+        if prompt is not None:
             self._prompt = prompt
-        if isinstance(generated, int):
+        if generated is not None:
             self._generated = generated + (self._generated or 0)
         return self._scanned(Chunk(text=text)) if text else NOTHING
 
@@ -101,8 +102,9 @@ class TritonReader:
         """Yield the finish and the counts. The engine lowers the limit to the room in the context window."""
         finish = guess_finish(self._target, self._limit, self._prompt, self._generated)
         yield from self._scanned(Chunk(finish_reason=finish))
-        if self._prompt is not None and self._generated is not None:
-            yield Usage(self._prompt, self._generated)
+        usage = reported_usage(self._prompt, self._generated)
+        if usage is not None:
+            yield usage
 
     def _scanned(self, chunk: Chunk) -> Iterator[StreamEvent]:
         return iter((chunk,)) if self._scanner is None else iter(self._scanner.feed(chunk))

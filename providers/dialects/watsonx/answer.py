@@ -17,7 +17,8 @@ from providers.completion import (
     FinishReason,
     StreamEvent,
     TokenLogprob,
-    Usage,
+    count_of,
+    reported_usage,
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.stream import OpenAIStream
@@ -76,7 +77,7 @@ def decode_text(sent: UpstreamRequest, body: bytes) -> Completion:
     prompt, generated = _counts(result)
     logprobs = _logprobs(result) if _wants_logprobs(sent) else None
     choice = Choice(0, _text(result), finish, native, logprobs, extras=_extras(result))
-    usage = None if prompt is None or generated is None else Usage(prompt, generated)
+    usage = reported_usage(prompt, generated)
     return Completion((choice,), usage, extra=unknown_in(answer, _KNOWN))
 
 
@@ -123,9 +124,8 @@ class WatsonxReader:
             return (Chunk(text=text, logprobs=logprobs, extras=extras),) if text or logprobs else NOTHING
         self.complete = True
         chunk = Chunk(0, text, finish, native, logprobs, extras=extras)
-        if self._prompt is None or self._generated is None:
-            return (chunk,)
-        return chunk, Usage(self._prompt, self._generated)
+        usage = reported_usage(self._prompt, self._generated)
+        return (chunk,) if usage is None else (chunk, usage)
 
 
 def _result(answer: JsonObject) -> JsonObject:
@@ -143,8 +143,7 @@ def _text(result: JsonObject) -> str:
 
 
 def _counts(result: JsonObject) -> tuple[int | None, int | None]:
-    prompt, generated = result.get("input_token_count"), result.get("generated_token_count")
-    return prompt if isinstance(prompt, int) else None, generated if isinstance(generated, int) else None
+    return count_of(result.get("input_token_count")), count_of(result.get("generated_token_count"))
 
 
 def _finish(result: JsonObject) -> tuple[str | None, str | None]:

@@ -7,14 +7,14 @@ Text Embeddings", November 2026. The header with the tokens is what the service 
 from collections.abc import Mapping
 from typing import Final
 
-from providers.completion import Usage
+from providers.completion import count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists
 from providers.tasks.own_members import own_members
-from providers.tasks.read_vectors import count_of, read_vectors
+from providers.tasks.read_vectors import read_vectors
 from providers.tasks.task_draft import TaskDraft, path_with_model
 
 COUNT_HEADER: Final = "x-amzn-bedrock-input-token-count"
@@ -43,7 +43,7 @@ class TitanEmbeddings:
         tokens = count_of(answer.get("inputTextTokenCount"))
         vectors = read_vectors([answer.get("embedding")])
         own = own_members(answer, _READ)
-        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0), own=own)
+        return Embeddings(vectors, reported_usage(tokens, 0), own=own)
 
 
 def invoke_url(draft: TaskDraft) -> str:

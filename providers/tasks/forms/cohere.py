@@ -7,7 +7,7 @@ guide "Cohere Embed", November 2026.
 
 from collections.abc import Mapping
 
-from providers.completion import Usage
+from providers.completion import count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
@@ -16,7 +16,7 @@ from providers.tasks.embeddings import Embeddings, Texts, TokenLists, Vector, as
 from providers.tasks.forms.bedrock_titan import COUNT_HEADER, invoke_url
 from providers.tasks.forms.openai import family_answer, family_url
 from providers.tasks.own_members import own_members
-from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft
 
 _READ = frozenset({"embeddings", "response_type", "texts"})
@@ -39,7 +39,7 @@ class CohereEmbeddings:
         answer = family_answer(sent, body)
         tokens = count_of(_billed(answer).get("input_tokens"))
         own = own_members(answer, _READ)
-        return Embeddings(floats_in(answer), None if tokens is None else Usage(tokens, 0), own=own)
+        return Embeddings(floats_in(answer), reported_usage(tokens, 0), own=own)
 
 
 class BedrockCohereEmbeddings:
@@ -59,7 +59,7 @@ class BedrockCohereEmbeddings:
         tokens = count_of(int(text)) if text.isdecimal() and len(text) < 16 else None
         answer = family_answer(sent, body)
         own = own_members(answer, _READ)
-        return Embeddings(floats_in(answer), None if tokens is None else Usage(tokens, 0), own=own)
+        return Embeddings(floats_in(answer), reported_usage(tokens, 0), own=own)
 
 
 def texts_and_type(draft: TaskDraft, inputs: Texts | TokenLists) -> JsonObject:

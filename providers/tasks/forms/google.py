@@ -6,7 +6,7 @@ Vertex AI cuts texts without a word unless it is told not to. Sources: `google-g
 
 from collections.abc import Mapping
 
-from providers.completion import Usage
+from providers.completion import Usage, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.shared.read_json import malformed
@@ -15,7 +15,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists
 from providers.tasks.own_members import own_members
-from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
 
 _TASK_TYPE = "task_type"
@@ -71,7 +71,7 @@ class VertexPredictEmbeddings:
             count = count_of(statistics.get("token_count")) if isinstance(statistics, dict) else None
             tokens = None if tokens is None or count is None else tokens + count
         own = own_members(answer, _READ)
-        return Embeddings(read_vectors(values), None if tokens is None else Usage(tokens, 0), own=own)
+        return Embeddings(read_vectors(values), reported_usage(tokens, 0), own=own)
 
 
 class VertexContentEmbeddings:
@@ -120,4 +120,4 @@ def _usage_metadata(answer: JsonObject) -> Usage | None:
     """Return the usage, which newer models report."""
     metadata = answer.get("usageMetadata")
     tokens = count_of(metadata.get("promptTokenCount")) if isinstance(metadata, dict) else None
-    return None if tokens is None else Usage(tokens, 0)
+    return reported_usage(tokens, 0)

@@ -5,13 +5,13 @@ Sources: ollama api/types.go and server/routes.go, August 2026; ollama 0.6.3 `Cl
 
 from collections.abc import Mapping
 
-from providers.completion import Usage
+from providers.completion import count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.json_types import JsonObject
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.forms.openai import family_answer
 from providers.tasks.own_members import own_members
-from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft
 
 _READ = frozenset({"embeddings", "model", "prompt_eval_count"})
@@ -34,4 +34,4 @@ class OllamaEmbeddings:
         tokens = count_of(answer.get("prompt_eval_count"))
         vectors = read_vectors(listed(answer, "embeddings"))
         own = own_members(answer, _READ)
-        return Embeddings(vectors, None if tokens is None else Usage(tokens, 0), own=own)
+        return Embeddings(vectors, reported_usage(tokens, 0), own=own)

@@ -8,7 +8,7 @@ Databricks; Azure's "REST API reference", November 2026.
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
-from providers.completion import Usage
+from providers.completion import Usage, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import malformed
@@ -17,7 +17,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.answer_bounds import strict_object
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.own_members import own_members, usage_details
-from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.task_draft import TaskDraft, base_of, path_with_model
 
 _READ = frozenset({"object", "data", "model", "usage"})
@@ -69,7 +69,7 @@ def usage_in(answer: JsonObject) -> Usage | None:
     tokens = count_of(usage.get("prompt_tokens"))
     if tokens is None:
         tokens = count_of(usage.get("total_tokens"))
-    return None if tokens is None else Usage(tokens, 0)
+    return reported_usage(tokens, 0)
 
 
 def _in_order(entries: list[JsonValue]) -> Iterator[JsonValue]:

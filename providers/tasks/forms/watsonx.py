@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
-from providers.completion import Usage
+from providers.completion import Usage, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.json_types import JsonObject
 from providers.tasks.embeddings import Embeddings, Texts, TokenLists, as_json
 from providers.tasks.forms.openai import family_answer
 from providers.tasks.forms.ranked import read_results
 from providers.tasks.own_members import own_members
-from providers.tasks.read_vectors import count_of, listed, read_vectors
+from providers.tasks.read_vectors import listed, read_vectors
 from providers.tasks.rerank import Ranking, RerankRequest
 from providers.tasks.task_draft import TaskDraft
 
@@ -48,7 +48,7 @@ def _url(draft: TaskDraft) -> str:
 
 def _usage(answer: JsonObject) -> Usage | None:
     tokens = count_of(answer.get("input_token_count"))
-    return None if tokens is None else Usage(tokens, 0)
+    return reported_usage(tokens, 0)
 
 
 class WatsonxEmbeddings:

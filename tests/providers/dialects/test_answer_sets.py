@@ -1,12 +1,13 @@
 """What every dialect with an answer set makes of good, broken and senseless answers, whole and streamed."""
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import pytest
 
-from providers.completion import StreamEvent
+from providers.completion import StreamEvent, Usage
 from providers.failure import FailureKind, UpstreamError
 from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import (
@@ -22,6 +23,7 @@ from tests.providers.dialects.kit import (
     stream_failure,
     streamed,
     text_of,
+    usage_in,
 )
 from tests.support.dialects import declared
 
@@ -115,3 +117,43 @@ def test_an_error_in_disguise_is_that_error(case: AnswerSet) -> None:
     assert case.disguised
     name, kind = case.disguised
     assert decode_failure(case.calls[0], fixture(case.folder, "errors", name)) is kind
+
+
+COUNT: Final = re.compile(rb'"[a-z_]*(?:token|count|cache_n|generated)[a-z_]*"\s*:\s*(\d[\d.]*)', re.IGNORECASE)
+NO_COUNTS: Final = (b"-1000000", b"true", b"2.5", b'"7"', b"1e300", b"123456789012345678", b"null")
+
+
+def with_senseless_counts(data: bytes) -> Iterator[bytes]:
+    """Yield a fixture with something that is no count in place of each, one at a time and all at once."""
+    places = [found.span(1) for found in COUNT.finditer(data)]
+    for value in NO_COUNTS if places else ():
+        for start, end in places:
+            yield data[:start] + value + data[end:]
+        yield COUNT.sub(lambda found, value=value: found[0].replace(found[1], value), data)  # type: ignore[misc]
+
+
+def hold_sense(usage: Usage | None, usual: Usage) -> None:
+    """No count is larger than in the answer that has sense, nor negative, nor anything but an integer."""
+    if usage is None:
+        return
+    most = usual.total_tokens
+    details = [*(usage.prompt_details or {}).values(), *(usage.completion_details or {}).values()]
+    for count in (usage.prompt_tokens, usage.completion_tokens, *details):
+        assert type(count) is int
+        assert 0 <= count <= most
+
+
+@each(lambda case: case.streams.split())
+def test_what_is_no_count_in_a_stream_counts_nothing(case: AnswerSet, name: str) -> None:
+    call, data = case.calls[0], case.stream(name)
+    if (usual := usage_in(streamed(call, data))) is not None:
+        for changed in with_senseless_counts(data):
+            hold_sense(usage_in(streamed(call, changed)), usual)
+
+
+@each(lambda case: case.alike.split())
+def test_what_is_no_count_in_an_answer_counts_nothing(case: AnswerSet, name: str) -> None:
+    call, data = case.calls[0], fixture(case.folder, "answers", f"{name}.json")
+    if (usual := decoded(call, data).usage) is not None:
+        for changed in with_senseless_counts(data):
+            hold_sense(decoded(call, changed).usage, usual)

@@ -9,7 +9,7 @@ import pytest
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks import read_vectors
-from providers.tasks.read_vectors import count_of, listed, read_vector, write_base64
+from providers.tasks.read_vectors import listed, read_vector, write_base64
 
 
 def _base64(*values: float) -> str:
@@ -79,11 +79,3 @@ def test_a_list_is_a_list() -> None:
     for holder in holders:
         with pytest.raises(UpstreamError):
             listed(holder, "a")
-
-
-@pytest.mark.parametrize(
-    ("value", "count"),
-    [(3, 3), (3.0, 3), (0, 0), (-1, None), (2.5, None), (True, None), ("3", None), (None, None), (2**60, None)],
-)
-def test_a_count_is_a_whole_number_that_is_not_negative(value: JsonValue, count: int | None) -> None:
-    assert count_of(value) == count

@@ -2,10 +2,13 @@
 
 from collections.abc import AsyncIterator
 
+import orjson
 import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject
+from proxy.ledger.ledger_row import row_line
+from proxy.telemetry.access_log import request_line
 from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, rig
 from tests.proxy.kit.limited_vendors import AT
 from tests.proxy.kit.tables import digest_of
@@ -16,12 +19,14 @@ TABLE = f"""
 vendors:
   v: {{profile: openai, {AT}, price: {{input: 1000, output: 3000, cached_input: 500}}}}
   single: {{profile: groq, {AT}}}
+  claude: {{profile: anthropic, {AT}, price: {{input: 3, output: 15, cache_write: 3.75}}}}
 models:
   v/m: {{}}
   v/own: {{price: {{input: 0, output: 0}}}}
   v/two: {{deployments: {{dear: {{price: {{input: 8000, output: 9000}}}}, plain: {{}}}}}}
   single/m: {{price: {{input: 1000, output: 3000}}}}
   single/unknown: {{}}
+  claude/m: {{max_output_tokens: 99}}
 teams:
   search: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"]}}
 """
@@ -88,3 +93,30 @@ async def test_a_request_that_failed_costs_nothing(served: Rig) -> None:
     served.vendor.default = json_answer(500, {"error": {"message": "no"}})
     assert await cost_of(served, "v/m") is None
     assert served.series("cost_usd") == {}
+
+
+async def test_a_negative_count_is_left_out_wherever_usage_is_told(served: Rig) -> None:
+    usage: JsonObject = {"input_tokens": 4000, "output_tokens": 20, "cache_creation_input_tokens": -1_000_000}
+    message: JsonObject = {"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"}
+    served.vendor.default = json_answer(200, {**message, "usage": usage})
+    answer = await served.post("/v1/chat/completions", asking("claude/m"))
+    told = orjson.loads(answer.body)["usage"]
+    assert (told["prompt_tokens"], told["completion_tokens"], told["total_tokens"]) == (4000, 20, 4020)
+    assert "-" not in str(told)
+    (record,) = await served.finished(1)
+    line = orjson.loads(request_line(record))
+    assert (line["prompt_tokens"], line["completion_tokens"], line["cost_usd"]) == (4000, 20, 0.0123)
+    assert orjson.loads(row_line(record, 1, 1))[13:19] == [4000, None, 20, None, 0, 12_300_000]
+    assert served.series("cost_usd") == {"cost_usd_total model=claude/m team=search": 0.0123}
+    assert served.series("tokens_total") == {
+        "tokens_total direction=input model=claude/m team=search": 4000,
+        "tokens_total direction=output model=claude/m team=search": 20,
+    }
+
+
+async def test_the_sum_of_costs_is_shown_in_billionths_of_a_usd(served: Rig) -> None:
+    served.vendor.default = json_answer(200, chat("hello"))
+    for number in range(1, 8):
+        await cost_of(served, "v/m")
+        (shown,) = served.series("cost_usd").values()
+        assert str(shown) == str(number * 12 / 1000)

@@ -194,6 +194,39 @@ def test_a_line_says_what_the_request_cost_where_that_is_known() -> None:
     assert "cost_usd" not in fields(record)
 
 
+CACHED = {"cached_tokens": 3000, "cache_write_tokens": 500, "ephemeral_1h_input_tokens": 200, "audio_tokens": 9}
+
+
+def test_what_a_cached_prompt_cost_can_be_computed_from_its_line() -> None:
+    record = finished()
+    record.usage, record.price = Usage(4000, 20, CACHED), Price(3, 15, 0.3, 3.75, 6)
+    line = fields(record)
+    assert "audio_tokens" not in line
+    prompt, read, written, hour, answer = (
+        int(str(line[f"{name}_tokens"])) for name in ("prompt", "cached", "cache_write", "cache_write_1h", "completion")
+    )
+    assert (prompt, read, written, hour, answer) == (4000, 3000, 500, 200, 20)
+    fresh = prompt - read - written
+    told = fresh * 3 + read * 0.3 + (written - hour) * 3.75 + hour * 6 + answer * 15
+    assert line["cost_usd"] == pytest.approx(told / 1e6)
+
+
+def test_what_a_vendor_did_not_report_of_its_cache_is_not_told() -> None:
+    record = finished()
+    record.usage = Usage(6, 2, {"cached_tokens": 0})
+    line = fields(record)
+    assert line["cached_tokens"] == 0
+    assert not line.keys() & {"cache_write_tokens", "cache_write_1h_tokens"}
+    assert b"tokens" not in request_text(record)
+
+
+def test_people_read_what_the_vendor_s_cache_did() -> None:
+    record = finished()
+    record.usage = Usage(4000, 20, CACHED)
+    told = b"; prompt_tokens 4000, cached_tokens 3000, cache_write_tokens 500, cache_write_1h_tokens 200"
+    assert told in request_text(record)
+
+
 def test_a_line_says_how_long_the_request_waited_for_a_limit() -> None:
     record = finished()
     assert "limit_ms" not in fields(record)

@@ -1,5 +1,6 @@
 """What a scrape shows, read back as Prometheus reads it."""
 
+import re
 import resource
 import time
 from collections.abc import Mapping
@@ -13,7 +14,8 @@ from proxy.conversations.kept_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
 from proxy.request_record import Attempt, Outcome, RequestRecord
-from proxy.telemetry.metrics import Metrics
+from proxy.telemetry.merged_metrics import merged
+from proxy.telemetry.metrics import Metrics, exposition
 from proxy.telemetry.request_counts import DURATION_BUCKETS
 from proxy.version import VERSION
 
@@ -29,6 +31,7 @@ COUNTERS = CACHE | {
     "label_overflows",
 }
 COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused"}
+COUNTERS |= {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
     "deployment_state",
@@ -152,6 +155,19 @@ def test_what_tokens_cost_is_summed_where_their_price_is_known() -> None:
     observe(metrics, record)
     observe(metrics, record)
     assert series(metrics)["dragoman_cost_usd_total{model=vendor/model,team=search}"] == 18
+
+
+def test_costs_of_several_processes_are_shown_in_billionths_of_a_usd_and_never_fall() -> None:
+    record = finished()
+    record.usage, workers, before = Usage(1, 0), [Metrics(), Metrics(), Metrics()], 0.0
+    for number in range(60):
+        workers[number % 3].observe(record, 0.1 + number * 3e-10)
+        text = exposition(merged([], [worker.families() for worker in workers])).decode()
+        (shown,) = re.findall(r"^dragoman_cost_usd_total{.*} (.*)$", text, re.MULTILINE)
+        assert len(shown.partition(".")[2]) <= 9
+        assert float(shown) > before
+        before = float(shown)
+    assert before == pytest.approx(60 * 0.1 + 3e-10 * sum(range(60)), abs=2e-9)
 
 
 def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:

@@ -26,6 +26,7 @@ TEXTS = st.sampled_from(["", "a", '"},{"client":"x', ',"client":"192.0.2.7",', *
 LONG = TEXTS | TEXTS.map(lambda text: text * 300)
 SECONDS = st.floats(0, 1e4) | st.sampled_from([0.0, 0.000004, 0.000005, 0.0009, 0.001, 0.00115, 1.5, 2.675])
 COUNTS = st.integers(0, 10**6) | st.sampled_from([2**53 + 1, 2**63, 2**64, 10**30])
+DETAILS = st.none() | st.dictionaries(st.sampled_from(["cached_tokens", "cache_write_tokens", "audio_tokens"]), COUNTS)
 NAMES = st.lists(LONG, max_size=2).map(tuple)
 OUTCOMES: list[Outcome] = ["ok", "upstream_error", "client_gone", "shed"]
 
@@ -39,7 +40,7 @@ def records(draw: st.DrawFn) -> RequestRecord:
     record.status, record.outcome = draw(st.sampled_from([200, 502])), draw(st.sampled_from(OUTCOMES))
     record.code = draw(st.none() | TEXTS)
     record.attempts = draw(st.lists(attempts(), max_size=3))
-    usage = st.none() | st.builds(Usage, COUNTS, COUNTS, estimated=st.booleans())
+    usage = st.none() | st.builds(Usage, COUNTS, COUNTS, DETAILS, estimated=st.booleans())
     record.usage, record.billed = draw(usage), draw(st.none() | usage)
     record.price = draw(st.none() | st.builds(Price, st.floats(0, 1e3), st.none() | st.floats(0, 1e-3)))
     record.waited, record.client_waited, record.limit_waited = draw(SECONDS), draw(SECONDS), draw(SECONDS)

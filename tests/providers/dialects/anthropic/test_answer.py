@@ -103,6 +103,30 @@ def test_without_counts_there_is_no_usage(raw: JsonValue) -> None:
     assert usage_of(raw) is None
 
 
+NO_COUNTS: tuple[JsonValue, ...] = (-1_000_000, True, 2.5, "7", 10**15, 1e300)
+
+
+@pytest.mark.parametrize("value", NO_COUNTS)
+def test_what_is_no_count_is_taken_as_absent(value: JsonValue) -> None:
+    counts: JsonObject = {"input_tokens": 3, "output_tokens": 4}
+    assert usage_of({**counts, "cache_creation_input_tokens": value}) == Usage(3, 4)
+    assert usage_of({**counts, "cache_read_input_tokens": value}) == Usage(3, 4)
+    assert usage_of({**counts, "cache_creation": {"ephemeral_1h_input_tokens": value}}) == Usage(3, 4)
+    assert usage_of({**counts, "output_tokens_details": {"thinking_tokens": value}}) == Usage(3, 4)
+    assert usage_of({**counts, "input_tokens": value}) is None
+    assert usage_of({**counts, "output_tokens": value}) is None
+
+
+def test_what_was_written_for_an_hour_is_not_more_than_what_was_written() -> None:
+    raw: JsonObject = {
+        "input_tokens": 3,
+        "output_tokens": 4,
+        "cache_creation_input_tokens": 5,
+        "cache_creation": {"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 6},
+    }
+    assert usage_of(raw) == Usage(8, 4, {"cache_write_tokens": 5, "ephemeral_5m_input_tokens": 5})
+
+
 def test_details_hold_only_what_the_vendor_gave() -> None:
     assert usage_of({"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": None}) == Usage(3, 4)
 

@@ -1,5 +1,6 @@
 """Anthropic's event streams: the same events whatever the cuts, and never a success that was not declared."""
 
+import re
 from dataclasses import replace
 
 import anthropic
@@ -147,6 +148,14 @@ def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
 def test_usage_is_the_last_of_the_cumulative_counts() -> None:
     details = {"cached_tokens": 3000, "cache_write_tokens": 200}
     assert usage_in(streamed(SENT, stream("cached"))) == Usage(3210, 2, details)
+
+
+def test_what_is_no_count_replaces_none() -> None:
+    last = rb'("type":\s*"message_delta".*"output_tokens":\s*)\d+'
+    later = re.sub(last, rb'\g<1>2,"input_tokens":-1', stream("cached"))
+    assert later != stream("cached")
+    details = {"cached_tokens": 3000, "cache_write_tokens": 200}
+    assert usage_in(streamed(SENT, later)) == Usage(3210, 2, details)
 
 
 def test_noise_and_unknown_events_change_nothing() -> None:

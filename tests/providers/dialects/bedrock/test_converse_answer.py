@@ -187,6 +187,14 @@ def test_usage_that_says_too_little_is_none(raw: JsonValue) -> None:
     assert usage_of(raw) is None
 
 
+@pytest.mark.parametrize("value", [-5, True, 2.5, "7", 10**15])
+def test_what_is_no_count_is_taken_as_absent(value: JsonValue) -> None:
+    counts: JsonObject = {"inputTokens": 3, "outputTokens": 4}
+    assert usage_of({**counts, "cacheWriteInputTokens": value}) == Usage(3, 4)
+    assert usage_of({**counts, "inputTokens": value}) is None
+    assert usage_of({**counts, "outputTokens": value}) is None
+
+
 def test_a_choice_is_unwrapped() -> None:
     assert decode_converse(CHOOSE, answer("choice")).choices[0].text == "yes"
     assert decode_converse(CHOOSE, answer("length")).choices[0].text == "It never"

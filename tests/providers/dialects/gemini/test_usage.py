@@ -13,6 +13,12 @@ def test_usage_without_a_prompt_is_none(raw: JsonObject) -> None:
     assert usage_of(raw) is None
 
 
+@pytest.mark.parametrize("value", [-5, True, 2.5, "7", 10**15, 4])
+def test_what_is_no_count_or_above_its_whole_is_taken_as_absent(value: JsonValue) -> None:
+    raw: JsonObject = {"promptTokenCount": 3, "candidatesTokenCount": 2, "cachedContentTokenCount": value}
+    assert usage_of(raw) == Usage(3, 2)
+
+
 @pytest.mark.parametrize("raw", [None, {}, {"chosenCandidates": []}, {"chosenCandidates": 3}, []])
 def test_log_probabilities_that_say_nothing_are_none(raw: JsonValue) -> None:
     assert logprobs_of(raw) is None

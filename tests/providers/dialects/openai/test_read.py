@@ -69,6 +69,12 @@ def test_no_answer_raises_anything_but_an_upstream_error(value: JsonValue) -> No
             },
             Usage(6, 2),
         ),
+        ({"usage": {"prompt_tokens": 10**15, "completion_tokens": 2, "total_tokens": 8}}, None),
+        ({"usage": {"prompt_tokens": 6, "completion_tokens": 10**15, "total_tokens": 8}}, Usage(6, 2)),
+        (
+            {"usage": {"prompt_tokens": 6, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 7}}},
+            Usage(6, 2),
+        ),
         # xAI: reasoning is in the total alone.
         (
             {
