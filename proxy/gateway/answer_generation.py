@@ -29,7 +29,7 @@ from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import TeamLimiter
-from proxy.tracing.trace_notes import note_request
+from proxy.tracing.trace_notes import note_prompt, note_request
 
 TOO_LONG: Final = "context_length_exceeded"
 """The code of an error that says that a conversation does not fit."""
@@ -64,6 +64,8 @@ class TextGeneration:
         self._admit(call, request, record)
         if guards is not None:
             request = await guards.request_passed(request, record, self._dispatcher.off_loop.threads, heavy=heavy)
+        if record.trace is not None:
+            note_prompt(record.trace, request)
         planned = call.plan_within_budget(self._limits, request.model, self._dispatcher.load)
         permit_extras(team, request)
         later = self._limits.admit(call.key, planned, record, partial(request_size, request))

@@ -29,12 +29,17 @@ _WHOLE: Final = 2**63
 
 
 def note_request(trace: Trace, request: UnifiedRequest) -> None:
-    """Note what a request asks for, where its trace is sampled."""
+    """Note what a request asks for besides its texts, where its trace is sampled."""
     if not trace.sampled:
         return
     params: Mapping[str, object] = request.params
     trace.params = {name: value for field, name in PARAMS.items() if (value := _plain(params.get(field))) is not None}
-    if trace.keeps_content:
+
+
+def note_prompt(trace: Trace, request: UnifiedRequest) -> None:
+    """Note the texts of a request, where its trace is sampled and the table allows them. They have passed the guards:
+    what a guard took out of a request, or refused, is in no span."""
+    if trace.sampled and trace.keeps_content:
         trace.prompt = prompt_json(request.prompt)
 
 

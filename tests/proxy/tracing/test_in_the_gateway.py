@@ -17,6 +17,7 @@ from providers.json_types import JsonObject
 from proxy.process.assemble_app import WholeGateway
 from proxy.tracing import export_queue
 from tests.proxy.kit.whole_gateway import up
+from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.proxy.tracing.kit.collector import Collector, collecting, said
 from tests.support.gateway import request_lines
 from tests.support.http_scripts import body_answer, json_answer, sse_answer
@@ -63,7 +64,7 @@ class Rig:
         assert not result.problems
 
 
-def table(vendor: FakeVendor, tracing: str) -> str:
+def table(vendor: FakeVendor, tracing: str, guard: str = "") -> str:
     return f"""\
 version: 1
 server: {{port: 0, admin: {{port: 0}}, watch: false, {tracing}}}
@@ -71,7 +72,8 @@ defaults: {{retries: {{same_deployment: 0}}}}
 vendors:
   v: {{profile: openai_compatible, base_url: "{vendor.base_url}/v1", allow_private: true, api_key: canary-key}}
 models: {{v/a: {{}}, v/b: {{}}, v/c: {{}}}}
-routes: {{fast: {{targets: [v/a, v/b, v/c]}}}}
+routes: {{fast: {{targets: [v/a, v/b, v/c]}}, kept: {{targets: [v/a], cache: {{}}}}}}
+plugins: {{{guard and f"g: {plugin(guard)}"}}}
 """
 
 
@@ -81,11 +83,11 @@ def settings(collector: Collector, more: str = "") -> str:
 
 
 @asynccontextmanager
-async def gateway(folder: Path, collector: Collector, tracing: str) -> AsyncIterator[Rig]:
+async def gateway(folder: Path, collector: Collector, tracing: str, guard: str = "") -> AsyncIterator[Rig]:
     log = BytesIO()
     async with (
         FakeVendor(GOOD) as vendor,
-        up(table(vendor, tracing), folder, log) as app,
+        up(table(vendor, tracing, guard), folder, log) as app,
         aiohttp.ClientSession() as http,
     ):
         yield Rig(app, collector, vendor, log, http, folder)
@@ -166,6 +168,32 @@ async def test_texts_are_told_where_the_table_allows_them_and_secrets_never(tmp_
             assert "canary-answer" in str(told["gen_ai.output.messages"])
         assert "canary-error" in collector.spans[1].status.message
         assert not {secret for secret in (b"canary-key", b"canary-token") if secret in b"".join(collector.bodies)}
+
+
+SWORD = [{"role": "user", "content": f"say {SECRET}"}]
+
+
+async def test_texts_are_told_as_the_guards_left_them_to_the_vendor_and_to_the_cache(tmp_path: Path) -> None:
+    with collecting() as collector:
+        async with gateway(tmp_path, collector, settings(collector, "content: true"), "Hider") as rig:
+            for _ in range(2):
+                assert await rig.ask(model="kept", messages=SWORD, temperature=0) == 200
+            await rig.spans(3)
+            assert len(rig.vendor.requests) == 1
+        told = [said(span.attributes) for span in collector.spans if span.kind == Span.SPAN_KIND_SERVER]
+        assert [HIDDEN in str(each["gen_ai.input.messages"]) for each in told] == [True, True]
+        assert SECRET.encode() not in b"".join(collector.bodies)
+
+
+async def test_nothing_is_told_of_the_prompt_that_a_guard_refused(tmp_path: Path) -> None:
+    with collecting() as collector:
+        async with gateway(tmp_path, collector, settings(collector, "content: true"), "RequestRefuser") as rig:
+            assert await rig.ask(messages=SWORD) == 400
+            (request,) = await rig.spans(1)
+        told = said(request.attributes)
+        assert "gen_ai.input.messages" not in told
+        assert told["gen_ai.request.temperature"] == 0.5
+        assert SECRET.encode() not in b"".join(collector.bodies)
 
 
 async def test_what_is_not_sampled_is_passed_on_and_not_exported(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from providers.completion import Choice, Chunk, StreamEvent, Usage
 from providers.unified_request import Operation, Params, TextPrompt, UnifiedRequest
 from proxy.trace_context import MOST_REASONS, Trace
-from proxy.tracing.trace_notes import note_answer, note_request, noted_stream
+from proxy.tracing.trace_notes import note_answer, note_prompt, note_request, noted_stream
 from tests.proxy.tracing.kit.finished import trace
 
 PARAMS: Params = {"max_tokens": 7, "temperature": 0.5, "n": 2, "reasoning_effort": "x" * 100, "seed": 2**70}
@@ -43,6 +43,7 @@ class Pieces:
 
 def noted(kept: Trace) -> Trace:
     note_request(kept, REQUEST)
+    note_prompt(kept, REQUEST)
     note_answer(kept, [CHOICE] * (MOST_REASONS + 1))
     return kept
 
