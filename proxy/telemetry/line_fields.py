@@ -63,6 +63,14 @@ REQUEST_FIELDS: Final = (
     LineField("duration_ms", "number", "ms", ALWAYS, "From the first byte read to the last one written.", "1500.0"),
     LineField("upstream_ms", "number", "ms", ALWAYS, "Of that, waiting for vendors.", "1250.0"),
     LineField("key", "text", "", "the table names the key", "The name of the team's key.", '"ci"'),
+    LineField(
+        "trace_id",
+        "text",
+        "hex",
+        "requests are traced",
+        "The trace that the request is part of, sampled or not.",
+        '"0af7651916cd43dd8448eb211c80319c"',
+    ),
     LineField("code", "text", "", "the client got an error", "The code of the error.", '"upstream_error"'),
     LineField(
         "sample",
@@ -105,6 +113,14 @@ REQUEST_FIELDS: Final = (
     ),
     LineField("usage_estimated", "true", "", "the vendor reported none", "The tokens are estimates.", "true"),
     LineField("cost_usd", "number", "USD", "price and usage are known", "What the request cost.", "0.00042"),
+    LineField(
+        "cache",
+        "text",
+        "",
+        "the request was for the answer cache",
+        "`hit`, `stale` (in place of an error) or `miss`, which asked.",
+        '"hit"',
+    ),
     LineField(
         "emulated",
         "list of texts",

@@ -1,5 +1,6 @@
 """The table of fields has every field that a line can have, and no other."""
 
+import dataclasses
 import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,12 +10,13 @@ import pytest
 
 from providers.completion import Usage
 from providers.target import Price
-from proxy.request_record import Attempt, RequestRecord
+from proxy.request_record import Attempt, CacheUse, RequestRecord
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
 from proxy.telemetry.plain_lines import PlainLines
 from proxy.telemetry.process_log import JsonFormatter
+from proxy.trace_context import SAMPLED, Trace
 
 Line = Mapping[str, object]
 
@@ -34,6 +36,10 @@ CACHED = {"cached_tokens": 4, "cache_write_tokens": 2, "ephemeral_1h_input_token
 FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 
+NOT_IN_LINES = {"billed", "max_tokens", "user", "routed", "held", "key_label", "content", "guarded"}
+"""What a record may hold and no line says."""
+
+
 def full_record() -> RequestRecord:
     """A record of which every field has something to say."""
     record = RequestRecord("req-1", 10.0, "openai", "/v1/completions", "192.0.2.7", "search", "ci", "fast", "fast")
@@ -43,6 +49,9 @@ def full_record() -> RequestRecord:
     record.waited = record.client_waited = record.limit_waited = 1.0
     record.code, record.sample, record.first_content, record.finished = "upstream_error", 0.1, 10.5, 11.5
     record.stream, record.status, record.emulated, record.dropped = True, 200, ("n",), ("user",)
+    record.trace, record.cache, record.called = Trace(0xABC, 0x10, 0, SAMPLED), CacheUse("miss"), "a/m/us"
+    named = [each.name for each in dataclasses.fields(record)]
+    assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record
 
 
