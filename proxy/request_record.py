@@ -219,7 +219,10 @@ class RequestRecord:
 
     @property
     def answered_by(self) -> str | None:
-        """The full name of the deployment of the last attempt, for the log."""
+        """The full name of the deployment whose answer was given, for the log: that of the last attempt, or out of the
+        answer cache the one that gave it before."""
+        if self.cache is not None and self.from_cache:
+            return self.called
         return self.attempts[-1].full_name if self.attempts else None
 
     @property

@@ -134,7 +134,8 @@ def _shortened_line(fields: Mapping[str, object], record: RequestRecord) -> byte
     """Return a line within MAX_LINE: without lists, with less of what the client chose, and with as many of the first
     attempts that failed as fit."""
     kept = {name: value for name, value in fields.items() if not isinstance(value, list | tuple)}
-    short = {"path": record.path[:64], "model": record.asked[:64], "deployment": record.deployment, "cut": True}
+    where = record.called[:64] if record.from_cache and record.called else record.deployment
+    short = {"path": record.path[:64], "model": record.asked[:64], "deployment": where, "cut": True}
     failed = [attempt for attempt in record.attempts if attempt.outcome != "ok"][:SHOWN_ATTEMPTS]
     for most in range(len(failed), 0, -1):
         line = json_line({**kept, **short, "attempts": [_short_attempt(attempt) for attempt in failed[:most]]})

@@ -44,7 +44,7 @@ REQUEST_FIELDS: Final = (
         "text",
         "",
         ALWAYS,
-        "What the last attempt called; `null` before the first.",
+        "What the last attempt called, or what gave the answer that the cache kept; `null` before the first.",
         '"openai/gpt-4o-mini/default"',
     ),
     LineField("stream", "true or false", "", ALWAYS, "Whether a stream was asked for.", "true"),

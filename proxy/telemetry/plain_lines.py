@@ -27,13 +27,12 @@ class PlainLines:
 
     def line(self, record: RequestRecord, cost: float | None) -> bytes:
         """Return the line of a request that cost so much (None: not known)."""
-        attempt = record.attempts[-1] if record.attempts else None
         key = (
             record.team,
             record.surface,
             record.path,
             record.asked,
-            attempt and (attempt.name or attempt.deployment),
+            record.answered_by,
             record.stream,
             record.status,
             record.outcome,

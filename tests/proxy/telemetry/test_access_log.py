@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from providers.completion import Usage
 from providers.target import Price
 from proxy.process.request_observer import LINE_WRITERS
-from proxy.request_record import Attempt, RequestRecord
+from proxy.request_record import Attempt, CacheUse, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, request_line, request_text
 from proxy.telemetry.log_writer import MAX_LINE
 from proxy.telemetry.process_log import FORMATTERS
@@ -195,6 +195,18 @@ def test_a_line_says_what_the_request_cost_where_that_is_known() -> None:
 
 
 CACHED = {"cached_tokens": 3000, "cache_write_tokens": 500, "ephemeral_1h_input_tokens": 200, "audio_tokens": 9}
+
+
+def test_an_answer_out_of_the_cache_is_told_with_the_deployment_that_gave_it() -> None:
+    record = finished()
+    record.called, record.attempts, record.cache = "v/m/default", [], CacheUse("hit", 7.0)
+    assert (fields(record)["deployment"], fields(record)["cache"]) == ("v/m/default", "hit")
+    assert b" fast -> v/m/default ok " in request_text(record)
+    record.attempts = [Attempt("v/n/default", 10.1, 11.4, "server", 500, "x" * 200) for _ in range(30)]
+    record.cache = CacheUse("stale", 70.0)
+    line = fields(record)
+    assert (line["deployment"], line["cache"], line["cut"]) == ("v/m/default", "stale", True)
+    assert record.deployment == "v/n/default"
 
 
 def test_what_a_cached_prompt_cost_can_be_computed_from_its_line() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from providers.completion import Usage
 from providers.target import Price
-from proxy.request_record import Attempt, Outcome, RequestRecord
+from proxy.request_record import Attempt, CacheUse, Outcome, RequestRecord
 from proxy.telemetry import access_log, plain_lines
 from proxy.telemetry.access_log import request_line
 from proxy.telemetry.log_writer import MAX_LINE
@@ -48,6 +48,8 @@ def records(draw: st.DrawFn) -> RequestRecord:
     record.finished = record.started + draw(SECONDS)
     record.emulated, record.dropped = draw(NAMES), draw(NAMES)
     record.sample = draw(st.sampled_from([None, 0.1, 0.001]))
+    record.cache = draw(st.sampled_from([None, CacheUse("miss"), CacheUse("hit", 1.5), CacheUse("stale", 9.0)]))
+    record.called = draw(st.none() | LONG)
     return record
 
 
