@@ -128,6 +128,8 @@ def _answered(record: RequestRecord, trace: Trace) -> Iterator[tuple[str, NoteVa
         yield "gen_ai.response.time_to_first_chunk", record.first_content - record.started
     if record.usage is not None:
         yield from _used(record.usage)
+    if record.cache is not None:
+        yield "dragoman.cache", record.cache.result
     if record.emulated:
         yield "dragoman.emulated", [clean(name) for name in record.emulated]
     if record.dropped:

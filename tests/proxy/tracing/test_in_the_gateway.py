@@ -170,6 +170,7 @@ async def test_texts_are_told_where_the_table_allows_them_and_secrets_never(tmp_
         assert not {secret for secret in (b"canary-key", b"canary-token") if secret in b"".join(collector.bodies)}
 
 
+CACHE = ["miss", "hit"]
 SWORD = [{"role": "user", "content": f"say {SECRET}"}]
 
 
@@ -182,6 +183,9 @@ async def test_texts_are_told_as_the_guards_left_them_to_the_vendor_and_to_the_c
             assert len(rig.vendor.requests) == 1
         told = [said(span.attributes) for span in collector.spans if span.kind == Span.SPAN_KIND_SERVER]
         assert [HIDDEN in str(each["gen_ai.input.messages"]) for each in told] == [True, True]
+        assert [each["dragoman.cache"] for each in told] == CACHE
+        lines = request_lines(rig.log.getvalue())
+        assert [(line["deployment"], line["cache"]) for line in lines] == [("v/a/default", each) for each in CACHE]
         assert SECRET.encode() not in b"".join(collector.bodies)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import Usage
-from proxy.request_record import OTHER, Attempt, Outcome
+from proxy.request_record import OTHER, Attempt, CacheUse, Outcome
 from proxy.tracing.gen_ai_words import CalledDeployments
 from proxy.tracing.span_values import FIRST_CONTENT, MOST_TEXT, Side, SpanEvent, SpanValues, spans_of
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, finished, record, trace
@@ -61,6 +61,11 @@ def test_a_request_and_its_attempt_by_the_conventions() -> None:
     assert attempt.attributes["gen_ai.usage.output_tokens"] == 20
     assert not request.failed
     assert not attempt.failed
+
+
+def test_a_stale_answer_of_the_cache_is_told_as_one() -> None:
+    request, _ = spans_of(finished(record(cache=CacheUse("stale", 70.0))), CALLED)
+    assert request.attributes["dragoman.cache"] == "stale"
 
 
 def test_the_first_content_of_a_stream_is_an_event_of_the_request_and_of_the_attempt_that_had_it() -> None:
