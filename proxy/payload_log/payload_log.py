@@ -187,7 +187,7 @@ class PayloadLog:
     def _drop(self, reason: str) -> None:
         self.counts.dropped += 1
         if not self._missing:
-            self._complain(f"entries of the payload log are dropped: {reason}")
+            self._complain(f"entries of the payload log {self._place.file} are dropped: {reason}")
         self._missing += 1
 
 

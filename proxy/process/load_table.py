@@ -21,6 +21,7 @@ from proxy.plugins.load_plugins import NO_PLUGINS, Plugins, load_plugins
 from proxy.process.table_checks.check_credentials import lacks
 from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.process.table_checks.check_own_address import doubled_port, self_calls
+from proxy.process.table_checks.check_payload_log import payload_log_warnings
 from proxy.routing.snapshot import Snapshot, compile_table
 
 LogForm = Literal["json", "text"]
@@ -95,7 +96,8 @@ class Source:
         expiring = expiry_warnings(table.loaded, self.wall())
         needed = needed_limits(table.loaded, table.snapshot) if not _concerns(problems, "max_output_tokens") else ()
         exposed = exposure_warnings(table.loaded, self.host, self.insecure_open)
-        warnings = (*table.warnings, *found.warnings, *needed, *expiring, *exposed)
+        unwritten = payload_log_warnings(table.loaded)
+        warnings = (*table.warnings, *found.warnings, *needed, *expiring, *exposed, *unwritten)
         if problems:
             raise TableRefused(problems, examined.sources, tuple(_unreported(warnings, problems)))
         return replace(table, warnings=warnings)

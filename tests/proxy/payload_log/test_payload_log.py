@@ -84,7 +84,7 @@ async def test_what_cannot_be_written_is_counted_and_said_once_and_so_is_its_end
         await log.end_process()
     assert (log.counts.written, log.counts.dropped, log.allowance.left) == (1, 3, module.MOST_HELD)
     assert said == [
-        "entries of the payload log are dropped: No such file or directory",
+        f"entries of the payload log {tmp_path / 'later' / 'p'} are dropped: No such file or directory",
         "the payload log is written again; 3 entries of it were dropped",
     ]
 
@@ -103,7 +103,7 @@ async def test_what_has_no_room_in_memory_is_counted(tmp_path: Path, monkeypatch
     for _ in range(3):
         hand_over(log, "small", b"x")
     assert (log.counts.dropped, log.allowance.left) == (3, 98)
-    assert said == [f"entries of the payload log are dropped: {module.NO_ROOM}"]
+    assert said == [f"entries of the payload log {tmp_path / 'p'} are dropped: {module.NO_ROOM}"]
 
 
 async def test_a_writer_that_cannot_be_started_costs_its_entries_alone(
