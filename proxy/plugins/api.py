@@ -97,7 +97,8 @@ ALLOW: Final = Allow()
 
 
 class RefusedStream(Exception):
-    """Raised by a AnswerTextStream to refuse what it was fed; otherwise as Refuse."""
+    """Raised by an AnswerTextStream to refuse what it was fed; otherwise as Refuse. A guard's own methods return
+    Refuse: one that raises this instead refuses all the same, whatever `fail` says."""
 
     def __init__(self, reason: str, code: RefusalCode = "refused_by_plugin") -> None:
         super().__init__(reason)

@@ -139,7 +139,7 @@ async def test_a_refused_request_reaches_no_vendor(tmp_path: Path, stream: bool)
             assert b"no swordfish" in answer.body
 
 
-HOSTILE = ["raise", "exit", "nothing", "fewer", "numbers", "huge", "surrogate", "hang"]
+HOSTILE = ["raise", "exit", "cancel", "leave", "interrupt", "nothing", "fewer", "numbers", "huge", "surrogate", "hang"]
 
 
 @pytest.mark.parametrize("does", HOSTILE)
@@ -154,6 +154,24 @@ async def test_a_guard_that_fails_closed_refuses_and_one_that_fails_open_lets_pa
             answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
             assert (answer.status, answer.code) == (503, "plugin_failed")
             assert SECRET.encode() not in answer.body
+
+
+@pytest.mark.parametrize("fail", ["open", "closed"])
+@pytest.mark.parametrize(("where", "stream"), [("request", False), ("answer", False), ("stream", True)])
+async def test_the_exception_of_streams_refuses_wherever_a_guard_raises_it(
+    tmp_path: Path, where: str, stream: bool, fail: str
+) -> None:
+    async with guarded(tmp_path, plugin("RaisingRefuser", f"where: {where}", f", fail: {fail}")) as app:
+        answer = await post(app, "/v1/chat/completions", chat(stream, SAYS))
+        assert (answer.status, answer.code) == (400, "content_filter")
+        assert b"it says the word" in answer.body
+
+
+async def test_a_guard_on_the_loop_that_took_too_long_has_failed(tmp_path: Path) -> None:
+    async with guarded(tmp_path, plugin("Hostile", "does: block", ", deadline: 5ms")) as app:
+        for _ in range(4):
+            answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
+            assert (answer.status, answer.code) == (503, "plugin_failed")
 
 
 async def test_a_guard_that_blocks_the_loop_again_and_again_is_taken_off_it(
