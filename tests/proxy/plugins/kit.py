@@ -221,8 +221,26 @@ class Collector:
         self.closed += 1
 
 
+class Printer(Collector):
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__(options)
+        print("made")
+
+
 class OldPlugin:
     api_version = 0
+
+
+class AsyncGuard:
+    api_version = 1
+
+    async def check_request(self, request: RequestTexts) -> Verdict:
+        return ALLOW
+
+
+class AsyncStreams(Refuser):
+    async def open_stream(self, about: AboutRequest, choice: int) -> HidingStream:
+        return HidingStream(self.word, refuses=True)
 
 
 class NoPlugin:
