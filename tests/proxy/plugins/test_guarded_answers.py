@@ -10,7 +10,9 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
+from proxy.dispatch import running_attempt
 from proxy.process.assemble_app import WholeGateway
+from proxy.request_record import Attempt
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
@@ -127,6 +129,22 @@ async def test_a_stream_that_is_refused_in_its_midst_looks_broken(tmp_path: Path
             assert SECRET not in said(answer), path
             for sign in (b"[DONE]", b"message_stop", b"response.completed", b'"finish_reason":"stop"'):
                 assert sign not in answer.body, path
+
+
+@pytest.mark.parametrize("name", ["LiveRefuser", "Refuser"])
+async def test_what_a_guard_refuses_in_a_stream_is_not_blamed_on_the_deployment(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts: list[Attempt] = []
+
+    def noted(deployment: str, started: float, *, name: str) -> Attempt:
+        attempts.append(Attempt(deployment, started, name=name))
+        return attempts[-1]
+
+    monkeypatch.setattr(running_attempt, "Attempt", noted)
+    async with guarded(tmp_path, plugin(name)) as app:
+        await post(app, "/v1/chat/completions", chat(True, SAYS))
+    assert [(each.outcome, each.message) for each in attempts] == [("ok", None)]
 
 
 @pytest.mark.parametrize("stream", [False, True])
