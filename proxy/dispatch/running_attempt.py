@@ -135,8 +135,9 @@ class RunningAttempt:
             elif isinstance(error, asyncio.CancelledError | ConnectionError):
                 # The upstream's connection errors have become UpstreamErrors: this one is the client's.
                 self._left()
-            elif isinstance(error, GatewayError):
+            elif isinstance(error, GatewayError) and not self._committed:
                 # The client's demand on the context window cannot be met there, which only this attempt could tell.
+                # A guard's refusal, which comes after the first content, says nothing of the deployment.
                 self._attempt.outcome = FailureKind.INVALID_REQUEST.value
         finally:
             self._end()

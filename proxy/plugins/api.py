@@ -9,8 +9,9 @@ and has one or more of these methods:
   Without it a stream is held back until the answer has ended.
 - `deliver(rows, http)`, a coroutine: a usage sink. It gets facts about finished requests, never their content.
 
-`slow = True` says that a guard may take more than about a millisecond: it is called in threads then, and must be safe
-for that. `close()`, if there is one, is called once when the table no longer has the plugin and no request uses it.
+A guard's methods are plain functions, no coroutines. `slow = True` says that they may take more than about a
+millisecond: they are called in threads then, and must be safe for that. `close()`, if there is one, is called once when
+the table no longer has the plugin and no request uses it. What is printed while a plugin is loaded goes to stderr.
 
 The constructor checks the options and raises OptionError. It is also called by `dragoman check`, and before worker
 processes are forked: it must open no connection and start no thread.
@@ -97,7 +98,8 @@ ALLOW: Final = Allow()
 
 
 class RefusedStream(Exception):
-    """Raised by a AnswerTextStream to refuse what it was fed; otherwise as Refuse."""
+    """Raised by an AnswerTextStream to refuse what it was fed; otherwise as Refuse. A guard's own methods return
+    Refuse: one that raises this instead refuses all the same, whatever `fail` says."""
 
     def __init__(self, reason: str, code: RefusalCode = "refused_by_plugin") -> None:
         super().__init__(reason)

@@ -30,10 +30,11 @@ class Raised:
 
 
 def attempted(work: Callable[[], T]) -> Returned[T] | Raised:
-    """Return what `work` returns or raises; what asks the process to end is no exception to that."""
+    """Return what `work` returns or raises. It runs to its end in one go: no task is cancelled in the midst of it, so
+    that even what would cancel a task, or end the process, is raised by the code itself."""
     try:
         return Returned(work())
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return raised(error)
 
 

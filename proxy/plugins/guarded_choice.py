@@ -194,6 +194,8 @@ class LiveChoice:
         work = partial(guard.plugin.made.open_stream, about, self._index)
         try:
             return LiveText(guard, await guard.call(work, _fault_of_stream, heavy=False))
+        except RefusedStream as refusal:
+            raise refused(guard, refusal.reason, refusal.code) from None
         except GuardFailed as failure:
             failed(guard, failure)
             return LiveText(guard, Unguarded())

@@ -3,9 +3,13 @@
 The libraries that find entry points are loaded by a table that names plugins and not before.
 """
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePath
 from typing import Any, Final, cast
 
 from config.load_config import Loaded
@@ -17,6 +21,8 @@ from proxy.plugins.foreign_code import Raised, Returned, attempted
 GROUP: Final = "dragoman.plugins"
 
 _ROLES: Final = ("check_request", "check_answer", "deliver")
+
+_CALLED_AT_ONCE: Final = ("check_request", "check_answer", "open_stream")
 
 _LONGEST: Final = 300
 """Characters of what a plugin says."""
@@ -59,12 +65,13 @@ def load_plugins(loaded: Loaded) -> tuple[Plugins, tuple[Problem, ...]]:
         return NO_PLUGINS, ()
     found: dict[str, LoadedPlugin] = {}
     problems: list[Problem] = []
-    for name, section in loaded.config.plugins.items():
-        made = _made(loaded, name, section)
-        if isinstance(made, Problem):
-            problems.append(made)
-        else:
-            found[name] = LoadedPlugin(name, made, section.deadline, section.fail == "open")
+    with redirect_stdout(sys.stderr):  # what a plugin prints is no part of a command's output
+        for name, section in loaded.config.plugins.items():
+            made = _made(loaded, name, section)
+            if isinstance(made, Problem):
+                problems.append(made)
+            else:
+                found[name] = LoadedPlugin(name, made, section.deadline, section.fail == "open")
     problems.extend(_sinks_of_teams(loaded, found))
     return found, tuple(problems)
 
@@ -124,6 +131,9 @@ def _fault_of_class(found: object) -> str | None:
         return f"{said}; this gateway has version {API_VERSION} of the plugin interface"
     if not any(callable(getattr(found, method, None)) for method in _ROLES):
         return f"has none of the methods of a plugin: {', '.join(_ROLES)}"
+    for method in _CALLED_AT_ONCE:
+        if inspect.iscoroutinefunction(getattr(found, method, None)):
+            return f"its {method} is a coroutine (async def), which is never awaited: write a plain def"
     return None
 
 
@@ -136,7 +146,8 @@ def _found(use: str) -> object | str:
     else:
         every = entry_points(group=GROUP)
         if use not in every.names:
-            return f"no entry point of the group {GROUP} has this name{did_you_mean(use, every.names)}"
+            meant = did_you_mean(use, every.names)
+            return f"no entry point of the group {GROUP} has this name{meant}; a class is named as module:Class"
         point = every[use]
     loaded: Returned[object] | Raised = attempted(point.load)
     if not isinstance(loaded, Raised):
@@ -146,6 +157,8 @@ def _found(use: str) -> object | str:
         return f"there is no module {error.name} where the gateway runs"
     if isinstance(error, AttributeError) and point.module:
         return f"the module {point.module} has no {point.attr}"
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        loaded = Raised(error, f" at {PurePath(error.filename).name}:{error.lineno}")
     return f"the module cannot be imported: {loaded}"
 
 

@@ -16,6 +16,7 @@ from providers.tasks.pass_on import PassedForm, PassedRequest
 from providers.tasks.rerank import RerankRequest
 from providers.unified_request import ChatPrompt, Guided, Params, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.errors import FieldProblem, GatewayError, invalid_request
+from proxy.plugins.answer_texts import rewritten_arguments, unescaped
 from proxy.plugins.api import GuardedText, TextKind
 
 AnyRequest = UnifiedRequest | EmbeddingsRequest | RerankRequest | PassedRequest
@@ -30,6 +31,9 @@ _SHAPE: Final = frozenset(
 
 _THOUGHT: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "reasoning_signature")
 """Members of a message in which clients send back what the model thought."""
+
+_ARGUMENTS: Final = "arguments"
+"""Key of the JSON that a tool was called with, in Chat Completions and in Responses."""
 
 _INLINE: Final = "data:"
 _EXTRA: Final = "inference_extra_params"
@@ -50,9 +54,10 @@ class TextCollector:
 
     def take(self, text: str, key: str, place: str) -> str:
         kind = self.kind
-        if key == "arguments" and kind in ("content", "reasoning"):
+        if key == _ARGUMENTS and kind in ("content", "reasoning"):
             kind = "tool_arguments"
-        self.texts.append(GuardedText(text, kind, self.role, place))
+        shown = unescaped(text) if key == _ARGUMENTS else text
+        self.texts.append(GuardedText(shown, kind, self.role, place))
         return text
 
 
@@ -65,7 +70,8 @@ class TextReplacer:
         self.kind: TextKind = "other"
 
     def take(self, text: str, key: str, place: str) -> str:
-        return next(self._texts)
+        new = next(self._texts)
+        return rewritten_arguments(text, new) if key == _ARGUMENTS else new
 
 
 _Walk = TextCollector | TextReplacer

@@ -1,7 +1,8 @@
 """One guard in use: called on the event loop or in its threads, within its deadline, counted, its failures logged.
 
-A guard that is not slow is called on the loop, which costs less than a thread and holds everybody up meanwhile. After
-three calls in a row that took longer than its deadline it is called in threads from then on.
+A guard that is not slow is called on the loop, which costs less than a thread and holds everybody up meanwhile. A call
+that took longer than its deadline has failed there too, whatever it said in the end; after three in a row the guard is
+called in threads from then on.
 """
 
 import logging
@@ -62,7 +63,7 @@ class RunningGuard:
                     outcome = await self._threads.run(work, self.plugin.deadline)
                 else:
                     outcome = attempted(work)
-                    self._watch(self._now() - started)
+                    self._watch(self._now() - started)  # it cannot be stopped: what it said too late does not count
             except TimeoutError:
                 raise GuardFailed(PASSED) from None
         finally:
@@ -93,6 +94,7 @@ class RunningGuard:
             self._log.info("plugin %s works again", self.name)
 
     def _watch(self, took: float) -> None:
+        """Count a call on the loop that blocked it. Raises TimeoutError for such a call."""
         if took <= self.plugin.deadline:
             self._blocked = 0
             return
@@ -105,3 +107,4 @@ class RunningGuard:
                 self.name,
                 took,
             )
+        raise TimeoutError

@@ -8,7 +8,17 @@ from typing import Final
 import orjson
 
 from proxy.errors import GatewayError, plugin_failed, refused_by_plugin
-from proxy.plugins.api import AboutRequest, Allow, AnswerTexts, GuardedText, Refuse, RequestTexts, Rewrite, Verdict
+from proxy.plugins.api import (
+    AboutRequest,
+    Allow,
+    AnswerTexts,
+    GuardedText,
+    Refuse,
+    RefusedStream,
+    RequestTexts,
+    Rewrite,
+    Verdict,
+)
 from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.running_guard import GuardFailed, RunningGuard
 
@@ -42,6 +52,8 @@ async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: Ask, *, heav
         except GuardFailed as failure:
             failed(guard, failure)
             continue
+        except RefusedStream as refusal:
+            raise refused(guard, refusal.reason, refusal.code) from None
         if isinstance(verdict, Refuse):
             raise refused(guard, verdict.reason, verdict.code)
         if isinstance(verdict, Rewrite):

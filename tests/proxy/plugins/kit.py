@@ -1,5 +1,6 @@
 """Plugins for tests, well-behaved and hostile, and what puts them into a table."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -104,6 +105,39 @@ class RequestRefuser:
         return Refuse("no swordfish") if any(SECRET in each.text for each in request.texts) else ALLOW
 
 
+class RaisingRefuser:
+    """Refuses a word by the exception of streams, wherever `where` says."""
+
+    api_version = 1
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.where = options["where"]
+        if self.where == "stream":
+            self.open_stream = self._refuse
+
+    def _refuse(self, about: AboutRequest, choice: int) -> HidingStream:
+        raise RefusedStream("it says the word", "content_filter")
+
+    def check_request(self, request: RequestTexts) -> Verdict:
+        if self.where == "request":
+            raise RefusedStream("it says the word", "content_filter")
+        return ALLOW
+
+    def check_answer(self, answer: AnswerTexts) -> Verdict:
+        if self.where == "answer":
+            raise RefusedStream("it says the word", "content_filter")
+        return ALLOW
+
+
+RAISED: Mapping[str, type[BaseException]] = {
+    "raise": ValueError,
+    "exit": SystemExit,
+    "cancel": asyncio.CancelledError,
+    "leave": GeneratorExit,
+    "interrupt": KeyboardInterrupt,
+}
+
+
 class Hostile:
     """Does what its options say, in requests: raises, hangs, blocks, returns garbage or too much."""
 
@@ -115,11 +149,9 @@ class Hostile:
 
     def check_request(self, request: RequestTexts) -> Any:  # noqa: ANN401 - garbage too
         texts = tuple([each.text for each in request.texts])
+        if self.does in RAISED:
+            raise RAISED[self.does](texts[0])
         match self.does:
-            case "raise":
-                raise ValueError(texts[0])
-            case "exit":
-                raise SystemExit(1)
             case "hang":
                 RELEASE.wait()
             case "block":
@@ -189,8 +221,26 @@ class Collector:
         self.closed += 1
 
 
+class Printer(Collector):
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__(options)
+        print("made")
+
+
 class OldPlugin:
     api_version = 0
+
+
+class AsyncGuard:
+    api_version = 1
+
+    async def check_request(self, request: RequestTexts) -> Verdict:
+        return ALLOW
+
+
+class AsyncStreams(Refuser):
+    async def open_stream(self, about: AboutRequest, choice: int) -> HidingStream:
+        return HidingStream(self.word, refuses=True)
 
 
 class NoPlugin:

@@ -52,6 +52,34 @@ def test_a_rewritten_choice_keeps_nothing_that_tells_its_first_form() -> None:
     assert dropped == ("logprobs", "signature", "reasoning_details", "annotations", "own", "token_ids")
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('{"n":"M\\u00fcller"}', '{"n":"Müller"}'),
+        ('{"n":"\\ud83d\\ude00\\u0053\\/"}', '{"n":"😀S/"}'),
+        ('{"n":"a\\\\u00fc"}', '{"n":"a\\\\u00fc"}'),  # a backslash and letters
+        ('{"n":"\\u0022\\u005c\\u000a\\u0000\\n"}', '{"n":"\\"\\\\\\n\\u0000\\n"}'),
+        ('{"n":"\\ud800\\u00fc"}', '{"n":"\\ud800ü"}'),  # half a character
+        ('{"n":"\\u00fc', '{"n":"ü'),  # cut off by max_tokens
+        (
+            '{"a":1.0,"a":123456789012345678901234567890,"\\u00fc":1}',
+            '{"a":1.0,"a":123456789012345678901234567890,"ü":1}',
+        ),
+    ],
+)
+def test_escapes_of_arguments_hide_nothing(written: str, shown: str) -> None:
+    choice = Choice(0, "", "tool_calls", tool_calls=(ToolCall("1", "f", written),))
+    assert [each.text for each in texts_of_choice(choice)] == [shown]
+    # What no guard changed goes on as the vendor wrote it.
+    assert with_texts(choice, [shown])[0].tool_calls[0].arguments == written
+    assert with_texts(choice, ["{}"])[0].tool_calls[0].arguments == "{}"
+
+
+def test_what_is_no_json_has_no_escapes() -> None:
+    choice = Choice(0, "", "tool_calls", tool_calls=(ToolCall("1", "f", "\\u00fc", "custom"),))
+    assert [each.text for each in texts_of_choice(choice)] == ["\\u00fc"]
+
+
 def test_a_refusal_that_is_the_text_is_one_text() -> None:
     choice = Choice(0, "no", "stop", refusal="no")
     assert [each.text for each in texts_of_choice(choice)] == ["no"]

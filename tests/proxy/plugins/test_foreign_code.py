@@ -1,5 +1,7 @@
 """Calls of code that is not the gateway's."""
 
+import asyncio
+
 import pytest
 
 from proxy.plugins.foreign_code import Raised, Returned, attempted
@@ -17,15 +19,9 @@ def test_what_is_raised_is_a_value_that_tells_the_place_and_not_the_text() -> No
     assert attempted(lambda: 1) == Returned(1)
 
 
-def ends() -> None:
-    raise SystemExit(3)
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+def test_what_is_raised_ends_neither_a_task_nor_the_process(kind: type[BaseException]) -> None:
+    def ends() -> None:
+        raise kind
 
-
-def interrupts() -> None:
-    raise KeyboardInterrupt
-
-
-def test_nobody_but_the_operator_ends_the_process() -> None:
     assert isinstance(attempted(ends), Raised)
-    with pytest.raises(KeyboardInterrupt):
-        attempted(interrupts)

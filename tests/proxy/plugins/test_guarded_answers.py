@@ -10,7 +10,9 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
+from proxy.dispatch import running_attempt
 from proxy.process.assemble_app import WholeGateway
+from proxy.request_record import Attempt
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
@@ -129,6 +131,22 @@ async def test_a_stream_that_is_refused_in_its_midst_looks_broken(tmp_path: Path
                 assert sign not in answer.body, path
 
 
+@pytest.mark.parametrize("name", ["LiveRefuser", "Refuser"])
+async def test_what_a_guard_refuses_in_a_stream_is_not_blamed_on_the_deployment(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts: list[Attempt] = []
+
+    def noted(deployment: str, started: float, *, name: str) -> Attempt:
+        attempts.append(Attempt(deployment, started, name=name))
+        return attempts[-1]
+
+    monkeypatch.setattr(running_attempt, "Attempt", noted)
+    async with guarded(tmp_path, plugin(name)) as app:
+        await post(app, "/v1/chat/completions", chat(True, SAYS))
+    assert [(each.outcome, each.message) for each in attempts] == [("ok", None)]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_refused_request_reaches_no_vendor(tmp_path: Path, stream: bool) -> None:
     async with guarded(tmp_path, plugin("RequestRefuser")) as app:
@@ -139,7 +157,7 @@ async def test_a_refused_request_reaches_no_vendor(tmp_path: Path, stream: bool)
             assert b"no swordfish" in answer.body
 
 
-HOSTILE = ["raise", "exit", "nothing", "fewer", "numbers", "huge", "surrogate", "hang"]
+HOSTILE = ["raise", "exit", "cancel", "leave", "interrupt", "nothing", "fewer", "numbers", "huge", "surrogate", "hang"]
 
 
 @pytest.mark.parametrize("does", HOSTILE)
@@ -154,6 +172,24 @@ async def test_a_guard_that_fails_closed_refuses_and_one_that_fails_open_lets_pa
             answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
             assert (answer.status, answer.code) == (503, "plugin_failed")
             assert SECRET.encode() not in answer.body
+
+
+@pytest.mark.parametrize("fail", ["open", "closed"])
+@pytest.mark.parametrize(("where", "stream"), [("request", False), ("answer", False), ("stream", True)])
+async def test_the_exception_of_streams_refuses_wherever_a_guard_raises_it(
+    tmp_path: Path, where: str, stream: bool, fail: str
+) -> None:
+    async with guarded(tmp_path, plugin("RaisingRefuser", f"where: {where}", f", fail: {fail}")) as app:
+        answer = await post(app, "/v1/chat/completions", chat(stream, SAYS))
+        assert (answer.status, answer.code) == (400, "content_filter")
+        assert b"it says the word" in answer.body
+
+
+async def test_a_guard_on_the_loop_that_took_too_long_has_failed(tmp_path: Path) -> None:
+    async with guarded(tmp_path, plugin("Hostile", "does: block", ", deadline: 5ms")) as app:
+        for _ in range(4):
+            answer = await post(app, "/v1/chat/completions", chat(False, SAYS))
+            assert (answer.status, answer.code) == (503, "plugin_failed")
 
 
 async def test_a_guard_that_blocks_the_loop_again_and_again_is_taken_off_it(

@@ -80,6 +80,17 @@ async def test_calls_are_checked_as_a_whole_and_keep_their_names() -> None:
     assert (await out(live(plugin("LiveHider", "word: absent")), first, second, END))[-1] == [first, second, END]
 
 
+@pytest.mark.parametrize(("name", "kind"), [("LiveHider", LiveChoice), ("Hider", HeldChoice)])
+async def test_escapes_over_several_pieces_hide_no_argument(
+    name: str, kind: type[LiveChoice] | type[HeldChoice]
+) -> None:
+    first = Chunk(tool_calls=(ToolCallDelta(0, "1", "f", '{"a":"M\\u00'),))
+    second = Chunk(tool_calls=(ToolCallDelta(0, arguments='fcller"}'),))
+    guards = chain(plugin(name, "word: Müller"))
+    got = await out(kind(guards, record(), 0, HeldBack(1000)), first, second, END)
+    assert got[-1][0].tool_calls == (ToolCallDelta(0, "1", "f", f'{{"a":"{HIDDEN}"}}'),)
+
+
 async def test_annotations_of_a_rewritten_text_are_left_out() -> None:
     noted = Chunk(extras=Extras(annotations=({"start": 1},)))
     got = await out(live(plugin("LiveHider")), Chunk(text=SECRET), noted, END)

@@ -36,6 +36,12 @@ def refused(text: str, folder: Path, **env: str) -> list[str]:
             f"use: '{KIT}:NoPlugin'",
             "4:20 plugins.p.use: has none of the methods of a plugin: check_request, check_answer, deliver",
         ),
+        ("use: nobody", "; a class is named as module:Class"),
+        (
+            f"use: '{KIT}:AsyncGuard'",
+            "plugins.p.use: its check_request is a coroutine (async def), which is never awaited: write a plain def",
+        ),
+        (f"use: '{KIT}:AsyncStreams'", "4:20 plugins.p.use: its open_stream is a coroutine"),
         (f"use: '{KIT}:Hostile'", "4:11 plugins.p.options: the plugin cannot be made: KeyError at kit.py:"),
         (
             f"use: '{SHIPPED}.regex_redactor:RegexRedactor', options: {{patterns: ['a', '(']}}",
@@ -50,6 +56,25 @@ def refused(text: str, folder: Path, **env: str) -> list[str]:
 def test_what_is_wrong_is_told_at_its_position(tmp_path: Path, entry: str, said: str) -> None:
     (problem,) = refused(f"plugins: {{p: {{{entry}}}}}\n", tmp_path)
     assert said in problem
+
+
+@pytest.fixture
+def broken_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "broken_plugin_of_tests.py").write_text("api_version = 1\n\ndef broken(:\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "broken_plugin_of_tests"
+
+
+def test_a_mistake_in_the_syntax_is_told_at_its_line(tmp_path: Path, broken_module: str) -> None:
+    (problem,) = refused(f"plugins: {{p: {{use: '{broken_module}:Any'}}}}\n", tmp_path)
+    assert problem.endswith("the module cannot be imported: SyntaxError at broken_plugin_of_tests.py:3")
+
+
+def test_what_a_plugin_prints_is_not_in_the_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded = load_text(f"{MOCK}plugins: {{p: {{use: '{KIT}:Printer'}}}}\n", "t", {})
+    assert load_plugins(loaded)[1] == ()
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "made\n")
 
 
 def test_a_value_from_a_reference_is_in_no_message(tmp_path: Path) -> None:

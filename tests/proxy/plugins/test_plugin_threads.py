@@ -18,6 +18,18 @@ async def test_results_and_exceptions_come_back() -> None:
     threads.close()
 
 
+async def test_a_thread_outlives_whatever_is_raised_in_it() -> None:
+    threads = PluginThreads("p")
+
+    def fails() -> None:
+        raise asyncio.CancelledError
+
+    for _ in range(THREADS + 1):
+        assert isinstance(await threads.run(fails, 1.0), Raised)
+    assert await threads.run(lambda: 1, 1.0) == Returned(1)
+    threads.close()
+
+
 async def test_nothing_is_queued_beyond_the_threads() -> None:
     threads, release, begun = PluginThreads("p"), threading.Event(), []
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from providers.json_types import JsonObject
 from providers.tasks.embeddings import EmbeddingsRequest
 from providers.tasks.pass_on import PassedRequest
 from providers.tasks.rerank import RerankRequest
@@ -67,6 +68,19 @@ def test_every_text_is_shown_with_its_role_and_place() -> None:
         "inference_extra_params.deep[0].er": ("most", "", "other"),
         "body.only_here": ("native", "", "other"),
     }
+
+
+def test_escapes_of_the_history_s_arguments_hide_nothing() -> None:
+    written, shown = '{"n":"M\\u00fcller"}', '{"n":"Müller"}'
+    call: JsonObject = {"id": "1", "type": "function", "function": {"name": "f", "arguments": written}}
+    messages: tuple[JsonObject, ...] = ({"role": "assistant", "tool_calls": [call]}, {"role": "user", "content": "a"})
+    native = NativeRequest(NativeApi.RESPONSES, {"input": [{"type": "function_call", "arguments": written}]})
+    request = UnifiedRequest(Operation.CHAT, "m", ChatPrompt(messages), {}, native=native)
+    assert [each.text for each in texts_of(request)] == [shown, "a"]
+    same, _ = rewritten(request, [shown, "b"])
+    assert same.prompt == ChatPrompt((messages[0], {"role": "user", "content": "b"}))
+    other, _ = rewritten(request, ['{"n":"*"}', "a"])
+    assert [each.text for each in texts_of(other)] == ['{"n":"*"}', "a"]
 
 
 def test_a_rewritten_request_has_nothing_of_what_it_was() -> None:

@@ -1,5 +1,6 @@
 """One guard in use: where it is called, what counts as a failure, and what the log says."""
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -49,6 +50,17 @@ async def test_a_call_that_hangs_fails_at_its_deadline_and_keeps_its_thread() ->
     release.set()
     running.plugin = replace(running.plugin, deadline=5.0)
     assert await running.call(lambda: True, right, heavy=False)
+    running.close()
+
+
+async def test_a_cancelled_request_is_no_failure_of_its_guard() -> None:
+    running, release = guard(Slow()), threading.Event()
+    task = asyncio.create_task(running.call(release.wait, right, heavy=False))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    release.set()
     running.close()
 
 
