@@ -10,7 +10,7 @@ from proxy.process.load_table import Source
 from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.routing.snapshot import build_snapshot
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 EXAMPLES = sorted((ROOT / "config" / "examples").glob("*.yaml"))
 ENVIRONMENT = {f"{name}_API_KEY": "x" for name in ("OPENAI", "ANTHROPIC", "FIREWORKS", "COHERE", "VOYAGE")} | {
     "AZURE_KEY": "y"
