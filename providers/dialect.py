@@ -1,9 +1,9 @@
 """The contract of a dialect: it encodes a unified request for a vendor and decodes the vendor's answer."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
 from providers.completion import Completion, StreamEvent, TextRun
@@ -42,7 +42,7 @@ class UpstreamRequest:
     `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
     their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
     `native` says that the answer is in the client's own API and is shown as it is. `upload` is sent in place of `body`.
-    `trace` are lines of the head that say which trace the call is part of.
+    `choices` is how many the answer must have. `trace` are lines of the head that say which trace the call is part of.
     """
 
     target: Target
@@ -62,6 +62,7 @@ class UpstreamRequest:
     content_type: str = "application/json"
     native: bool = False
     upload: Upload | None = field(default=None, repr=False)
+    choices: int = 1
     trace: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -75,9 +76,9 @@ class UpstreamRequest:
         stream may last for minutes. What decoding a stream requires of the body has been read by then."""
         object.__setattr__(self, "body", b"")
 
-    def carry_trace(self, lines: str, replaced: Collection[str]) -> None:
+    def carry_trace(self, lines: str, replaced: frozenset[str]) -> None:
         """Send these lines of the head, in place of headers of the client's that are `replaced` (lower-case names)."""
-        if any(name.lower() in replaced for name in self.headers):
+        if self.headers and not replaced.isdisjoint(map(str.lower, self.headers)):
             own = {name: value for name, value in self.headers.items() if name.lower() not in replaced}
             object.__setattr__(self, "headers", own)
         object.__setattr__(self, "trace", lines)
@@ -117,7 +118,13 @@ class StreamDecoder(Protocol):
         complete."""
 
 
-class RunDecoder(StreamDecoder):
+if TYPE_CHECKING:
+    _StreamDecoder = StreamDecoder
+else:
+    _StreamDecoder = object  # every stream is asked whether it is a RunDecoder, which takes 2 us of a protocol's class
+
+
+class RunDecoder(_StreamDecoder):
     """Base of those stream decoders that can read many events of text alone at once."""
 
     __slots__ = ()
@@ -126,6 +133,18 @@ class RunDecoder(StreamDecoder):
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
         """Return what a piece begins with, where that is events of one choice's text alone, and the rest of the piece,
         which has to be fed next; None for a piece that has to be fed whole. Feeding all of it yields the same."""
+
+    def around(self) -> tuple[bytes, bytes | None, bytes] | None:
+        """Return what a piece begins and ends with that is one event with a text of the same choice as the last run, if
+        between these is plain text and nothing else; where it is not None, the bytes in the middle stand between that
+        text and another plain one that means nothing. None where there is no such form. It holds until something is
+        fed, or another form is returned here.
+
+        Whoever reads such a piece by it calls `passed` before the next call of another method."""
+        return None
+
+    def passed(self, size: int) -> None:
+        """Change what the lead of events with so many bytes of plain text in all would have changed."""
 
 
 class Dialect(Protocol):

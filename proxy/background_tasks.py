@@ -22,6 +22,20 @@ async def background(works: Iterable[Callable[[], Work]]) -> AsyncIterator[None]
             task.cancel()
 
 
+async def ended_within(work: Coroutine[object, object, T], seconds: float, unwinding: float) -> T:
+    """Return what `work` returns, in a task of its own: what cancels that leaves the caller running. Raises
+    TimeoutError for one that has not ended by then; it is cancelled, and given up after `unwinding` seconds more."""
+    task = asyncio.create_task(work)
+    try:
+        if not (await asyncio.wait((task,), timeout=seconds))[0]:
+            task.cancel()
+            await asyncio.wait((task,), timeout=unwinding)
+            raise TimeoutError
+        return task.result()
+    finally:
+        task.cancel()
+
+
 class Tasks:
     """Context manager for tasks that serve its block: on leaving, those that still run are cancelled and awaited.
 

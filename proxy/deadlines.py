@@ -69,12 +69,13 @@ class Deadlines:
 
     Built on task cancellation as `asyncio.timeout` is: a cancellation from elsewhere passes through. `passed` is the
     deadline that has passed, while the task unwinds. It is in the set `among` as long as the request is under way.
+    `content_at` is the time of the last content: whoever waits for more may set it, in place of a call of `advance`.
     """
 
     __slots__ = (
         *("_alarm", "_alarms", "_among", "_attempt", "_attempt_at", "_begin", "_begin_at", "_begin_phase"),
-        *("_cancelling", "_content", "_last", "_limit", "_now", "_phase", "_progress", "_task", "_total"),
-        *("_total_at", "_total_phase", "_waiting", "passed"),
+        *("_cancelling", "_last", "_limit", "_now", "_phase", "_progress", "_task", "_total"),
+        *("_total_at", "_total_phase", "_waiting", "content_at", "passed"),
     )
 
     def __init__(self, total: float, rung_by: Alarms | None = None, among: "set[Deadlines] | None" = None) -> None:
@@ -94,7 +95,7 @@ class Deadlines:
         self._progress: float | None = None
         self._attempt_at = self._begin_at = 0.0
         self._waiting = True
-        self._last = self._content = self._now()
+        self._last = self.content_at = self._now()
         self._total_at = self._last + total
 
     def __enter__(self) -> Self:
@@ -102,7 +103,8 @@ class Deadlines:
         if self._task is None:
             raise RuntimeError("Deadlines needs a running task")
         self._cancelling = self._task.cancelling()
-        self._alarm = self._alarms.set(min(self._due(), self._last + FIRST_CHECK), self._check)
+        due, first = self._due(), self._last + FIRST_CHECK
+        self._alarm = self._alarms.set(due if due < first else first, self._check)
         if self._among is not None:
             self._among.add(self)
         return self
@@ -112,7 +114,9 @@ class Deadlines:
     ) -> None:
         if self._among is not None:
             self._among.discard(self)
-        self._drop_alarm()
+        alarm, self._alarm = self._alarm, None
+        if alarm is not None:
+            self._alarms.drop(alarm)
         task, self._task = self._task, None
         if self.passed is None or task is None:
             return
@@ -167,12 +171,12 @@ class Deadlines:
     def commit(self, idle: float, progress: float, longest: float) -> None:
         """Switch to a stream's limits: `idle` seconds without data, `progress` without content, `longest` in all."""
         self.enter(Phase.IDLE, idle)
-        self._content, self._progress = self._last, progress
+        self.content_at, self._progress = self._last, progress
         self._total, self._total_at, self._total_phase = longest, self._last + longest, Phase.STREAM
 
     def advance(self) -> float:
         """Renew the limits after content from the upstream, and wait for it again. Returns the time."""
-        now = self._last = self._content = self._now()
+        now = self.content_at = self._now()
         self._waiting = True
         return now
 
@@ -220,28 +224,32 @@ class Deadlines:
 
     def _due(self) -> float:
         limit = self._limit if self._waiting else CLIENT_STALL
-        due = self._total_at if limit is None else min(self._total_at, self._last + limit)
+        due = self._total_at if limit is None else min(self._total_at, self._active_at() + limit)
         if self._attempt is not None:
             due = min(due, self._attempt_at)
         if self._begin is not None:
             due = min(due, self._begin_at)
         # While the client reads slowly, missing content is not the upstream's fault.
-        return min(due, self._content + self._progress) if self._waiting and self._progress is not None else due
+        return min(due, self.content_at + self._progress) if self._waiting and self._progress is not None else due
+
+    def _active_at(self) -> float:
+        """Return when there was activity last."""
+        return max(self._last, self.content_at)
 
     def _check(self) -> None:
         self._alarm = None
-        now = self._now()
+        now, active_at = self._now(), self._active_at()
         if now >= self._total_at:
             self._fire(DeadlinePassed(self._total_phase, self._total))
-        elif not self._waiting and now >= self._last + CLIENT_STALL:
+        elif not self._waiting and now >= active_at + CLIENT_STALL:
             self._fire(DeadlinePassed(Phase.CLIENT, CLIENT_STALL))
-        elif self._waiting and self._limit is not None and now >= self._last + self._limit:
+        elif self._waiting and self._limit is not None and now >= active_at + self._limit:
             self._fire(DeadlinePassed(self._phase, self._limit))
         elif self._begin is not None and now >= self._begin_at:
             self._fire(DeadlinePassed(self._begin_phase, self._begin))
         elif self._attempt is not None and now >= self._attempt_at:
             self._fire(DeadlinePassed(Phase.ATTEMPT, self._attempt))
-        elif self._waiting and self._progress is not None and now >= self._content + self._progress:
+        elif self._waiting and self._progress is not None and now >= self.content_at + self._progress:
             self._fire(DeadlinePassed(Phase.PROGRESS, self._progress))
         else:
             self._arm()

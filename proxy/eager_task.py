@@ -36,20 +36,16 @@ class Signal:
     """Wakes the one coroutine that waits for it. What has come is the owner's to keep: a signal that is set while
     nobody waits is forgotten, so look before waiting."""
 
-    __slots__ = ("_step", "_waiter")
+    __slots__ = ("_refused", "_waiter", "take")
 
     def __init__(self) -> None:
         self._waiter: EagerTask | asyncio.Future[None] | None = None
-        self._step: Callable[[], bool] | None = None
+        self._refused = False
+        self.take: Callable[[bytes], bool] | None = None
 
     def set(self) -> None:
-        """Wake the waiter: an EagerTask goes on before this returns, unless another task is running. One that waits
-        with a step is left alone while the step returns True."""
-        if self._step is not None:
-            if self._step():
-                return
-            self._step = None
-        waiter, self._waiter = self._waiter, None
+        """Wake the waiter: an EagerTask goes on before this returns, unless another task is running."""
+        waiter, self._waiter, self.take = self._waiter, None, None
         if waiter is None:
             return
         if isinstance(waiter, EagerTask):
@@ -57,30 +53,35 @@ class Signal:
         elif not waiter.done():
             waiter.set_result(None)
 
+    def refuse(self, error: BaseException | None) -> None:
+        """Wake the waiter because its `take` wants no more, or raise there what `take` has raised."""
+        waiter, self._waiter, self.take = self._waiter, None, None
+        self._refused = True
+        if isinstance(waiter, EagerTask):
+            waiter.wake(error)
+
     def leave(self) -> None:
-        """Forget the waiter, which has been cancelled, and its step."""
-        self._waiter = self._step = None
+        """Forget the waiter, which has been cancelled, and its `take`."""
+        self._waiter = self.take = None
 
     @coroutine
-    def each(self, step: Callable[[], bool]) -> Generator[object, None, None]:
-        """Call `step` each time the signal is set, until it returns False.
+    def taking(self, take: Callable[[bytes], bool]) -> Generator[object, None, bool]:
+        """Wait for the signal, or until `refuse` is called. Returns whether it was the signal.
 
-        For an EagerTask the step is called by `set`, outside the task: what a piece of a stream costs is then a call,
-        and not the resumption of every coroutine from the request's handler on. So a step raises nothing, and calls
-        nothing that needs a running task.
+        Meanwhile `take` may be given what comes, within the callback that brings it: what a piece of a stream costs is
+        then a call, and not the resumption of every coroutine from the request's handler on. It calls nothing that
+        needs a running task. Tasks of asyncio's wait for the signal alone.
         """
         task = _running.get(get_ident())
         if task is None:
-            going = True
-            while going:
-                yield from self.__await__()
-                going = step()
-            return
-        self._waiter, self._step = task, step
+            yield from self.__await__()
+            return True
+        self._waiter, self.take, self._refused = task, take, False
         try:
             yield self
+            return not self._refused
         finally:
-            self._step = None
+            self.take = None
 
     def __await__(self) -> Generator[object, None, None]:
         task = _running.get(get_ident())
@@ -122,13 +123,13 @@ class EagerTask:
         """Run the coroutine up to its first wait. To be called once, while no task is running."""
         self._context.run(self._step, None)
 
-    def wake(self) -> None:
-        """Go on after a Signal."""
+    def wake(self, error: BaseException | None = None) -> None:
+        """Go on after a Signal, with this error if there is one."""
         self._waits_for = None
         if asyncio.current_task(self._loop) is None:
-            self._context.run(self._step, None)
+            self._context.run(self._step, error)
         else:
-            self._loop.call_soon(self._step, None, context=self._context)
+            self._loop.call_soon(self._step, error, context=self._context)
 
     def done(self) -> bool:
         """Whether the coroutine has ended."""
@@ -172,7 +173,8 @@ class EagerTask:
         try:
             waits_for = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
         except StopIteration:
-            self._leave(thread)
+            del _running[thread]  # as `_leave`
+            _leave_task(loop, self)
             self._end(asyncio.CancelledError() if self._cancelled else None)
         except (KeyboardInterrupt, SystemExit) as ending:
             self._leave(thread)
@@ -182,8 +184,12 @@ class EagerTask:
             self._leave(thread)
             self._end(failure)
         else:
-            self._leave(thread)
-            self._wait_for(waits_for)
+            del _running[thread]  # as `_leave`, without its call
+            _leave_task(loop, self)
+            if isinstance(waits_for, Signal) and not self._cancelled:
+                self._waits_for = waits_for  # as nearly always; see `_wait_for`
+            else:
+                self._wait_for(waits_for)
         finally:
             error = None  # its traceback holds this frame, which would hold it
 

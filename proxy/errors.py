@@ -57,6 +57,15 @@ class GatewayError(Exception):
         self.logged = logged or facts.code
 
 
+class PluginError(GatewayError):
+    """What ends a request that a plugin refuses, or could not check; `reason` is for the operator's log."""
+
+    def __init__(self, facts: ErrorFacts, plugin: str, reason: str) -> None:
+        super().__init__(facts)
+        self.plugin = plugin
+        self.reason = reason
+
+
 NO_RETRY = {"x-should-retry": "false"}
 
 
@@ -176,17 +185,17 @@ def operation_not_served(why: str) -> GatewayError:
     return GatewayError(ErrorFacts(404, "invalid_request_error", "not_found", why, headers=NO_RETRY))
 
 
-def refused_by_plugin(name: str, reason: str, code: str) -> GatewayError:
+def refused_by_plugin(name: str, reason: str, code: str) -> PluginError:
     """Return the error for a request whose texts, or whose answer's, a plugin of the operator's refuses."""
     message = f"Refused by the plugin '{name}': {reason}"
-    return GatewayError(ErrorFacts(400, "invalid_request_error", code, message, headers=NO_RETRY))
+    return PluginError(ErrorFacts(400, "invalid_request_error", code, message, headers=NO_RETRY), name, reason)
 
 
-def plugin_failed(name: str) -> GatewayError:
-    """Return the error for a request that a failing plugin could not check."""
+def plugin_failed(name: str, why: str) -> PluginError:
+    """Return the error for a request that a failing plugin could not check; `why` is for the operator."""
     message = f"The plugin '{name}', which has to check this request, failed. Try again shortly."
     verdict = VERDICTS[FailureKind.BUSY]
-    return GatewayError(ErrorFacts(verdict.status, verdict.type, "plugin_failed", message))
+    return PluginError(ErrorFacts(verdict.status, verdict.type, "plugin_failed", message), name, why)
 
 
 def not_found(path: str) -> GatewayError:

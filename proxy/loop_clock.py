@@ -9,5 +9,5 @@ def loop_clock() -> Callable[[], float]:
     """Return the running loop's clock, in seconds from any point. asyncio's own loops wrap `time.monotonic` in a method
     (CPython 3.11 to 3.14), which costs more than reading the clock; a request reads it some fifteen times."""
     loop = asyncio.get_running_loop()
-    wraps = getattr(type(loop), "time", None) is asyncio.BaseEventLoop.time
-    return time.monotonic if wraps else loop.time
+    own = getattr(type(loop), "time", None)
+    return time.monotonic if own is asyncio.BaseEventLoop.time or own is time.monotonic else loop.time

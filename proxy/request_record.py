@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from providers.completion import Chunk, TextRun, Usage
 from providers.frozen_record import record
 from providers.target import Price, cost
-from proxy.trace_context import Trace
+from proxy.trace_context import SampledTrace, Trace
 
 Outcome = Literal[
     "ok", "client_error", "upstream_error", "timeout", "truncated", "client_gone", "denied", "limited", "shed", "error"
@@ -26,10 +26,13 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 def request_id(headers: Mapping[str, str]) -> str:
     """Return the client's `x-request-id` if it is fit for headers and logs, else a fresh id."""
+    return given_id(headers) or fresh_id()
+
+
+def given_id(headers: Mapping[str, str]) -> str | None:
+    """Return the client's `x-request-id` if it is fit for headers and logs."""
     given = headers.get("x-request-id")
-    if given is not None and _REQUEST_ID.fullmatch(given):
-        return given
-    return fresh_id()
+    return given if given is not None and _REQUEST_ID.fullmatch(given) else None
 
 
 _random = random.Random()  # noqa: S311 - tells requests apart, guards nothing
@@ -43,9 +46,8 @@ def fresh_id() -> str:
     return _bits(96).to_bytes(12, "big").hex()
 
 
-def random_bits(count: int) -> int:
-    """Return a number of so many random bits, from the source of `fresh_id`."""
-    return _bits(count)
+random_bits = _bits
+"""Returns a number of so many random bits, from the source of `fresh_id`."""
 
 
 @dataclass(slots=True)
@@ -103,8 +105,10 @@ class TargetHold(Protocol):
 
 class HeldLimits(Protocol):
     """What a request holds of the limits of its team and of the deployment that answers it. `soonest` is the least of
-    the seconds until a deployment that was at a limit may be asked, infinite where none was."""
+    the seconds until a deployment that was at a limit may be asked, infinite where none was; `ended` says that nothing
+    is held any more."""
 
+    ended: bool
     soonest: float
 
     @property
@@ -137,10 +141,13 @@ class CacheUse:
 
 @dataclass(slots=True, eq=False)
 class GuardMarks:
-    """What plugins changed: the names of those that did, or on a stream may, and what was left out for it."""
+    """What plugins changed: the names of those that did, or on a stream may, and what was left out for it. `plugin` is
+    the one that ended the request, `reason` why."""
 
     names: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    plugin: str = ""
+    reason: str = ""
 
     def note(self, names: Iterable[str], dropped: Iterable[str] = ()) -> None:
         """Add each that is not there yet."""
@@ -161,8 +168,10 @@ class RequestRecord:
     also where the table has no name for it. `waited` is time spent waiting for the upstream, `client_waited` for the
     client to send its body or to read, `limit_waited` for a limit, `first_content` when content began. `cache` is set
     where the request was one for the answer cache. `trace` is the trace that it is part of, None while requests are not
-    traced. `sample` is the share of requests that this one's line stands for (None: itself alone), `content` what the
-    payload log gets besides. `guarded` is what plugins changed, None where no guard holds for the request.
+    traced; `sampled` is the same where its spans are told, else None. `sample` is the share of requests that this one's
+    line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
+    changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
+    already.
     """
 
     request_id: str
@@ -198,9 +207,11 @@ class RequestRecord:
     limit_waited: float = 0.0
     cache: CacheUse | None = None
     trace: Trace | None = None
+    sampled: SampledTrace | None = None
     sample: float | None = None
     content: RequestContent | None = None
     guarded: GuardMarks | None = None
+    paid: tuple[Usage, float | None] | None = None
 
     @property
     def from_cache(self) -> bool:
@@ -223,7 +234,8 @@ class RequestRecord:
         answer cache the one that gave it before."""
         if self.cache is not None and self.from_cache:
             return self.called
-        return self.attempts[-1].full_name if self.attempts else None
+        # As `full_name`, without its call: every line of the log asks.
+        return (self.attempts[-1].name or self.attempts[-1].deployment) if self.attempts else None
 
     @property
     def repeats(self) -> list[str]:
@@ -233,7 +245,10 @@ class RequestRecord:
     @property
     def cost(self) -> float | None:
         """USD; None where the price or the usage is unknown."""
-        return None if self.price is None else cost(self.price, self.billed or self.usage)
+        if self.price is None:
+            return None
+        usage = self.billed or self.usage
+        return self.paid[1] if self.paid is not None and self.paid[0] is usage else cost(self.price, usage)
 
     @property
     def duration(self) -> float:

@@ -20,11 +20,13 @@ from hypothesis import settings
 
 from tests.conformance.conftest import summary_lines as matrix_lines
 from tests.contracts.conftest import summary_lines as contract_lines
-from tests.support.collection import import_share, keep_for_good, longest_first
+from tests.support import forked_program
+from tests.support.collection import FilesTogether, import_share, keep_for_good, longest_first
 from tests.support.summary_counts import counts, hand_over, take_over
 
 # How long an example takes says how busy the machine is.
-settings.register_profile("untimed", deadline=None)
+# `make trust` gives each property 5,000 examples.
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 
@@ -55,14 +57,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     longest_first(items)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesTogether | None:
+    """Give files that share what is dear to the same worker."""
+    return FilesTogether(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 class Worker(Protocol):
     """What pytest-xdist tells of a worker that ended; one that broke down has no output."""
 
     config: pytest.Config
 
 
+def pytest_sessionstart() -> None:
+    """Start programs of this interpreter cheaply."""
+    forked_program.fork_programs()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hand over what was noted, if this is a worker."""
+    forked_program.end()
     hand_over(session.config)
 
 

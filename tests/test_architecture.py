@@ -87,6 +87,7 @@ MAY_REVEAL = frozenset(
         "proxy/vendor_credentials/oidc.py",
     }
     | {"proxy/ledger/ledger_settings.py", "proxy/shared_state/redis_sync.py", "proxy/tracing/otlp_exporter.py"}
+    | {"proxy/payload_log/payload_log.py"}
 )
 
 # The outermost handler: a fault of ours must not reach a client as a traceback. Everything else that goes wrong has a
@@ -99,7 +100,8 @@ MAY_CATCH_ALL = frozenset(
         "proxy/accounting/ledger_service.py",
         "proxy/gateway/handle_request.py",
         "proxy/eager_task.py",
-        "proxy/http_client/http_response.py",
+        "proxy/http_client/http1_connection.py",
+        "proxy/http_client/vendor_socket.py",
         "proxy/ledger/journal.py",
         "proxy/ledger/loading.py",
         "proxy/listener/eager_requests.py",

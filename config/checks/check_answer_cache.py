@@ -1,9 +1,10 @@
-"""Check the `cache` sections of a table: a Redis that is not there, and a place where none has an effect."""
+"""Check the `cache` sections of a table: a Redis that is not there or has no secret, and a place where none has an
+effect."""
 
 from collections.abc import Iterator
 
 from config.checks.check_between_sections import CheckContext, levels
-from config.problem import Path, Problem
+from config.problem import Path, Problem, dotted
 from config.sections.cache_section import CacheSection
 from config.sections.route_section import RouteSection
 from config.table.table_schema import DeploymentSection, GatewayConfig
@@ -11,7 +12,7 @@ from config.table.table_schema import DeploymentSection, GatewayConfig
 
 def check_answer_cache(context: CheckContext) -> tuple[Problem, ...]:
     """Return every problem of answer caches."""
-    return (*_without_redis(context), *_of_deployments(context))
+    return (*_without_redis(context), *_without_secret(context), *_of_deployments(context))
 
 
 def cache_sections(config: GatewayConfig) -> Iterator[tuple[Path, CacheSection]]:
@@ -33,6 +34,13 @@ def _without_redis(context: CheckContext) -> Iterator[Problem]:
     for path, cache in cache_sections(context.config):
         if cache.where == "redis":
             yield context.at_value((*path, "where"), "needs server.shared, which says where the Redis is")
+
+
+def _without_secret(context: CheckContext) -> Iterator[Problem]:
+    for path, cache in cache_sections(context.config):
+        if cache.where == "redis" and cache.secret is None and dotted((*path, "secret")) not in context.faulty:
+            message = "redis needs a secret: without one, whoever can write there can answer clients"
+            yield context.at_value((*path, "where"), message)
 
 
 def _of_deployments(context: CheckContext) -> Iterator[Problem]:

@@ -360,6 +360,13 @@ def _logged_teams(context: CheckContext) -> Iterator[Problem]:
             yield context.at_value(path, context.no_such("team", team, path, context.config.teams))
 
 
+def _logged_models(context: CheckContext) -> Iterator[Problem]:
+    log, teams = context.config.server.payload_log, context.config.teams
+    own = {name for team in teams for name in keys_below(context.root, ("teams", team, "routes"))}
+    for index, model in enumerate(() if log is None else log.models):
+        yield from unknown_allowed_name(context, ("server", "payload_log", "models", index), model, own)
+
+
 _CHECKS: Final[tuple[TableCheck, ...]] = (
     _vendors_of_models,
     _hidden_deployments,
@@ -377,4 +384,5 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _open_admin,
     _any_origin,
     _logged_teams,
+    _logged_models,
 )

@@ -3,7 +3,7 @@
 import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Annotated, Final, Union
 
@@ -41,6 +41,7 @@ _SENTENCES: Final = {"missing": "required key is missing", "too_short": "must no
 _STAND_IN: Final = f"sha256:{'0' * 64}"
 """Replaces an invalid list element, so that its list is not empty; it is valid both as a key's digest and as a name.
 Problems it causes are at the position of the invalid element, and dropped as repetitions."""
+_MUST_BE: Final = "must be "
 _NAMED: Final = {
     "vendors": "vendor",
     "models": "model",
@@ -85,9 +86,14 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
 
 def _valid_parts(values: Mapping[str, Value], root: Node, errors: list[ErrorDetails]) -> GatewayConfig | None:
     refused: set[Path] = set()
-    # Without an invalid required value its section is incomplete and must go too, level by level.
-    while found := {_refused_path(each, root) for each in errors} - refused:
-        refused |= found
+    # Without an invalid required value its section is incomplete and must go too, level by level; so must a list for
+    # whose elements nothing stands in.
+    while errors:
+        found = {_refused_path(each, root) for each in errors}
+        further = found - refused or {path[:-1] for path in found if path} - refused
+        if not further:
+            return None
+        refused |= further
         try:
             return GatewayConfig.model_validate({**_kept(values, refused, ()), "version": 1})
         except ValidationError as error:
@@ -125,12 +131,19 @@ def _path(error: ErrorDetails) -> Path:
 
 
 def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
-    """Yield a problem for each error, once per path and message: a key and its value may both report the same."""
-    seen = set()
+    """Yield a problem for each error, once per path and message: a key and its value may both report the same. What one
+    value may be instead, such as a number or a word, is one problem."""
+    found: dict[str, list[Problem]] = {}
     for problem in (_problem(each, root) for each in errors if not _is_echo_of_glued(each, root)):
-        if (same := (problem.path, problem.message)) not in seen:
-            seen.add(same)
-            yield problem
+        known = found.setdefault(problem.path, [])
+        if all(problem.message != each.message for each in known):
+            known.append(problem)
+    for problems in found.values():
+        if all(each.message.startswith(_MUST_BE) for each in problems):
+            allowed = " or ".join(each.message.removeprefix(_MUST_BE) for each in problems)
+            yield replace(problems[0], message=f"{_MUST_BE}{allowed}")
+        else:
+            yield from problems
 
 
 def _is_echo_of_glued(error: ErrorDetails, root: Node) -> bool:

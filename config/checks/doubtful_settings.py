@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
+from config.checks.check_answer_cache import cache_sections
 from config.checks.check_between_sections import (
     CheckContext,
     TableCheck,
@@ -37,6 +38,8 @@ def _secrets(config: GatewayConfig) -> Iterator[tuple[Path, SecretStr | None]]:
         if level.credentials is not None and level.credentials.oidc is not None:
             yield (*path, "credentials", "oidc", "client_secret"), level.credentials.oidc.client_secret
     yield ("server", "admin", "token"), config.server.admin.token
+    for path, cache in cache_sections(config):
+        yield (*path, "secret"), cache.secret
 
 
 def _literal_secrets(context: CheckContext) -> Iterator[Problem]:

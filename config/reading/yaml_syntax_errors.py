@@ -16,6 +16,9 @@ LINE_BREAK: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _CONFLICT: Final = re.compile(r"(<<<<<<<|>>>>>>>)( |$)|=======$")
 """The markers of an unresolved merge conflict."""
 
+_KEY_AND_BRACKET: Final = re.compile(r"\s*(?:- +)?[A-Za-z0-9_./*-]+ *[\[{]")
+"""A line whose first word would be a key with a value, had it a colon."""
+
 _HANDLE: Final = re.compile(r" '![^']*'")
 """The only part of the text that PyYAML's messages quote in full."""
 
@@ -119,6 +122,8 @@ def _no_key(fault: _SyntaxError) -> str:
     """Explain a mapping that continues with something other than a key, mostly at an indentation of no line above."""
     indent = _indent(fault.current)
     if fault.column - 1 != indent:
+        if _KEY_AND_BRACKET.match(fault.current):
+            return "a colon is missing on this line, between its key and the bracket or brace"
         return "something follows a value that has ended: put the whole value in quotes, or begin another line"
     if fault.opened is not None and fault.column == fault.opened[1]:
         return f"a list element (-) among the keys of the mapping{fault.since}: indent the list below a key of its own"

@@ -9,17 +9,23 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
+from config.allowed_names import covers
 from config.sections.limits_section import Share
 from config.sections.section import Section, ShorthandSection
+from config.sections.tracing_section import CollectorHeader
 from config.sections.value_types import (
+    DURATION_PATTERN,
     REFERENCE_PATTERN,
+    BaseUrl,
     Checked,
     Duration,
+    HeaderValue,
     LogFormat,
     Referable,
     Size,
     Text,
     refuse,
+    to_seconds,
 )
 
 EVERY_TEAM: Final = "*"
@@ -76,30 +82,64 @@ Pattern = Annotated[str, Checked(_compiles)]
 RotatedFiles = Annotated[int, Field(ge=0, le=1000), Referable()]
 
 
+CollectorPatience = Annotated[float, Field(ge=0.1, le=10), Referable(to_seconds, DURATION_PATTERN, "duration")]
+
+
+class PayloadCollectorSection(Section):
+    """A collector of OpenTelemetry's logs, by OTLP over HTTP."""
+
+    endpoint: BaseUrl = Field(description="The collector, such as http://127.0.0.1:4318; /v1/logs is added to it.")
+    headers: dict[CollectorHeader, HeaderValue] = Field(
+        default={}, description='Sent to it, such as authorization: "Bearer ${OTLP_TOKEN}".'
+    )
+    service_name: Text = Field(default="dragoman", description="The resource's service.name.")
+    timeout: CollectorPatience = Field(
+        default=5.0, description="How long one export may take, repeats included: 100ms to 10s."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PayloadLogPlace:
-    """Where payloads are written, and how: `rotate` and `most` are bytes of a file and of one text of an entry."""
+    """Where payloads are written, which is a file or a collector, and how: `rotate` and `most` are bytes of a file and
+    of one text of an entry, `models` patterns of the names that are written (none: every one)."""
 
-    file: Path
+    file: Path | None
     teams: frozenset[str]
     most: int
     redact: tuple[str, ...]
     rotate: int
     keep: int
+    models: tuple[str, ...] = ()
+    collector: PayloadCollectorSection | None = None
 
     def concerns(self, team: str) -> bool:
-        """Return whether a team's payloads are written."""
+        """Return whether a team's payloads may be written."""
         return team in self.teams or EVERY_TEAM in self.teams
+
+    def names_one(self, *names: str) -> bool:
+        """Return whether one of these names is written: what a request asked for, and what answered it."""
+        return not self.models or any(covers(pattern, name) for pattern in self.models for name in names)
 
 
 class PayloadLogSection(Section):
-    """A file with what the named teams asked and were answered, a line of JSON for each request: the request's body,
-    and the answer as its client got it, a stream as the text that it was. Readable by its owner alone; a key never is
-    in it. A request never waits for it: what cannot be written is counted."""
+    """What the named teams asked and were answered, a line of JSON for each request: the request's body, and the answer
+    as its client got it, a stream as the text that it was. A key never is in it. A request never waits for it: what
+    cannot be written is counted. In a file that its owner alone can read, or at a collector."""
 
-    path: Text = Field(description="The file, relative to this file. Workers and gateways on one machine may share it.")
+    path: Text | None = Field(
+        default=None,
+        description="The file, relative to this file. Workers and gateways on one machine may share it.",
+    )
+    otlp: PayloadCollectorSection | None = Field(
+        default=None, description="Instead of a file: a collector, which gets each entry as a log record."
+    )
     teams: Annotated[list[Text], Field(min_length=1)] = Field(
         description='Whose: names of teams, or "*" for every team and for clients where there are no teams.'
+    )
+    models: list[Text] = Field(
+        default=[],
+        description="Of which names, as in a team's `models`: routes or models that are asked for, and models or "
+        "vendor/* that answer. Without any: of all.",
     )
     max_bytes: Size = Field(
         default=64 * 1024,
@@ -113,7 +153,14 @@ class PayloadLogSection(Section):
     rotate: Size = Field(default=100 * 2**20, description="The size from which on a new file is begun, such as 100MiB.")
     keep: RotatedFiles = Field(default=5, description="How many earlier files are kept, as path.1, path.2 and so on.")
 
+    @model_validator(mode="after")
+    def _one_place(self) -> "PayloadLogSection":
+        if (self.path is None) == (self.otlp is None):
+            raise refuse("needs path or otlp" if self.path is None else "has path and otlp: leave one of them out")
+        return self
+
     def place(self, table: Path) -> PayloadLogPlace:
         """Return where the payloads of a table are written."""
         rules = (frozenset(self.teams), self.max_bytes, tuple(self.redact), self.rotate, self.keep)
-        return PayloadLogPlace(table.parent / self.path, *rules)
+        file = None if self.path is None else table.parent / self.path
+        return PayloadLogPlace(file, *rules, tuple(self.models), self.otlp)

@@ -120,7 +120,11 @@ class CorsSection(Section):
 class ServerLimits(Section):
     """The most that one process takes on at once; what is beyond it gets 503 at once, without being read."""
 
-    requests: Count = Field(default=2000, description="Requests whose answer has not begun.")
+    requests: Count = Field(
+        default=2000,
+        description="Requests whose answer has not begun. While a process has no CPU time left it takes fewer: "
+        "about 1,000 that come at once, then no more than it can begin within 0.3s (`queue` in `dragoman_shed_total`).",
+    )
     streams: Count = Field(default=4000, description="Streams that have begun.")
     body_bytes: Size = Field(
         default=256 * 2**20,

@@ -24,6 +24,16 @@ class CallShare:
     count: int
 
 
+def as_asked(completion: Completion, count: int) -> Completion:
+    """Return the answer of a call for so many choices. Raises ValueError where it has others."""
+    indices = [choice.index for choice in completion.choices]
+    if len(indices) != count:
+        raise ValueError(f"{len(indices)} of {count} choices")
+    if indices != [*range(count)]:
+        raise ValueError("a choice that was not asked for")
+    return completion
+
+
 def renumber(part: CallShare, chunk: Chunk, n: int) -> Chunk:
     """Return a chunk of a call's stream with its index in the merged answer. Raises ValueError for an index beyond the
     call's.

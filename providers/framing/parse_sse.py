@@ -1,7 +1,8 @@
 """Parses server-sent events: pieces of bytes in, `(event name, data)` pairs out.
 
 Accepts what vendors send (LF, CRLF or CR line ends, `data:` with and without a space, comments, multi-line data,
-unknown fields, a byte order mark at the start) after the WHATWG HTML standard's event stream section; an event that
+unknown fields, a byte order mark at the start, and where streams were put together also later, a line of JSON without
+its field's name) after the WHATWG HTML standard's event stream section; an event that
 grows past the cap is an error, because an endless event would otherwise be an endless buffer.
 """
 
@@ -12,6 +13,10 @@ MAX_EVENT = 16 * 1024 * 1024
 """The most bytes of one event; larger than any image or embedding answer seen, far below a worker's memory."""
 
 _BOM = b"\xef\xbb\xbf"
+_JUNK = b" \t\0\xef\xbb\xbf"
+"""Bytes around the name `data` that make it another field by the standard: what it holds would be lost without a word.
+"""
+
 _LF, _SPACE = b"\n "
 _LINE_ENDS = b"\r\n\r\n"
 _BEGIN = re.compile(rb"(?:id:[^\r\n]{0,64}\r?\n)?(?:event: ?([^\r\n]{1,64})\r?\n)?data:(?: |(?=[^ \r\n]))")
@@ -160,6 +165,10 @@ class SSEParser:
             self._check_cap(0)
         elif name == b"event":
             self._event = value.strip()
+        elif line[:1] == b"{":
+            self._line(b"data:" + line)
+        elif name and name.strip(_JUNK).lower() == b"data":
+            self._line(b"data:" + value)
 
     def _check_cap(self, unfinished: int) -> None:
         # With the end of each line, also the last one's.

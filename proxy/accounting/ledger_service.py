@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from config.load_config import Loaded
 from proxy.accounting.reader_turns import ReaderTurns
 from proxy.ledger.journal import Journal
+from proxy.ledger.journal_files import left_behind
 from proxy.ledger.ledger_row import TagsJson, written_tags
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState, ledger_settings
 from proxy.ledger.spent_totals import SpentTotals
@@ -25,6 +28,11 @@ TICKS: Final = 32
 """Parts of a second by which it is told apart what the ledger holds already of what was settled here: rows of the part
 in between count twice until the next look. Each row by itself would be more parts than a counter keeps
 (`proxy.limits.spending.MARKS`) between two looks, and many rows would count twice."""
+
+CATCH_UP: Final = 3.0
+"""Seconds for which a process waits at its start until the ledger holds what ended processes have left."""
+
+LOOK_EVERY: Final = 0.05
 
 MOST_TICKS: Final = 4096
 
@@ -56,6 +64,7 @@ class LedgerService:
         self._book = book
         self._wall = wall
         self._clock = clock
+        book.notes.until = -math.inf
         self._mark = 0
         self._ticks: deque[tuple[int, int]] = deque(maxlen=MOST_TICKS)
         self._journal = Journal(settings.journals, self.state)
@@ -74,15 +83,18 @@ class LedgerService:
         self._spends = quotas or any(team.limits.budgets for team in snapshot.teams.values())
 
     def unread(self) -> bool:
-        """Return whether requests of teams with a budget are refused, since nobody knows yet what was spent."""
+        """Return whether requests of teams with a budget are refused, since nobody knows yet what was spent. What is
+        known stays so."""
         return self._settings.refuses_unread and not self._read
 
     def settling(self) -> None:
-        """Mark what is settled next by the tick that it falls into."""
+        """Mark what is settled next by the tick that it falls into. Called where the notes say that one is over; the
+        clock is the one that they are read by."""
         notes, tick = self._book.notes, int(self._clock() * TICKS)
         if tick != notes.mark:
             self._ticks.append((notes.mark, self._journal.sequence))
             notes.mark = tick
+        notes.until = (tick + 1) / TICKS  # exactly when another tick begins: TICKS is a power of two
 
     def _mark_of(self, loaded: int) -> int:
         """Return the last tick whose rows are all among the first `loaded` ones of this process."""
@@ -101,6 +113,19 @@ class LedgerService:
     def start(self) -> None:
         """Begin to write."""
         self._journal.start()
+
+    async def catch_up(self) -> None:
+        """Read what has been spent before the first request, with what processes that were killed have left in their
+        journals: for CATCH_UP seconds at most."""
+        if not self._spends:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP):
+                left = await asyncio.to_thread(left_behind, self._settings.journals)
+                while left:
+                    await asyncio.sleep(LOOK_EVERY)
+                    left = await asyncio.to_thread(left_behind, self._settings.journals)
+                await self._read_spent()
 
     async def aclose(self) -> None:
         """Write every row, which takes as long as the disk does, and let go of the database."""

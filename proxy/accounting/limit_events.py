@@ -8,9 +8,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from proxy.limits.limit import TeamBudget
+from proxy.limits.limit import TeamBudget, budget_words
 from proxy.limits.limit_book import LimitBook
-from proxy.limits.limit_words import budget_words
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks."""

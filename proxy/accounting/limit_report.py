@@ -10,10 +10,9 @@ from typing import Final
 
 from proxy.limits import limit_views
 from proxy.limits.calendar_period import bounds
-from proxy.limits.limit import NANO, UNLIMITED, Unit
+from proxy.limits.limit import NANO, UNLIMITED, Unit, amount_words, number_words, period_words
 from proxy.limits.limit_book import CALENDAR
 from proxy.limits.limit_views import MOST_VIEWS, LimitKind, LimitView, limit_labels, unused_views
-from proxy.limits.limit_words import amount_words, number_words, period_words
 from proxy.routing.snapshot import Snapshot
 
 MOST_LINES: Final = 20
@@ -35,7 +34,7 @@ def merged_views(found: Iterable[Iterable[LimitView]]) -> tuple[LimitView, ...]:
     which knows of most is right."""
     largest: dict[tuple[object, ...], LimitView] = {}
     for view in (view for views in found for view in views):
-        key = (view.scope, view.kind, view.unit, view.period, view.limit, view.at, view.then)
+        key = (view.scope, view.kind, view.unit, view.period, view.limit, view.burst, view.at, view.then)
         known = largest.get(key)
         if known is None or (view.used, view.reached) > (known.used, known.reached):
             largest[key] = view
@@ -75,6 +74,7 @@ def _members(view: LimitView) -> dict[str, object]:
         "unit": unit.value,
         "period": None if view.period is None else view.period.value,
         "limit": _amount(unit, view.limit),
+        "burst": None if view.burst is None else _amount(unit, view.burst),
         "used": _amount(unit, view.used),
         "remaining": _amount(unit, view.remaining),
         "ratio": round(view.ratio, 4),
@@ -96,6 +96,8 @@ def limit_lines(views: Iterable[LimitView]) -> list[str]:
 
 def _line(view: LimitView) -> str:
     used, limit = number_words(view.unit, view.used), amount_words(view.unit, view.limit)
+    if view.burst is not None:
+        limit = f"{number_words(view.unit, view.burst)} in one go, {limit}"
     budget = f", {view.then} at {view.at:.0%}" if view.kind is LimitKind.BUDGET else ""
     reached = ", reached" if view.reached else ""
     return f"{view.scope}: {used} of {limit} {period_words(view.period)} ({view.ratio:.0%}){budget}{reached}"

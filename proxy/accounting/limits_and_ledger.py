@@ -16,14 +16,14 @@ from proxy.accounting.counting_together import Siblings, lease_book
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limit_events import LimitEvents
 from proxy.accounting.loader_process import loading
+from proxy.accounting.share_file import SAVE_EVERY, read_shares, write_shares
 from proxy.accounting.usage_desk import UsageDesk
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.limit_book import LimitBook
-from proxy.limits.share_file import SAVE_EVERY, read_shares, write_shares
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
-from proxy.shared_state.redis_eviction import watch_eviction
+from proxy.shared_state.redis_eviction import EvictionWatch, eviction_words
 from proxy.shared_state.redis_sync import SharedState
 from proxy.teams.team_limiter import TeamLimiter
 
@@ -41,6 +41,12 @@ class LimitsAndLedger:
     ledger: LedgerService | None
     services: Sequence[Callable[[], Work]]
     reports: UsageDesk
+    eviction: EvictionWatch | None = None
+
+    @property
+    def evicting(self) -> str:
+        """What to do about a Redis that may throw limits away, empty where it does not, or another process asks."""
+        return eviction_words(self.eviction.policy) if self.eviction is not None and self.eviction.policy else ""
 
     @property
     def ledger_state(self) -> LedgerState | None:
@@ -78,23 +84,26 @@ async def limits_and_ledger(
         services.append(leases.run)
         if kept is not None:
             services.append(lambda: _keep_shares(book, kept))
+    eviction = None
     if shared is not None and siblings.number == 1:
-        services.append(partial(watch_eviction, shared.command, logging.getLogger("dragoman")))
+        eviction = EvictionWatch(shared.command)
+        services.append(partial(eviction.run, logging.getLogger("dragoman")))
     state = LedgerState()
     loaded_here = settings if siblings.source is None else None
     async with loading(loaded_here, state, loaded.config.server.log.form):
         if settings is None:
-            made = LimitsAndLedger(team, None, services, reports)
+            made = LimitsAndLedger(team, None, services, reports, eviction)
             made.use(snapshot)
             yield made
             return
-        ledger = LedgerService(settings, state, book)
+        ledger = LedgerService(settings, state, book, clock=clock)
         team.settling, team.unread = ledger.settling, ledger.unread
         services.append(ledger.run)
-        made = LimitsAndLedger(team, ledger, services, reports)
+        made = LimitsAndLedger(team, ledger, services, reports, eviction)
         made.use(snapshot)
         ledger.start()
         try:
+            await ledger.catch_up()
             yield made
         finally:
             await reports.aclose()

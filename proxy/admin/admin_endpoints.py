@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import orjson
 from aiohttp import web
 from pydantic import SecretStr
 
-from proxy.admin.admin_token import AdminToken, challenge
+from proxy.admin.admin_token import CHALLENGE_LINES, AdminToken
 from proxy.admin.page import render
 from proxy.admin.page_assets import PAGE_HEADERS
 from proxy.admin.page_model import PageQuery, status_page
@@ -15,6 +16,7 @@ from proxy.admin.reload_history import ReloadableTable
 from proxy.admin.status import StatusSource
 from proxy.admin.status_json import status_json
 from proxy.errors import ErrorFacts
+from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.health_endpoints import HEALTH_PATHS, health_response
 from proxy.listener.http_connection import path_of
 from proxy.listener.response_headers import BASE_HEADERS, JSON
@@ -31,6 +33,7 @@ class Admin:
         self._table = table
         self._token = AdminToken(token)
         self._drawing = asyncio.Lock()
+        self._wanted: dict[PageQuery, asyncio.Future[bytes | None]] = {}
         self._routes: dict[str, dict[str, Handler]] = {
             "/": {"GET": self._page},
             "/metrics": {"GET": self._scrape},
@@ -41,13 +44,15 @@ class Admin:
             **{path: {"GET": self._health} for path in HEALTH_PATHS},
         }
 
+    def permits(self, http: web.BaseRequest) -> bool:
+        """Return whether a request shows the token, where one is set."""
+        return self._token.permits(http.headers.get("Authorization", ""))
+
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Respond to one request."""
         path, method = path_of(http), http.method
-        if path not in HEALTH_PATHS and not self._token.permits(http.headers.get("Authorization", "")):
-            refused = json_response({"error": "The admin token is missing or wrong."}, 401)
-            challenge(refused.headers)
-            return refused
+        if path not in HEALTH_PATHS and not self.permits(http):
+            return _wrong_token()
         methods = self._routes.get(path)
         if methods is None:
             return json_response({"error": f"Unknown path '{path}'."}, 404)
@@ -91,18 +96,52 @@ class Admin:
         return json_response(facts, 200)
 
     async def _page(self, request: web.BaseRequest) -> web.StreamResponse:
-        query = PageQuery.of(request.query)
-        # One at a time, in a thread: a table may have thousands of deployments.
-        async with self._drawing:
-            view, table = await self._source.view(), self._table
-            reloads, warnings = table.history.newest, table.warnings
-            html = await asyncio.to_thread(lambda: render(status_page(view, reloads, warnings, query)).encode())
+        html = await self._drawn_for_all(PageQuery.of(request.query))
         return web.Response(body=html, headers=PAGE_HEADERS)
+
+    async def _drawn_for_all(self, query: PageQuery) -> bytes:
+        """Return a page. Of those who ask for the same while another page is drawn, one draws it for all."""
+        html = None
+        while html is None:
+            wanted = self._wanted.get(query)
+            html = await (self._drawn(query) if wanted is None else asyncio.shield(wanted))
+        return html
+
+    async def _drawn(self, query: PageQuery) -> bytes:
+        """Draw a page as of when it begins. One at a time, in a thread: a table may have thousands of deployments."""
+        wanted = self._wanted[query] = asyncio.get_running_loop().create_future()
+        html = None
+        try:
+            try:
+                await self._drawing.acquire()
+            finally:
+                del self._wanted[query]
+            try:
+                view, table = await self._source.view(), self._table
+                reloads, warnings = table.history.newest, table.warnings
+                html = await asyncio.to_thread(lambda: render(status_page(view, reloads, warnings, query)).encode())
+            finally:
+                self._drawing.release()
+            return html
+        finally:
+            # Without a page another one of them draws it.
+            wanted.set_result(html)
 
 
 def error_body(path: str, facts: ErrorFacts) -> tuple[int, bytes]:
     """Return status and body for what is refused before it is a request."""
     return facts.status, orjson.dumps({"error": facts.message})
+
+
+def _wrong_token() -> BufferedResponse:
+    """Refuse a request, and its connection with it: the listener takes few new ones at a time, so that a crowd of wrong
+    tokens comes a few at a time too, however many connections it has opened before."""
+    refused = BufferedResponse(401, _WRONG_TOKEN, CHALLENGE_LINES)
+    refused.force_close()
+    return refused
+
+
+_WRONG_TOKEN: Final = orjson.dumps({"error": "The admin token is missing or wrong."})
 
 
 def json_response(value: dict[str, object], status: int) -> web.Response:

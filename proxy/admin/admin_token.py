@@ -10,12 +10,14 @@ from base64 import b64decode
 from binascii import Error
 from typing import Final
 
-from multidict import CIMultiDict
 from pydantic import SecretStr
 
 from providers.vendor_credential import Credential
 
 CHALLENGES: Final = ('Bearer realm="dragoman operators"', 'Basic realm="dragoman operators", charset="UTF-8"')
+
+CHALLENGE_LINES: Final = "".join([f"WWW-Authenticate: {each}\r\n" for each in CHALLENGES])
+"""What lets a browser ask for the token."""
 
 MOST_HEADER: Final = 8192
 """Bytes of an `Authorization` header that are looked at."""
@@ -48,9 +50,3 @@ def _as_bearer(authorization: str) -> bytes:
     except Error:
         return presented
     return _BEARER + password if colon else presented
-
-
-def challenge(headers: "CIMultiDict[str]") -> None:
-    """Add what lets a browser ask for the token."""
-    for each in CHALLENGES:
-        headers.add("WWW-Authenticate", each)

@@ -41,7 +41,7 @@ class FailedAttempt:
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
     """One request that failed. `when` is its end in unix seconds, `model` what the client asked for, `more` how many
-    attempts are left out."""
+    attempts are left out, `plugin` the one that ended it, if one did, and `reason` why."""
 
     when: float
     request_id: str
@@ -54,6 +54,8 @@ class FailedRequest:
     milliseconds: int
     attempts: tuple[FailedAttempt, ...] = ()
     more: int = 0
+    plugin: str = ""
+    reason: str = ""
 
 
 class FailedRequests:
@@ -101,6 +103,8 @@ def _kept(record: RequestRecord, when: float) -> FailedRequest:
         round(1000 * record.duration),
         tuple(_kept_attempt(attempt, record.finished) for attempt in record.attempts[:MOST_ATTEMPTS]),
         max(0, len(record.attempts) - MOST_ATTEMPTS),
+        "" if record.guarded is None else clipped(record.guarded.plugin, MOST_NAME),
+        "" if record.guarded is None else clipped(record.guarded.reason, MOST_MESSAGE),
     )
 
 

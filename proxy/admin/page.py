@@ -12,6 +12,7 @@ _SECTIONS: Final = (
     ("overview", "Overview", page_sections.overview),
     ("warnings", "Warnings", page_sections.warnings),
     ("deployments", "Deployments", page_sections.deployments),
+    ("routes", "Routes", page_sections.routes),
     ("failures", "Failed requests", page_sections.failures),
     ("limits", "Limits and budgets", page_sections.limits),
     ("workers", "Workers", page_sections.workers),

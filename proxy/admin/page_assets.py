@@ -56,7 +56,7 @@ tbody th { font-weight: 600; min-width: 9rem; }
 .n { text-align: right; white-space: nowrap; }
 .any { min-width: 9rem; }
 details + details { margin-top: .8rem; }
-td small, dd small { display: block; color: var(--soft); font-weight: 400; font-size: .85rem; }
+td small, dd small, li small { display: block; color: var(--soft); font-weight: 400; font-size: .85rem; }
 .state { display: inline-block; white-space: nowrap; border-radius: .4rem; padding: .05rem .45rem; font-weight: 600; }
 .good { color: var(--good); background: var(--good-back); }
 .warn { color: var(--warn); background: var(--warn-back); }

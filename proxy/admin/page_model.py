@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
 from config.problem import Problem
@@ -11,9 +10,9 @@ from proxy.accounting.limit_report import with_unused
 from proxy.admin.failed_requests import FailedRequest, clipped
 from proxy.admin.recent_requests import NO_USE, RecentUse, quantile, sum_of
 from proxy.admin.reload_history import PastReload
-from proxy.admin.status import DeploymentState, GatewayView, ProcessStatus, WorkerNow
+from proxy.admin.route_states import Health, RouteRow, health_of, route_rows
+from proxy.admin.status import GatewayView, ProcessStatus, WorkerNow
 from proxy.admin.status_json import tokens_per_second
-from proxy.deployment_health.concurrency_limit import Limited
 from proxy.limits.limit_views import LimitView
 
 MOST_ROWS: Final = 200
@@ -24,23 +23,6 @@ MOST_LIMITS: Final = 50
 
 MOST_QUERY: Final = 200
 """Characters of what the visitor looks for."""
-
-
-class Health(IntEnum):
-    """The states of a deployment as the page names them; the greater the worse."""
-
-    UP = 0
-    LIMITED = 1
-    TRIAL = 2
-    COOLING = 3
-    OPEN = 4
-
-
-_HEALTH: Final[Mapping[DeploymentState, Health]] = {
-    DeploymentState.TRIAL: Health.TRIAL,
-    DeploymentState.COOLING: Health.COOLING,
-    DeploymentState.OPEN: Health.OPEN,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +102,8 @@ class GroupRow:
 @dataclass(frozen=True, slots=True)
 class StatusPage:
     """A page. `troubled` of all `deployments` are not asked as usual; `found` are those the visitor asks for, of which
-    `rows` are shown, the worst first. `limits_more` and `models_found` count what is beyond the rows."""
+    `rows` are shown, the worst first. `limits_more`, `models_found` and `routes_found` count what is beyond their
+    rows."""
 
     view: GatewayView
     query: PageQuery
@@ -131,6 +114,8 @@ class StatusPage:
     vendors: Sequence[GroupRow]
     models: Sequence[GroupRow]
     models_found: int
+    routes: Sequence[RouteRow]
+    routes_found: int
     limits: Sequence[LimitView]
     limits_more: int
     whole: Traffic
@@ -159,12 +144,13 @@ def status_page(
 ) -> StatusPage:
     """Return the page of a view."""
     status, targets = view.status, list(view.snapshot.targets())
-    health = {target.label: _health(status, target.label) for target in targets}
+    health = {target.label: health_of(status, target.label) for target in targets}
     asked = [target for target in targets if query.matches(target.vendor, target.label)]
     known = status.recent.deployments
     asked.sort(key=lambda target: (-health[target.label], -_error_share(known.get(target.label, NO_USE)), target.label))
     cut = None if query.whole else MOST_ROWS
     models = _grouped(asked, lambda target: target.table_key)
+    routes = route_rows(view.snapshot, status)
     limits = with_unused(status.limits, view.snapshot, view.now)
     return StatusPage(
         view=view,
@@ -176,6 +162,8 @@ def status_page(
         vendors=[_group(*each, health, status) for each in _grouped(targets, lambda target: target.vendor)],
         models=[_group(*each, health, status) for each in models[:cut]],
         models_found=len(models),
+        routes=routes[:cut],
+        routes_found=len(routes),
         limits=limits[:MOST_LIMITS],
         limits_more=max(0, len(limits) - MOST_LIMITS),
         whole=Traffic.of(status.recent.whole, status.recent.seconds),
@@ -188,19 +176,6 @@ def status_page(
 def _error_share(use: RecentUse) -> float:
     """Return the part of the calls that failed; of none, nothing."""
     return use.errors / use.requests if use.requests else 0.0
-
-
-def _health(status: ProcessStatus, label: str) -> Health:
-    state = status.states.get(label)
-    if state is not None:
-        return _HEALTH[state]
-    limited = status.limited.get(label)
-    return Health.LIMITED if limited is not None and _holds_back(limited) else Health.UP
-
-
-def _holds_back(limited: Limited) -> bool:
-    """Return whether requests wait for a limit, or would, or it was learned: the operator's own is no state."""
-    return limited.why != "operator" or limited.waiting > 0 or limited.in_flight >= limited.limit
 
 
 def _row(status: ProcessStatus, target: Target, health: Health) -> DeploymentRow:

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from proxy.admin.failed_requests import FailedAttempt, FailedRequest
 from proxy.admin.html import Markup, element, joined
-from proxy.admin.page_model import DeploymentRow, GroupRow, Health, StatusPage, Traffic
+from proxy.admin.page_model import DeploymentRow, GroupRow, StatusPage, Traffic
 from proxy.admin.page_words import (
     NONE,
     STATES,
@@ -25,6 +25,7 @@ from proxy.admin.page_words import (
 )
 from proxy.admin.recent_requests import FAILED
 from proxy.admin.reload_history import PastReload
+from proxy.admin.route_states import PASSED_OVER, Health, RouteRow, TargetOfRoute
 from proxy.limits.limit import NANO, Unit
 from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.version import VERSION
@@ -36,6 +37,7 @@ _TRAFFIC: Final = (
 _CALLS: Final = (Column("Calls", "n"), *_TRAFFIC[1:])
 _DEPLOYMENTS: Final = (Column("Deployment"), Column("State", "full"), Column("Last failure", "full"), *_CALLS)
 _GROUPS: Final = (Column("Name"), Column("Deployments", "n"), *_CALLS)
+_ROUTES: Final = (Column("Route"), Column("Of"), Column("Strategy"), Column("State"), Column("Targets", "full"))
 _LIMITS: Final = (Column("Of"), Column("Limit"), Column("Used"), Column("Share"), Column("Ends"))
 _WORKERS: Final = (Column("Worker"), Column("Table"), Column("In flight", "n"))
 _RELOADS: Final = (Column("When (UTC)"), Column("Result"), Column("Table"), Column("What changed", "full"))
@@ -88,6 +90,8 @@ def overview(page: StatusPage) -> Markup:
         facts.append(_fact("Log lines dropped", f"{status.log_lines_dropped:,}"))
     if status.limits_alone:
         facts.append(_fact("Limits", "counted alone", "whoever counts for all does not answer"))
+    if status.limits_evicted:
+        facts.append(_fact("Limits", "may be thrown away", status.limits_evicted, wide=True))
     facts += [_fact(f"Models of {name}", str(listed)) for name, listed in sorted(status.model_lists.items())]
     return section("overview", "Overview", element("dl", *facts))
 
@@ -187,6 +191,45 @@ def _traffic(traffic: Traffic) -> tuple[str, ...]:
     )
 
 
+def routes(page: StatusPage) -> Markup:
+    """Return the routes with their targets; nothing where the table has none."""
+    if not page.routes:
+        return Markup()
+    caption = (
+        "Those first of which a target is passed over. Targets stand in the order of the table; a share is that of the"
+        " requests that come to a target first, where weights decide it."
+    )
+    parts = [table(caption, _ROUTES, map(_route, page.routes))]
+    if len(page.routes) < page.routes_found:
+        parts.append(note(f"{len(page.routes):,} of {page.routes_found:,} are shown: ", _all_of(page)))
+    return section("routes", "Routes", *parts)
+
+
+def _route(each: RouteRow) -> Markup:
+    count = len(each.targets) + each.more
+    words, colour = ("✓ up", "good") if not each.passed else ("✕ down", "bad") if each.down else ("▲ in part", "warn")
+    told = element("span", words, class_=f"state {colour}")
+    if each.passed:
+        told = joined((told, element("small", f"{each.passed} of {counted(count, 'target')} passed over")))
+    items = [element("li", _route_target(target)) for target in each.targets]
+    more = [element("li", f"{each.more} more")] if each.more else []
+    last = [element("li", fallback) for fallback in each.fallbacks]
+    targets = element("ol", *items, *more, class_="plain")
+    if last:
+        targets = joined((targets, element("ul", *last, class_="plain")))
+    return row(_ROUTES, name(each.name), each.team or "all", each.policy.replace("_", " "), told, targets)
+
+
+def _route_target(target: TargetOfRoute) -> Markup:
+    share = "" if target.share is None else f", {target.share:.0%}"
+    badge = state(target.health)
+    some = f" {target.up} of {target.deployments} deployments asked" if target.deployments > 1 else ""
+    why = element("small", f"passed over: {target.why}") if target.why else Markup()
+    # A target that is out of service may well be up.
+    shown = Markup() if target.why and target.health not in PASSED_OVER else badge
+    return joined((name(target.name), f"{share} ", shown, some, why))
+
+
 def vendors_and_models(page: StatusPage) -> Markup:
     """Return the deployments by vendor and by model."""
     vendors = table("All deployments of a vendor together.", _GROUPS, (_group(each, True) for each in page.vendors))
@@ -222,6 +265,8 @@ def _limit(view: LimitView) -> Markup:
     period = "at once" if view.period is None else f"per {view.period.value}"
     unit = "USD" if view.unit is Unit.USD else view.unit.value
     does = f"{view.then} at {view.at:.0%}" if view.kind is LimitKind.BUDGET else ""
+    if view.burst is not None:
+        does = f"{_amount(view.unit, view.burst)} in one go"
     what = joined((f"{_amount(view.unit, view.limit)} {unit} {period}", element("small", does) if does else ""))
     share = min(1.0, max(0.0, view.ratio))
     label = f"{view.ratio:.0%} used"
@@ -293,7 +338,7 @@ def _failure(request: FailedRequest, row_id: str) -> Markup:
     return row(
         _FAILURES,
         moment(request.when),
-        joined((badge, element("small", request.code) if request.code else "")),
+        joined((badge, *(element("small", each) for each in (request.code, _plugin(request)) if each))),
         element("code", request.request_id),
         request.team,
         joined((name(request.model or NONE), element("small", request.surface))),
@@ -301,6 +346,10 @@ def _failure(request: FailedRequest, row_id: str) -> Markup:
         _attempts(request),
         name=row_id,
     )
+
+
+def _plugin(request: FailedRequest) -> str:
+    return request.plugin and f"plugin {request.plugin}: {request.reason}"
 
 
 def _attempts(request: FailedRequest) -> str:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from proxy.admin.html import Markup, element, enclosed, joined, start_tag
-from proxy.admin.page_model import Health
+from proxy.admin.route_states import Health
 from proxy.telemetry.log_format import timestamp
 
 NONE: Final = "–"

@@ -72,7 +72,8 @@ class ProcessStatus:
     seconds until they may be called; `last_failures` the last failure of each deployment that had one; `limited` those
     with a concurrency limit; `shared` the state of its link to the other processes: off, up or alone; `model_lists` the
     vendors' own lists of models that the table has fetched; `limits` those that are used most, and `limits_alone`
-    whether they are divided as was last known, since whoever counts for all does not answer; `states` are those of
+    whether they are divided as was last known, since whoever counts for all does not answer; `limits_evicted`
+    what to do about a Redis that may throw them away; `states` are those of
     deployments that are not asked as usual; `recent` counts the last minutes; `failed` are the last failed requests,
     newest first."""
 
@@ -86,6 +87,7 @@ class ProcessStatus:
     model_lists: Mapping[str, ListState] = field(default_factory=dict)
     limits: tuple[LimitView, ...] = ()
     limits_alone: bool = False
+    limits_evicted: str = ""
     ledger: LedgerState | None = None
     states: Mapping[str, DeploymentState] = field(default_factory=dict)
     recent: RecentUses = NO_USES
@@ -143,6 +145,7 @@ def combined(statuses: Iterable[ProcessStatus]) -> ProcessStatus:
         lists,
         merged_views(status.limits for status in every),
         any(status.limits_alone for status in every),
+        next((status.limits_evicted for status in every if status.limits_evicted), ""),
         together([status.ledger for status in every if status.ledger is not None]),
         _worst_states(status.states for status in every),
         summed(status.recent for status in every),
@@ -190,6 +193,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
         "model_lists": [f"{name}, {listed}" for name, listed in sorted(status.model_lists.items())],
         "limits": limit_lines(status.limits),
         "limits_alone": status.limits_alone,
+        "limits_evicted": status.limits_evicted,
         "ledger": "none" if ledger is None else ledger.line(),
     }
 
@@ -197,6 +201,8 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
 def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None, wall: float) -> dict[str, object]:
     """Return the answer of `GET /limits`. `unknown` says so of a team that the table does not have."""
     alone: dict[str, object] = {"alone": status.limits_alone, "zone": str(snapshot.zone), "team": team}
+    if status.limits_evicted:
+        alone["evicted"] = status.limits_evicted
     if team is not None and team not in snapshot.teams:
         team = team[:MOST_NAME]
         named = did_you_mean(team, snapshot.teams) or _teams(snapshot)
@@ -268,6 +274,7 @@ class OneProcess:
             dict(deployments.limited(now)),
             dict(self._discovered.states()),
             limits_alone=self._limits.book.alone,
+            limits_evicted=self._limits.evicting,
             ledger=self._limits.ledger_state,
             states=dict(_states(deployments.breakers, now)),
             failed=self._watch.failed.newest(),

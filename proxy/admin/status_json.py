@@ -6,6 +6,7 @@ from config.problem import Problem
 from proxy.admin.failed_requests import FailedRequest
 from proxy.admin.recent_requests import RecentUse, RecentUses, quantile
 from proxy.admin.reload_history import PastReload
+from proxy.admin.route_states import RouteRow, route_rows
 from proxy.admin.status import GatewayView, status_facts
 from proxy.telemetry.log_format import timestamp
 
@@ -20,10 +21,33 @@ def status_json(view: GatewayView, reloads: Sequence[PastReload], warnings: Sequ
         **facts,
         "uptime_s": int(view.now - view.since),
         "states": {label: state.name.lower() for label, state in sorted(status.states.items())},
+        "route_targets": [_route(row) for row in route_rows(view.snapshot, status)],
         "recent": recent_json(status.recent),
         "failed_requests": [_failed(request) for request in status.failed],
         "reloads": [_reload(each) for each in reloads],
         "warnings": [str(warning) for warning in warnings],
+    }
+
+
+def _route(row: RouteRow) -> dict[str, object]:
+    targets = [
+        {
+            "name": target.name,
+            "share": target.share,
+            "state": target.health.name.lower(),
+            "deployments": target.deployments,
+            "asked": target.up,
+            "passed_over": target.why or None,
+        }
+        for target in row.targets
+    ]
+    return {
+        "route": row.name,
+        "team": row.team or None,
+        "policy": row.policy,
+        "targets": targets,
+        "more": row.more,
+        "fallbacks": list(row.fallbacks),
     }
 
 
@@ -65,6 +89,8 @@ def _failed(request: FailedRequest) -> dict[str, object]:
         "status": request.status,
         "outcome": request.outcome,
         "code": request.code or None,
+        "plugin": request.plugin or None,
+        "reason": request.reason or None,
         "duration_ms": request.milliseconds,
         "attempts": [
             {

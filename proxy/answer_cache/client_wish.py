@@ -42,5 +42,5 @@ def wish_of(headers: Mapping[str, str]) -> Wish:
 
 def renews(headers: Mapping[str, str]) -> bool:
     """Return whether a request that is for the cache wants a new answer all the same."""
-    control = headers.get("cache-control", "")
-    return any(each.strip().lower() == "no-cache" for each in control[:256].split(","))
+    control = headers.get("cache-control")
+    return control is not None and any(each.strip().lower() == "no-cache" for each in control[:256].split(","))

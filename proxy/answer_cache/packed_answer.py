@@ -124,11 +124,13 @@ def unpack(data: bytes) -> KeptAnswer | None:
 
 
 class EventReader:
-    """Reads the events of a kept stream, texts that follow each other as runs."""
+    """Reads the events of a kept stream, texts that follow each other as runs. A first text is a chunk of its own: that
+    begins a choice, which a run goes on with."""
 
-    __slots__ = ("_fingerprint",)
+    __slots__ = ("_begun", "_fingerprint")
 
     def __init__(self) -> None:
+        self._begun = False
         self._fingerprint: str | None = None
 
     def read(self, packed: Iterable[object]) -> Iterator[StreamPart]:
@@ -136,7 +138,11 @@ class EventReader:
         texts: list[str] = []
         for each in packed:
             if isinstance(each, str):
-                texts.append(each)
+                if self._begun:
+                    texts.append(each)
+                else:
+                    self._begun = True
+                    yield Chunk(0, each, system_fingerprint=self._fingerprint)
                 continue
             if texts:
                 yield run_of(texts, self._fingerprint)
@@ -152,9 +158,11 @@ class EventReader:
 
 def run_of(texts: list[str], fingerprint: str | None) -> TextRun:
     """Return texts of the first choice as a run."""
+    whole = "".join(texts)
+    if _EVEN.fullmatch(whole):
+        return TextRun(0, "\n".join(texts).encode().split(b"\n"), {}, len(whole), len(whole), fingerprint)
     odd = {place: text for place, text in enumerate(texts) if not _EVEN.fullmatch(text)}
     literals = [b"" if place in odd else text.encode() for place, text in enumerate(texts)]
-    whole = "".join(texts)
     return TextRun(0, literals, odd, len(whole), len(whole.encode("utf-8", "surrogatepass")), fingerprint)
 
 

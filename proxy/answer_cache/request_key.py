@@ -10,10 +10,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass, replace
 from hashlib import blake2b
-from typing import Final
+from operator import attrgetter
+from typing import Final, cast
 
 import orjson
 
+from providers.frozen_record import record
 from providers.target import Target
 from providers.unified_request import NO_STREAM_OPTIONS, ChatPrompt, UnifiedRequest
 from proxy.routing.resolve_model import Plan
@@ -21,12 +23,27 @@ from proxy.routing.snapshot import Team
 
 _DIGEST: Final = 24
 _FINGERPRINT: Final = "answer cache"
+_SEED: Final = "answer cache seed"
 
 
 def request_key(secret: bytes, form: str, surface: str, plan: Plan, team: Team, request: UnifiedRequest) -> str:
     """Return the key of a planned request, in hex. `secret` is at most 64 bytes; `form` is that of kept answers."""
+    if request.timeout is not None or request.stream_options is not NO_STREAM_OPTIONS:
+        request = replace(request, timeout=None, stream_options=NO_STREAM_OPTIONS)
+    hashed = _seed(secret, form, surface, plan, team).copy()
+    hashed.update(_json(request))
+    return hashed.hexdigest()
+
+
+def _seed(secret: bytes, form: str, surface: str, plan: Plan, team: Team) -> blake2b:
+    """Return the hash of all that is not the request itself, kept with the plan's first deployment for the requests of
+    the same plan that follow; nobody may add to it."""
+    compiled = plan.targets[0].compiled
+    name = (_SEED, secret, form, surface, team.tenant)
+    kept = compiled.get(name)
+    if isinstance(kept, _Seed) and kept.plan is plan and kept.team is team:
+        return kept.hashed
     shared = plan.cache is not None and plan.cache.scope == "table"
-    plain = request.timeout is None and request.stream_options is NO_STREAM_OPTIONS
     facts = (
         form,
         surface,
@@ -35,9 +52,19 @@ def request_key(secret: bytes, form: str, surface: str, plan: Plan, team: Team, 
         team.media.allow_private,
         (plan.asked, plan.label, plan.by_route, plan.same_space),
         sorted({_fingerprint(target) for target in plan.every_target}),
-        request if plain else replace(request, timeout=None, stream_options=NO_STREAM_OPTIONS),
     )
-    return blake2b(_json(facts), digest_size=_DIGEST, key=secret).hexdigest()
+    hashed = blake2b(_json(facts), digest_size=_DIGEST, key=secret)
+    compiled[name] = _Seed(plan, team, hashed)
+    return hashed
+
+
+@record(eq=False)
+class _Seed:
+    """What `_seed` returned for a plan and a team."""
+
+    plan: Plan
+    team: Team
+    hashed: blake2b
 
 
 def _fingerprint(target: Target) -> str:
@@ -56,11 +83,14 @@ def _fingerprint(target: Target) -> str:
 def _plain(value: object) -> object:
     """Return what JSON has no form for as what has one: records with their class, without what does not count."""
     kind = type(value)
+    counted = _COUNTED.get(kind)
+    if counted is not None:
+        return kind.__name__, counted(value)
+    if kind is frozenset:
+        return sorted(cast(frozenset[str], value))
     if is_dataclass(kind):
-        names = _COUNTED.get(kind)
-        if names is None:
-            names = _COUNTED[kind] = tuple(each.name for each in fields(kind) if each.compare)
-        return [kind.__name__, [getattr(value, name) for name in names]]
+        _COUNTED[kind] = attrgetter(*[each.name for each in fields(kind) if each.compare])
+        return _plain(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Set):
@@ -68,8 +98,8 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} in a request")
 
 
-_COUNTED: Final[dict[type[object], tuple[str, ...]]] = {}
-"""The fields of each kind of record that count when records are compared."""
+_COUNTED: Final[dict[type[object], Callable[[object], object]]] = {}
+"""What returns the fields of each kind of record that count when records are compared."""
 
 _ESCAPING: Final = json.JSONEncoder(separators=(",", ":"), default=_plain, check_circular=False)
 
@@ -85,6 +115,9 @@ def _json(value: object) -> bytes:
 _BY_REFERENCE: Final = frozenset({"file_id", "fileId", "container", "container_id"})
 _ADDRESSES: Final = frozenset({"url", "uri", "file_uri", "fileUri", "file_url", "image_url", "audio_url", "video_url"})
 _CLIENT_TOOLS: Final = frozenset({"function", "custom", None})
+_LOOKED_AT: Final = frozenset({"store", "audio", "tools", "images"})
+"""Params that may be a reason."""
+
 _KEPT_ELSEWHERE: Final = ("container", "mcp_servers", "previous_response_id", "conversation")
 
 
@@ -94,7 +127,16 @@ def why_not(request: UnifiedRequest) -> str | None:
     Media by address or by a file's id may change behind it, and so may what a vendor's own tools find or do. An answer
     that the client has stored at the vendor has an id of its own; spoken ones expire.
     """
+    if _is_plain(request):
+        return None
     return next((why for applies, why in _REASONS if applies(request)), None)
+
+
+def _is_plain(request: UnifiedRequest) -> bool:
+    """Return whether a request has nothing that any of the reasons looks at, as most have not."""
+    prompt = request.prompt
+    plain = isinstance(prompt, ChatPrompt) and prompt.plain
+    return plain and not request.passes_members and _LOOKED_AT.isdisjoint(request.params)
 
 
 def _stored(request: UnifiedRequest) -> bool:

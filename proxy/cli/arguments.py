@@ -83,9 +83,9 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _routes(args: argparse.Namespace) -> int:
-    from proxy.cli.routes_command import routes
+    from proxy.cli.routes_command import FORMS, routes
 
-    return routes(_reported_source(args), args.team)
+    return routes(_reported_source(args), args.team, FORMS[args.output])
 
 
 def _explain(args: argparse.Namespace) -> int:
@@ -247,16 +247,15 @@ def _add_check(commands: Commands) -> None:
     parser = _command(commands, "check", _check, summary, examples)
     _table_arguments(parser)
     parser.add_argument("--strict", action="store_true", help="count warnings as errors")
-    parser.add_argument("--output", choices=("text", "json", "github"), default="text", help="form of the output")
+    parser.add_forms("text", "json", "github")
 
 
 def _add_routes(commands: Commands) -> None:
     summary = "show what every name of a table resolves to"
-    parser = _command(
-        commands, "routes", _routes, summary, ["routes -c table.yaml", "routes -c table.yaml --team search"]
-    )
-    _table_arguments(parser)
+    examples = ["routes -c table.yaml", "routes -c table.yaml --team search", "routes -c table.yaml --output json"]
+    _table_arguments(parser := _command(commands, "routes", _routes, summary, examples))
     parser.add_argument("--team", help="only what this team may ask for, as it may ask for it")
+    parser.add_forms("text", "json")
 
 
 def _add_explain(commands: Commands) -> None:
@@ -274,7 +273,7 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument(
         "--path", help="the path the client calls, which also names the surface; guessed from the body without it"
     )
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the output")
+    parser.add_forms("text", "json")
 
 
 def _add_key(commands: Commands) -> None:

@@ -1,21 +1,24 @@
 """`dragoman check`: print everything that is wrong with a table, a line each."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
+from config.checks.check_answer_cache import cache_sections
 from config.problem import Problem
 from config.reading.table_files import DISK, Store
 from proxy.cli.terminal import FAILED, Ink, paint
 from proxy.process.load_table import LoadedTable, Source, TableRefused
+from proxy.process.table_checks.check_redis import redis_warnings
+from proxy.routing.cache_rules import ASKED_BY, cache_rules
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One problem and whether it makes the table unusable."""
+    """One problem and whether it makes the table unusable. A note is none: it says what a setting does."""
 
     problem: Problem
     severity: Severity
@@ -28,24 +31,41 @@ Form = Callable[[Sequence[Finding], str | None], Iterator[str]]
 def check(source: Source, warnings_are: Severity, form: Form) -> int:
     """Load the table, build everything that serving it needs, print the findings and return 0 when it can be served.
 
-    No vendor is called: credentials are only checked for being there.
+    No vendor is called: credentials are only checked for being there. A Redis that answers at once is asked whether it
+    keeps what is counted in it.
     """
-    findings, summary = examine(source, warnings_are)
+    findings, summary = examine(source, warnings_are, asked=lambda table: redis_warnings(table.loaded))
     for line in form(findings, summary):
         print(line)
     return FAILED if summary is None else 0
 
 
-def examine(source: Source, warnings_are: Severity, store: Store = DISK) -> tuple[list[Finding], str | None]:
-    """Return what is wrong with a table, sorted, and what it has, None where it cannot be served."""
+def examine(
+    source: Source,
+    warnings_are: Severity,
+    store: Store = DISK,
+    asked: Callable[[LoadedTable], Iterable[Problem]] = lambda table: (),
+) -> tuple[list[Finding], str | None]:
+    """Return what is wrong with a table, sorted, and what it has, None where it cannot be served. `asked` tells what
+    others say of a table that can be served."""
     try:
         table = source.load_to_serve(store)
     except TableRefused as error:
         findings = [Finding(problem, "error") for problem in error.problems]
         findings += [Finding(problem, warnings_are) for problem in error.warnings]
         return sorted(findings), None
-    findings = [Finding(problem, warnings_are) for problem in table.warnings]
-    return sorted(findings), None if findings and warnings_are == "error" else summarise(table)
+    findings = [Finding(problem, warnings_are) for problem in (*table.warnings, *asked(table))]
+    summary = None if findings and warnings_are == "error" else summarise(table)
+    return sorted([*findings, *cache_notes(table)]), summary
+
+
+def cache_notes(table: LoadedTable) -> Iterator[Finding]:
+    """Yield what each `cache` of a table does."""
+    loaded = table.loaded
+    for path, section in cache_sections(loaded.config):
+        rules = cache_rules(section)
+        does = "no answers are kept" if rules is None else f"answers are kept {rules.words}, for {ASKED_BY}"
+        yield Finding(Problem.at(loaded.locate(path), path, does), "note")
 
 
 def summarise(table: LoadedTable) -> str:
@@ -63,12 +83,16 @@ def summarise(table: LoadedTable) -> str:
     return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
 
 
+_INKS: Final[Mapping[Severity, Ink]] = {"warning": Ink.YELLOW, "note": Ink.DIM}
+
+
 def text_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[str]:
     """Yield `FILE:LINE:COL path: message`, the form that editors and terminals turn into links."""
     for finding in findings:
         problem = finding.problem
-        if finding.severity == "warning":
-            problem = replace(problem, message=f"{paint('warning', Ink.YELLOW)}: {problem.message}")
+        if finding.severity in _INKS:
+            said = paint(finding.severity, _INKS[finding.severity])
+            problem = replace(problem, message=f"{said}: {problem.message}")
         yield str(problem)
     if summary is not None:
         yield f"{paint('ok', Ink.GREEN)}: {summary}"
@@ -102,9 +126,12 @@ def github_lines(findings: Sequence[Finding], summary: str | None) -> Iterator[s
         problem = finding.problem
         place = f"file={_property(problem.file)},line={problem.line},col={problem.column}"
         message = f"{problem.path}: {problem.message}" if problem.path else problem.message
-        yield f"::{finding.severity} {place}::{_data(message)}"
+        yield f"::{_COMMANDS.get(finding.severity, finding.severity)} {place}::{_data(message)}"
     if summary is not None:
         yield f"ok: {summary}"
+
+
+_COMMANDS: Final[Mapping[Severity, str]] = {"note": "notice"}
 
 
 def _data(text: str) -> str:

@@ -87,6 +87,10 @@ class CommandParser(argparse.ArgumentParser):
         known = [each for action in self._actions if _name(action) == wrong["what"] for each in action.choices or ()]
         self._end("no such value", f"of {wrong['what']}", wrong["word"], known)
 
+    def add_forms(self, *forms: str) -> None:
+        """Add the option that chooses the form of the output; the first is taken without it."""
+        self.add_argument("--output", choices=forms, default=forms[0], help="form of the output")
+
     def tree(self) -> CommandTree:
         """Return what the parser knows, subcommands included."""
         arguments = tuple(

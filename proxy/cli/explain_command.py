@@ -197,9 +197,7 @@ def cache_of(explanation: Explanation) -> CacheRules | None:
 
 
 def _cache_facts(rules: CacheRules, how: str) -> dict[str, object]:
-    where = "redis" if rules.shared else "memory"
-    facts: dict[str, object] = {"ttl": rules.ttl, "stale": rules.stale, "scope": rules.scope, "where": where}
-    return {**facts, "max_bytes": rules.max_bytes, "this_request": how}
+    return {**rules.facts, "this_request": how}
 
 
 def _limit_facts(limits: RequestLimits) -> dict[str, object]:

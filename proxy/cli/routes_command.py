@@ -1,7 +1,9 @@
 """`dragoman routes`: print what every name of a table resolves to and which settings differ from the built-in ones."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 from urllib.parse import urlsplit
 
 from config import defaults
@@ -11,6 +13,7 @@ from proxy.cli.terminal import Ink, paint
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.retry_rules import RetryRules
 from proxy.process.load_table import Source
+from proxy.routing.cache_rules import ASKED_BY, CacheRules
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.policies import WEIGHED
 from proxy.routing.resolve_model import allowed, covered, plan
@@ -18,33 +21,103 @@ from proxy.routing.snapshot import FALLBACKS, WILDCARD, Route, Snapshot, Team
 
 Row = tuple[str, ...]
 
+CacheRow = tuple[str, str, CacheRules]
+"""A name, the team whose own it is, and the rules of its cache."""
+
 Setting = tuple[str, str | bool | int | None, str | bool | int | None]
 """A setting's key, its value and the built-in value."""
 
 MODEL_COLUMNS: Row = ("MODEL", "DEPLOYMENT", "POLICY", "WEIGHT", "PROFILE", "UPSTREAM MODEL", "HOST")
 ROUTE_COLUMNS: Row = ("ROUTE", "TEAM", "POLICY", "WEIGHT", "TARGET", "DEPLOYMENTS")
 TEAM_COLUMNS: Row = ("TEAM", "SETTINGS")
+CACHE_COLUMNS: Row = ("CACHE OF", "TEAM", "TTL", "STALE", "SCOPE", "WHERE", "MAX BYTES")
 SETTINGS = TEAM_COLUMNS[-1]
 
 NONE = "-"
 
 
-def routes(source: Source, team: str | None) -> int:
+@dataclass(frozen=True, slots=True)
+class ResolvedTable:
+    """The rows of what a table resolves to, or of what one team may use of it."""
+
+    models: Sequence[Row]
+    routes: Sequence[Row]
+    teams: Sequence[Row]
+    caches: Sequence[CacheRow]
+
+
+Form = Callable[[ResolvedTable], Iterator[str]]
+"""Makes lines of output."""
+
+
+def routes(source: Source, team: str | None, form: Form) -> int:
     """Print the table's models and routes, or only what one team may use."""
-    snapshot = source.load().snapshot
+    for line in form(resolved_table(source.load().snapshot, team)):
+        print(line)
+    return 0
+
+
+def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
+    """Return what the names of a table resolve to, for a team or for all."""
     user = find_team(snapshot, team)
     teams = tuple(snapshot.teams.values()) if team is None else (user,)
     shared = {name: each for name, each in snapshot.routes.items() if covered(user, name) and name not in user.routes}
-    print_models([*model_rows(snapshot, user), *wildcard_rows(snapshot, user)])
+    models = [*model_rows(snapshot, user), *wildcard_rows(snapshot, user)]
     own = [row for each in teams for row in route_rows(snapshot, each, each.routes, each.name)]
-    for heads, rows in (
-        (ROUTE_COLUMNS, [*route_rows(snapshot, user, shared, NONE), *own]),
-        (TEAM_COLUMNS, [(each.name, settings) for each in teams if (settings := team_settings(each)) != NONE]),
-    ):
+    caches = [(name, NONE, each.cache) for name, each in shared.items()]
+    caches += [(name, each.name, route.cache) for each in teams for name, route in each.routes.items()]
+    asked = {row[0] for row in models}
+    named = (*snapshot.models.values(), *snapshot.wildcards.values())
+    caches = [(each.name, NONE, each.cache) for each in named if each.name in asked] + caches
+    return ResolvedTable(
+        models,
+        [*route_rows(snapshot, user, shared, NONE), *own],
+        [(each.name, settings) for each in teams if (settings := team_settings(each)) != NONE],
+        [(name, owner, rules) for name, owner, rules in caches if rules is not None],
+    )
+
+
+def text_lines(table: ResolvedTable) -> Iterator[str]:
+    """Yield tables with heads; those without rows are left out."""
+    yield from columns(*model_columns(table.models))
+    caches = [(name, owner, *_cache_cells(rules)) for name, owner, rules in table.caches]
+    for heads, rows in ((ROUTE_COLUMNS, table.routes), (TEAM_COLUMNS, table.teams), (CACHE_COLUMNS, caches)):
         if rows:
-            print()
-            print_columns(heads, rows)
-    return 0
+            yield ""
+            yield from columns(heads, rows)
+    if caches:
+        yield f"Caches are for {ASKED_BY}."
+
+
+def _cache_cells(rules: CacheRules) -> Row:
+    stale = f"{rules.stale:g}s" if rules.stale else NONE
+    return f"{rules.ttl:g}s", stale, rules.scope, str(rules.facts["where"]), str(rules.max_bytes)
+
+
+def json_lines(table: ResolvedTable) -> Iterator[str]:
+    """Yield one JSON object: the rows by the names of their columns, null where a cell says nothing."""
+    caches = [{"name": name, "team": _cell(owner), **rules.facts} for name, owner, rules in table.caches]
+    facts: dict[str, object] = {
+        "models": _named((*MODEL_COLUMNS, SETTINGS), table.models),
+        "routes": _named(ROUTE_COLUMNS, table.routes),
+        "teams": _named(TEAM_COLUMNS, table.teams),
+        "caches": caches,
+        "caches_are_for": ASKED_BY if caches else None,
+    }
+    yield json.dumps(facts, indent=2, ensure_ascii=False)
+
+
+def _named(heads: Row, rows: Sequence[Row]) -> list[dict[str, str | None]]:
+    names = [head.lower().replace(" ", "_") for head in heads]
+    return [{name: _cell(cell) for name, cell in zip(names, row, strict=True)} for row in rows]
+
+
+def _cell(text: str) -> str | None:
+    return None if text == NONE else text
+
+
+FORMS: Final[Mapping[str, Form]] = {"text": text_lines, "json": json_lines}
+"""By the name that `--output` takes."""
 
 
 def model_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
@@ -155,17 +228,22 @@ def _reached(snapshot: Snapshot, team: Team, name: str) -> str:
     return ", ".join(target.name for target in plan(snapshot, anything, name, "", IDLE).targets)
 
 
-def print_models(rows: Sequence[Row]) -> None:
-    """Print the rows of models, with the column of settings when a model has some."""
+def model_columns(rows: Sequence[Row]) -> tuple[Row, Sequence[Row]]:
+    """Return the heads and rows of models, with the column of settings when a model has some."""
     if any(row[-1] != NONE for row in rows):
-        print_columns((*MODEL_COLUMNS, SETTINGS), rows)
-    else:
-        print_columns(MODEL_COLUMNS, [row[:-1] for row in rows])
+        return (*MODEL_COLUMNS, SETTINGS), rows
+    return MODEL_COLUMNS, [row[:-1] for row in rows]
 
 
 def print_columns(heads: Row, rows: Sequence[Row]) -> None:
-    """Print rows under their heads, each column as wide as its widest cell."""
+    """Print rows under their heads."""
+    for line in columns(heads, rows):
+        print(line)
+
+
+def columns(heads: Row, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield rows under their heads, each column as wide as its widest cell."""
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     for row in (heads, *rows):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        print(paint(line, Ink.BOLD) if row is heads else line)
+        yield paint(line, Ink.BOLD) if row is heads else line

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from proxy.cli.terminal import CommandError
+from proxy.lean_event_loop import run
 from proxy.listener.aiohttp_version import installed_fault
 from proxy.process.assemble_app import Addresses
 from proxy.process.assemble_app import serve as run_gateway
@@ -32,7 +33,7 @@ def serve(source: Source, options: ServeOptions) -> int:
     if count > 1:
         return _serve_by_several(source, table, listen, count)
     try:
-        asyncio.run(run_gateway(source, table, listen))
+        run(run_gateway(source, table, listen))
     except OSError as error:
         raise cannot_listen(listen, error) from None
     return 0

@@ -139,7 +139,8 @@ class Breakers:
             breaker = known.get(target.identity)
             if breaker is None or not breaker.untroubled(now):
                 return self._sorted(targets, now, team)
-        return Order(tuple(targets))
+        # As `Order(tuple(targets))`, without the call of a named tuple's own function.
+        return tuple.__new__(Order, (tuple(targets), 0.0, False))
 
     def _sorted(self, targets: Sequence[Target], now: float, team: str) -> Order:
         ready: list[Target] = []

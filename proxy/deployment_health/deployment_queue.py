@@ -82,7 +82,8 @@ class DeploymentQueue:
         """Take a place if one is free and nobody waits for it, and return whether there was one."""
         if self.in_flight >= self.limit.current or self._queue.length:
             return False
-        self._enter(team)
+        self.in_flight += 1  # as `_enter`, without its call
+        self._held[team] = self._held.get(team, 0) + 1
         return True
 
     async def take(self, team: str) -> None:

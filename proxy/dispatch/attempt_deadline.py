@@ -1,5 +1,7 @@
 """The time limits of one attempt."""
 
+from typing import Final
+
 from config.defaults import ANSWER_TIMEOUT
 from providers.frozen_record import record
 from providers.target import Timeouts
@@ -13,12 +15,16 @@ class AttemptLimits:
     answer: float | None
 
 
+UNLIMITED: Final = AttemptLimits(None, None)
+"""Of an attempt for which nothing but the request's deadline holds, as for most."""
+
+
 def attempt_limits(timeouts: Timeouts, total: float, share: float | None = None) -> AttemptLimits:
     """Return the limits of an attempt of a request with `total` seconds. Where another target may be called after it,
     it gets a `share` of what is left, in seconds."""
     limit = None if timeouts.total >= total else timeouts.total
     if share is None:
-        return AttemptLimits(limit, timeouts.answer)
+        return UNLIMITED if limit is timeouts.answer is None else AttemptLimits(limit, timeouts.answer)
     # A whole answer takes at least as long as its first token.
     answer = max(ANSWER_TIMEOUT, timeouts.first_event) if timeouts.answer is None else timeouts.answer
     return AttemptLimits(share if limit is None else min(limit, share), answer)

@@ -3,6 +3,7 @@ calls repeated within one, for free, are `proxy.upstream.send_call`'s."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import CoroutineType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState
@@ -92,7 +93,8 @@ async def first_success(
     budget = context.teams.of(tenant).retry_budget(planned.plan.label, now)
     budget.requests += 1
     candidates = Candidates(context.breakers, tenant, prepare)
-    prepared = await candidates.first(planned.plan, now)
+    first = candidates.first(planned.plan, now)
+    prepared: P = await first if isinstance(first, CoroutineType) else first  # type: ignore[assignment]  # see Later
     target = prepared.target
     another = candidates.more and target.retries.attempts > 1 and target.retries.safety == "safe"
     share = context.rules.share * planned.deadlines.remaining if another else None

@@ -1,15 +1,16 @@
 """The targets of one request that can still be called, each prepared when it is needed. Sends nothing."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from types import CoroutineType
+from typing import Any, Generic, Protocol, TypeVar
 
 from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
-from proxy.deployment_health.breaker_registry import Breakers
+from proxy.deployment_health.breaker_registry import Breakers, Order
 from proxy.dispatch.plan_translated import plan_translated
 from proxy.errors import cooling_down, field_refused, no_healthy_deployment
 from proxy.off_loop.request_threads import OffLoop
@@ -45,21 +46,38 @@ class Prepared(Protocol):
 
 P = TypeVar("P", bound=Prepared)
 
-Prepare = Callable[[Target], Awaitable[P]]
-"""Prepares the request for a target. Raises Refusal."""
+Later = Coroutine[Any, Any, P]
+"""What has to be awaited for a value. It is told from a value by its class, CoroutineType, which no checker of types
+knows of: asking for the abstract class takes 1 us."""
+
+Prepare = Callable[[Target], P | Later[P]]
+"""Prepares the request for a target: at once, or later where something has to be waited for. Both raise Refusal. Most
+requests wait for nothing, and a coroutine that does not wait costs them 1 us."""
 
 
-async def prepared_off_loop(
+def prepared_off_loop(
     off_loop: OffLoop, request: UnifiedRequest, team: Team, record: RequestRecord, heavy: bool, target: Target
-) -> CallPlan:
+) -> CallPlan | Later[CallPlan]:
     """Return the calls of one target, with a check of its answers that has been compiled. Raises Refusal.
 
     `heavy` requests are prepared in a thread, since they are large.
     """
     if heavy:
-        prepared = await off_loop.threads.run(record.owner, partial(prepared_for, request, target, team))
-    else:
-        prepared = prepared_for(request, target, team)
+        return _prepared_in_thread(off_loop, request, team, record, target)
+    prepared = prepared_for(request, target, team)
+    return prepared if prepared.finishing is None else _checked(off_loop, prepared, record)
+
+
+async def _prepared_in_thread(
+    off_loop: OffLoop, request: UnifiedRequest, team: Team, record: RequestRecord, target: Target
+) -> CallPlan:
+    prepared = await off_loop.threads.run(record.owner, partial(prepared_for, request, target, team))
+    return await _checked(off_loop, prepared, record)
+
+
+async def _checked(off_loop: OffLoop, prepared: CallPlan, record: RequestRecord) -> CallPlan:
+    """Return the calls once the checks of their answer have been compiled. Raises Refusal for one that cannot be."""
+    target = prepared.target
     for check in prepared.checks:
         if (problem := await off_loop.checks.problem(check, record.owner)) is not None:
             raise unsupported_field(target, check.field, problem)
@@ -88,20 +106,41 @@ class Candidates(Generic[P]):
         """Whether there may be another."""
         return bool(self._left)
 
-    async def first(self, plan: Plan, now: float) -> P:
-        """Return the best target that admits a request and can honour this one. Raises GatewayError without one."""
+    def first(self, plan: Plan, now: float) -> P | Later[P]:
+        """Return the best target that admits a request and can honour this one, at once where preparing it waits for
+        nothing. Raises GatewayError without one."""
         order = self._breakers.arrange(plan.targets, now, self._tenant)
-        self._left.extend(order.ready)
-        first: Refusal | None = None
+        self._left = deque(order.ready)
+        refusal: Refusal | None = None
+        if self._left:
+            try:
+                prepared = self._prepare(self._left.popleft())
+            except Refusal as refused:
+                refusal = _without_traceback(refused)
+            else:
+                if isinstance(prepared, CoroutineType):
+                    return self._waited(prepared, plan, order, now)
+                return prepared
+        return self._first_of_others(plan, order, now, refusal)
+
+    async def _waited(self, preparing: Later[P], plan: Plan, order: Order, now: float) -> P:
+        try:
+            return await preparing
+        except Refusal as refused:
+            refusal = _without_traceback(refused)
+        return await self._first_of_others(plan, order, now, refusal)
+
+    async def _first_of_others(self, plan: Plan, order: Order, now: float, first: Refusal | None) -> P:
+        """Do as `first`, where the target before, if there was one, has refused the request."""
         while self._left:
             try:
-                return await self._prepare(self._left.popleft())
+                return await self._prepared(self._left.popleft())
             except Refusal as refusal:
                 first = first or _without_traceback(refusal)
         blocked = [target for target in plan.targets if target not in order.ready]
         for target in blocked:
             try:
-                await self._prepare(target)
+                await self._prepared(target)
             except Refusal as refusal:
                 first = first or _without_traceback(refusal)
             else:
@@ -119,11 +158,15 @@ class Candidates(Generic[P]):
             if not self._breakers.of(target).admits(now, self._tenant):
                 continue
             try:
-                return await self._prepare(target)
+                return await self._prepared(target)
             except Refusal:
                 # The client gets the failure that led here.
                 continue
         return None
+
+    async def _prepared(self, target: Target) -> P:
+        prepared = self._prepare(target)
+        return await prepared if isinstance(prepared, CoroutineType) else prepared  # type: ignore[return-value]
 
     def turn_to(self, targets: Sequence[Target]) -> None:
         """Continue with these targets instead of those that are left."""

@@ -81,7 +81,7 @@ class RunningAttempt:
     It has a place in `queue`, which it gives back. Records the attempt, and reports its end, whatever it is, to the
     deployment's circuit breaker and limit. Leaves with UpstreamError where a limit of the attempt passed."""
 
-    __slots__ = ("_attempt", "_committed", "_planned", "_prepared", "_queue", "_reports", "_tracked")
+    __slots__ = ("_attempt", "_committed", "_inflight", "_planned", "_prepared", "_queue", "_reports", "_tracked")
 
     def __init__(
         self,
@@ -104,7 +104,8 @@ class RunningAttempt:
         record.emulated, record.dropped = prepared.emulated, prepared.dropped
         breaker = reports.deployments.breakers.of(target)
         self._tracked = breaker.begin(attempt.started, answer, planned.team.tenant)
-        reports.metrics.inflight(attempt.deployment, 1)
+        inflight = self._inflight = reports.metrics.inflight_row(attempt.deployment)
+        inflight[0] += 1
         planned.deadlines.begin_attempt(limit)
 
     def __enter__(self) -> Self:
@@ -168,6 +169,7 @@ class RunningAttempt:
         now = self._reports.now()
         self._tracked.succeeded(now)
         self._queue.limit.won(now)
+        self._attempt.finished = now  # from here on there is nothing to abandon
 
     def _failed(self, failure: Failure) -> None:
         reports, target, tracked, queue = self._reports, self._prepared.target, self._tracked, self._queue
@@ -187,10 +189,11 @@ class RunningAttempt:
 
     def _end(self) -> None:
         attempt = self._attempt
-        attempt.finished = self._reports.now()
-        self._tracked.abandoned(attempt.finished)
+        if not attempt.finished:
+            attempt.finished = self._reports.now()
+            self._tracked.abandoned(attempt.finished)
         self._queue.release(self._planned.team.name)
-        self._reports.metrics.inflight(attempt.deployment, -1)
+        self._inflight[0] -= 1
 
 
 def _note(attempt: Attempt, failure: Failure) -> None:

@@ -92,7 +92,12 @@ class Dispatcher:
     def whole(self, planned: PlannedRequest[UnifiedRequest]) -> Awaitable[tuple[CallPlan, Completion]]:
         """Return the answer of a request that is not streamed, and the target's calls that gave it. Raises as `answer`
         does."""
-        return self.answer(planned, self._preparing(planned), self._caller.whole)
+        attempts = WholeAttempts(self.reports, planned, self._caller.whole)
+        # As `_preparing`, without its call.
+        prepare = partial(
+            prepared_off_loop, self.off_loop, planned.request, planned.team, planned.record, planned.heavy
+        )
+        return first_success(self._context, planned, prepare, attempts.make)
 
     def answer(
         self, planned: PlannedRequest[ClientRequest], prepare: Prepare[P], read: Read[P, T]

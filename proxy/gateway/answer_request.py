@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from secrets import token_hex
 from typing import TypeVar
 
@@ -19,8 +20,9 @@ from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from proxy.dispatch.attempt_loop import ClientRequest, PlannedRequest
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import ErrorFacts, FieldProblem, GatewayError, internal_error, invalid_request, upstream_failed
-from proxy.gateway.client_call import ClientCall, record_client_gone
+from proxy.gateway.client_call import BUFFERED_BYTES, ClientCall, record_client_gone
 from proxy.gateway.restore_thinking import TurnKeeper
+from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay
@@ -67,14 +69,16 @@ class Exchange:
         if self.keeper is not None:
             self.keeper.keep(prepared.target, completion.choices)
         record.usage = completion.usage
-        if record.trace is not None:
-            note_answer(record.trace, completion.choices)
+        if record.sampled is not None:
+            note_answer(record.sampled.notes, completion.choices)
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
         body = renderer.completion(completion)
         if self.store is not None:
             body = await self.store.keep(renderer, record, body)
+        if len(body) <= BUFFERED_BYTES:
+            return self.call.shared.settled(200, body, record, answer_lines(record))
         return await self.call.respond(body, answer_headers(record))
 
     async def streamed(self) -> web.StreamResponse:
@@ -86,15 +90,15 @@ class Exchange:
                 async with self.answers.streamed(self.job) as (prepared, stream):
                     if self.keeper is not None:
                         stream = self.keeper.watched(prepared.target, stream)
-                    if record.trace is not None:
-                        stream = noted_stream(record.trace, stream)
+                    if record.sampled is not None:
+                        stream = noted_stream(record.sampled.notes, stream)
                     let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     renderer = self._renderer = self._make_renderer(prepared)
                     record.first_content = self.call.shared.now()
                     record.status = 200
-                    response = await self.call.begin_stream(answer_headers(record))
+                    response = await self.call.begin_events(answer_lines(record))
                     shown = renderer if record.content is None else GatheringRenderer(renderer, record.content)
                     relay = Relay(stream, shown, response.send, deadlines, record, prepared.request)
                     await relay.run()
@@ -159,7 +163,7 @@ class Exchange:
         # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
         unique = fresh_id() if self.store is None else token_hex(16)
         facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target))
-        return self.call.surface.renderer(prepared.request, facts)
+        return self.call.match.surface.renderer(prepared.request, facts)
 
 
 def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> None:
@@ -201,18 +205,19 @@ def time_for(plan: Plan, asked: float | None, headers: Mapping[str, str]) -> tup
 
     Raises GatewayError for an `x-request-timeout` that is not a number of seconds.
     """
-    limit = total = max([target.timeouts.total for target in plan.targets])
-    for wanted in (asked, _timeout_header(headers)):
-        if wanted is not None and wanted < total:
-            total = wanted
+    targets, text = plan.targets, headers.get(TIMEOUT_HEADER)
+    limit = total = targets[0].timeouts.total
+    if len(targets) > 1:
+        limit = total = max([target.timeouts.total for target in targets])
+    if asked is not None and asked < total:
+        total = asked
+    if text is not None:
+        total = min(total, _seconds_of(text))
     return total, total < limit
 
 
-def _timeout_header(headers: Mapping[str, str]) -> float | None:
+def _seconds_of(text: str) -> float:
     """Return the seconds in which the client wants its answer; a duration, so that clocks may differ."""
-    text = headers.get(TIMEOUT_HEADER)
-    if text is None:
-        return None
     if not _SECONDS.fullmatch(text) or not float(text):
         raise invalid_request(
             (FieldProblem((TIMEOUT_HEADER,), f"'{TIMEOUT_HEADER}' must be a number of seconds, such as 30 or 2.5."),)
@@ -236,7 +241,7 @@ def attempt_headers(record: RequestRecord) -> dict[str, str]:
     chose it; none where none was called."""
     if record.called is None:
         return {}
-    headers = {"x-dragoman-deployment": record.called, "x-dragoman-attempts": str(len(record.attempts))}
+    headers = _called(record.called, len(record.attempts))
     if record.routed is not None:
         headers["x-dragoman-budget-route"] = record.routed
     return headers
@@ -258,6 +263,25 @@ def answer_headers(record: RequestRecord) -> Mapping[str, str]:
         if record.from_cache:
             headers["age"] = str(int(record.cache.age))
     return headers
+
+
+def answer_lines(record: RequestRecord) -> str:
+    """Return `answer_headers` as lines. Most answers name their deployment alone, and with it have the same lines."""
+    called = record.called
+    if called is None or record.emulated or record.dropped or record.guarded is not None or record.cache is not None:
+        return header_lines(answer_headers(record))
+    if record.max_tokens is not None or record.routed is not None:
+        return header_lines(answer_headers(record))
+    return _called_lines(called, len(record.attempts))
+
+
+@lru_cache(maxsize=1024)  # clients choose the names under `vendor/*`
+def _called_lines(called: str, attempts: int) -> str:
+    return header_lines(_called(called, attempts))
+
+
+def _called(called: str, attempts: int) -> dict[str, str]:
+    return {"x-dragoman-deployment": called, "x-dragoman-attempts": str(attempts)}
 
 
 def _add_guarded(headers: dict[str, str], record: RequestRecord, marks: GuardMarks) -> None:

@@ -47,7 +47,7 @@ class TaskAnswers:
         request = await self._threads.run(record.owner, parse) if heavy else parse()
         record.asked = request.model
         if call.guards is not None:
-            request = await call.guards.request_passed(request, record, self._threads, heavy=heavy)
+            request = await call.guards.request_passed(request, record, heavy=heavy)
         planned = call.plan(request.model, self._dispatcher.load)
         api.check(planned)
         permit_extras(team, request)

@@ -1,8 +1,8 @@
 """One call of a client whose team is known: reading its body, and writing its answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Final, cast
 
 from aiohttp import web
 
@@ -29,6 +29,8 @@ BUFFERED_BYTES = 64 * 1024
 """Bytes of an answer that the connection's buffer takes at once."""
 
 
+_EVENTS: Final = header_lines(STREAM_HEADERS)
+
 PayloadSink = Callable[[RequestRecord, bytes], None]
 """Receives the body of a request."""
 
@@ -49,23 +51,26 @@ class ClientCalls:
     payloads: PayloadSink | None = None
 
     def response(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
-        """Return an answer, and note its status in the record."""
+        """Return an answer with these headers, and note its status in the record."""
+        return self.settled(status, body, record, header_lines(extra))
+
+    def settled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
+        """Do as `response`, with headers that are lines already."""
         if record.held is not None:
             record.held.end(record)
-        return self.unsettled(status, body, record, extra)
+        return self.unsettled(status, body, record, lines)
 
-    def unsettled(self, status: int, body: bytes, record: RequestRecord, extra: Mapping[str, str]) -> BufferedResponse:
+    def unsettled(self, status: int, body: bytes, record: RequestRecord, lines: str) -> BufferedResponse:
         """Return an answer that takes time to be written: what the request holds of limits ends with its record, since
         the ledger's rows are told apart by when they end."""
         record.status = status
         if record.content is not None:
             record.content.answer = body
-        headers = {"x-request-id": record.request_id, **extra}
+        lines = f"x-request-id: {record.request_id}\r\n{lines}"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
-            headers[ID_HEADERS[record.surface]] = record.request_id
-        if record.trace is not None:
-            headers["traceresponse"] = record.trace.response()
-        lines = header_lines(headers)
+            lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
+        if record.sampled is not None:
+            lines += f"traceresponse: {record.sampled.text}\r\n"
         if record.held is not None:
             lines += record.held.header_lines()
         response = BufferedResponse(status, body, lines)
@@ -127,20 +132,37 @@ class ClientCall:
 
     async def read_body(self) -> bytes:
         """Return the body. Raises GatewayError where it cannot be read, or does not fit beside those of others."""
-        http, shared, record = self.http, self.shared, self.record
-        if http.content.is_eof():
-            body = received_body(http)
-            self._hold_body(len(body))
-        else:
-            started = shared.now()
-            try:
-                body = await read_body(http, self._hold_body)
-            finally:
-                record.client_waited = shared.now() - started
+        body = self.whole_body()
+        if body is not None:
+            return body
+        shared, record = self.shared, self.record
+        started = shared.now()
+        try:
+            body = await read_body(self.http, self._hold_body)
+        finally:
+            record.client_waited = shared.now() - started
+        return self._taken(body)
+
+    def whole_body(self) -> bytes | None:
+        """Return the body where all of it has come, so that nothing has to be waited for; else None. Raises as
+        `read_body` does."""
+        http, admitted = self.http, self.admitted
+        if not http.content.is_eof():
+            return None
+        body = received_body(http)
+        # As `_hold_body` and `_taken`, without their calls: nearly every request passes here.
+        reason = admitted.complete() if admitted.hold_body(len(body)) else OverloadReason.BODY_BYTES
+        if reason is not None:
+            raise self.shared.overloaded(self.record, reason)
+        if self.shared.payloads is not None:
+            self.shared.payloads(self.record, body)
+        return body
+
+    def _taken(self, body: bytes) -> bytes:
         if (reason := self.admitted.complete()) is not None:
-            raise shared.overloaded(record, reason)
-        if shared.payloads is not None:
-            shared.payloads(record, body)
+            raise self.shared.overloaded(self.record, reason)
+        if self.shared.payloads is not None:
+            self.shared.payloads(self.record, body)
         return body
 
     def _hold_body(self, length: int) -> None:
@@ -156,16 +178,25 @@ class ClientCall:
 
     async def begin_stream(self, extra: Mapping[str, str]) -> StreamedResponse:
         """Begin a streamed answer with these headers, which leave with its first piece."""
-        self.admitted.commit()
+        return await self._begun(StreamedResponse({**STREAM_HEADERS, **extra}, self._own_lines()))
+
+    def begin_events(self, lines: str) -> Awaitable[StreamedResponse]:
+        """Begin a stream of events with these lines of a head: as `begin_stream`, without a mapping of what is the same
+        in every head."""
+        return self._begun(StreamedResponse({}, f"{_EVENTS}{self._own_lines()}{lines}"))
+
+    def _own_lines(self) -> str:
+        """Return the lines of the head that tell of the request."""
         record = self.record
-        headers = {**STREAM_HEADERS, "x-request-id": record.request_id, **extra}
+        lines = f"x-request-id: {record.request_id}\r\n"  # of an id that is fit for headers
         if record.surface in ID_HEADERS:
-            headers[ID_HEADERS[record.surface]] = record.request_id
-        if record.trace is not None:
-            headers["traceresponse"] = record.trace.response()
-        if record.held is not None:
-            headers.update(record.held.headers())
-        response = StreamedResponse(headers)
+            lines += f"{ID_HEADERS[record.surface]}: {record.request_id}\r\n"
+        if record.sampled is not None:
+            lines += header_lines({"traceresponse": record.sampled.text})
+        return lines if record.held is None else lines + record.held.header_lines()
+
+    async def _begun(self, response: StreamedResponse) -> StreamedResponse:
+        self.admitted.commit()
         if self.shared.draining:
             response.force_close()
         await response.prepare(self.http)
@@ -177,7 +208,7 @@ class ClientCall:
         """Return a good answer; of one that is larger than the connection's buffer, wait until the client has it."""
         if len(body) <= BUFFERED_BYTES:
             return self.shared.response(200, body, self.record, extra)
-        response = self.shared.unsettled(200, body, self.record, extra)
+        response = self.shared.unsettled(200, body, self.record, header_lines(extra))
         await self._deliver(response)
         return response
 

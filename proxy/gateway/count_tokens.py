@@ -61,7 +61,7 @@ class TokenCounting:
         threads = self._dispatcher.off_loop.threads
         record.asked = request.model
         if call.guards is not None:
-            request = await call.guards.request_passed(request, record, threads, heavy=heavy)
+            request = await call.guards.request_passed(request, record, heavy=heavy)
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
         record.model = planned.label
         permit_extras(team, request)

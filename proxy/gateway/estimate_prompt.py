@@ -49,7 +49,16 @@ def request_size(request: UnifiedRequest) -> RequestSize:
     """Return what a request may take of its team's limits, all its answers together."""
     prompt, params, answers = request.prompt, request.params, 1
     if isinstance(prompt, ChatPrompt):
-        size = BYTES_PER_TOKEN * estimate_prompt(request)
+        if prompt.plain and "tools" not in params and "response_format" not in params:
+            # As `estimate_prompt`, in one loop: most requests of a team with limits pass here.
+            tokens = 0
+            for message in prompt.messages:
+                content: str = message["content"]  # type: ignore[assignment]  # as `plain` says
+                length = len(content) if content.isascii() else len(content.encode(errors="replace"))
+                tokens += PER_MESSAGE - (-length // BYTES_PER_TOKEN)
+            size = BYTES_PER_TOKEN * tokens
+        else:
+            size = BYTES_PER_TOKEN * estimate_prompt(request)
     elif isinstance(prompt, TextPrompt):
         size, answers = sum([len(text) for text in prompt.texts]), len(prompt.texts)
     else:

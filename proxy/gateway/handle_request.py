@@ -30,7 +30,7 @@ from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.answer_task import TaskAnswers
 from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink
 from proxy.gateway.count_tokens import TokenCounting
-from proxy.gateway.match_path import resolve_path
+from proxy.gateway.match_path import RequestHead, head_of, resolve_path
 from proxy.gateway.models_list import Catalogue
 from proxy.gateway.pass_on_task import PassThrough
 from proxy.gateway.response_endpoints import ResponseEndpoints
@@ -46,16 +46,16 @@ from proxy.overload.refusal_responses import RefusalResponses, may_keep_connecti
 from proxy.overload.refusing_connection import claim_admission
 from proxy.overload.start_queue import StartQueue
 from proxy.plugins.guard_desk import GuardDesk
-from proxy.request_record import Outcome, RequestRecord, request_id
+from proxy.request_record import Outcome, RequestRecord, fresh_id, request_id
 from proxy.routing.snapshot import NO_KEY, CurrentSnapshot, Key, Snapshot
 from proxy.surfaces.anthropic.models import models_page
 from proxy.surfaces.anthropic.surface import ANTHROPIC
 from proxy.surfaces.registry import PathMatch, error_headers
 from proxy.surfaces.surface import Action, CountAction, ReadAction, Surface
-from proxy.teams.client_keys import ExpiredKey, WrongKey, identify, recognize
+from proxy.teams.client_keys import ExpiredKey, WrongKey, key_of, recognize
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.teams.wrong_keys import WrongKeyLimiter
-from proxy.trace_context import Trace
+from proxy.tracing.begin_trace import TraceStarter
 from proxy.upstream.loop_detection import arrive
 
 BODY_UNREAD = (408, 413, 415)
@@ -115,7 +115,7 @@ class Gateway:
         self._last_traceback = float("-inf")
         self.on_begin: Callable[[RequestRecord], None] = lambda record: None
         self.usage: Callable[[str, str], Awaitable[UsageAnswer]] | None = None
-        self.trace: Callable[[web.BaseRequest], Trace] | None = None
+        self.traces: TraceStarter | None = None
         self.refusals = RefusalResponses()
         self.ready = True
         self.in_flight = 0
@@ -157,33 +157,34 @@ class Gateway:
     async def handle(self, http: web.BaseRequest) -> web.StreamResponse:
         """Answer one request. In every case one record is emitted, and errors have the surface's envelope."""
         started = self._now()
-        path = path_of(http)
+        head = head_of(http)
+        path, surface = head.path, head.match.surface
         if path in HEALTH_PATHS:
             return self._answer_health(path)
-        match = resolve_path(path, http.headers)
-        record = RequestRecord(request_id(http.headers), started, match.surface.name, path, http.remote or "")
+        record = RequestRecord(head.given_id or fresh_id(), started, surface.name, path, http.remote or "")
         admitted = claim_admission(http)
         if admitted is None:
             reason = self._admission.refusal()
             if reason is not None:
-                return self._refuse_overloaded(http, match.surface, record, reason)
+                return self._refuse_overloaded(http, surface, record, reason)
             admitted = self._admission.begin(0) if http.content.is_eof() else self._admission.expect()
+        if not self.in_flight:
+            self.idle.clear()
         self.in_flight += 1
-        self.idle.clear()
         try:
-            if self._queue.busy:
+            if not self._queue.may_start():
                 await self._queue.wait()
-            return await self._begin(http, match, record, admitted)
+            return await self._begin(http, head, record, admitted)
         except GatewayError as error:
-            return self._error_response(match.surface, error, record)
+            return self._error_response(surface, error, record)
         except asyncio.CancelledError:
             record_cancelled(record, self._metrics, http)
             raise
         except MemoryError:
-            return self._error_response(match.surface, self._calls.overloaded(record, OverloadReason.MEMORY), record)
+            return self._error_response(surface, self._calls.overloaded(record, OverloadReason.MEMORY), record)
         except Exception:  # the outermost handler: no exception of ours may close the connection without an answer
             self._log_traceback(record)
-            return self._error_response(match.surface, internal_error(), record)
+            return self._error_response(surface, internal_error(), record)
         finally:
             admitted.end()
             self._end(record)
@@ -193,7 +194,7 @@ class Gateway:
         if not self.in_flight:
             self.idle.set()
         record.finished = record.finished or self._now()
-        if record.held is not None:
+        if record.held is not None and not record.held.ended:
             record.held.end(record)
         self._emit(record)
 
@@ -215,21 +216,21 @@ class Gateway:
             self._log.exception("request %s failed", record.request_id)
 
     def _begin(
-        self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, admitted: Admitted
+        self, http: web.BaseRequest, head: RequestHead, record: RequestRecord, admitted: Admitted
     ) -> Awaitable[web.StreamResponse]:
         """Return what answers a request, once its team is known. Raises GatewayError."""
-        surface, snapshot = match.surface, self._current.snapshot
-        try:
-            action = match.action(http.method)
-        except GatewayError as error:
-            probed = self._answer_probe(http, match, record, error.facts)
-            if probed is None:
-                raise
-            return _given(probed)
-        key = self._identify(snapshot, http, surface, record)
-        arrive(http.headers)
-        if self.trace is not None:
-            record.trace = self.trace(http)
+        match, action, snapshot = head.match, head.action, self._current.snapshot
+        if action is None:
+            return self._begin_unserved(http, match, record)
+        key = self._identify(snapshot, http, head, record) if snapshot.keys else NO_KEY
+        record.team, record.key, record.key_label = key.team.name, key.name, key.label
+        if head.from_gateway:
+            arrive(http.headers)
+        if self.traces is not None:
+            if head.names_trace:
+                self.traces.join(http, record)
+            else:
+                self.traces.begin(http.method, record)
         self.on_begin(record)
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
@@ -239,6 +240,19 @@ class Gateway:
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)
+
+    def _begin_unserved(
+        self, http: web.BaseRequest, match: PathMatch, record: RequestRecord
+    ) -> Awaitable[web.StreamResponse]:
+        """Return what answers a request whose path or method is not served. Raises GatewayError."""
+        try:
+            match.action(http.method)
+        except GatewayError as error:
+            probed = self._answer_probe(http, match, record, error.facts)
+            if probed is None:
+                raise
+            return _given(probed)
+        raise RuntimeError("an action that its head does not have")
 
     def _answer_probe(
         self, http: web.BaseRequest, match: PathMatch, record: RequestRecord, facts: ErrorFacts
@@ -254,10 +268,10 @@ class Gateway:
             raise websocket_refused(facts.headers["allow"]) from None
         return None
 
-    def _identify(self, snapshot: Snapshot, http: web.BaseRequest, surface: Surface, record: RequestRecord) -> Key:
-        """Return the request's key. Raises GatewayError without a valid one."""
+    def _identify(self, snapshot: Snapshot, http: web.BaseRequest, head: RequestHead, record: RequestRecord) -> Key:
+        """Return the request's key in a table with teams. Raises GatewayError without a valid one."""
         try:
-            key = identify(snapshot, http.headers, surface.key_headers, self._unix_now())
+            return key_of(snapshot, head.key_digest(http), self._unix_now())
         except WrongKey as wrong:
             self._metrics.key_refused("wrong")
             wait = self._wrong_keys.count(record.client, self._now())
@@ -268,8 +282,6 @@ class Gateway:
             key = expired.key
             record.team, record.key, record.key_label = key.team.name, key.name, key.label
             raise
-        record.team, record.key, record.key_label = key.team.name, key.name, key.label
-        return key
 
     async def _list_models(self, call: ClientCall) -> BufferedResponse:
         snapshot, team, match = call.snapshot, call.team, call.match
@@ -294,12 +306,13 @@ class Gateway:
         self, http: web.BaseRequest, surface: Surface, record: RequestRecord, reason: OverloadReason
     ) -> web.StreamResponse:
         """Refuse a request of which only the head has been read."""
-        record.status, record.code, record.outcome = 503, "overloaded", "shed"
+        refusal = self.refusals.get(surface, reason)
+        record.status, record.code, record.outcome = refusal.status, "overloaded", "shed"
         record.finished = self._now()
         self._metrics.shed(reason)
         self._emit(record)
         keep = may_keep_connection(http) and not self.draining
-        return self.refusals.get(surface, reason).response(record.request_id, keep)
+        return refusal.response(record.request_id, keep)
 
     def _error_response(self, surface: Surface, error: GatewayError, record: RequestRecord) -> BufferedResponse:
         facts = error.facts

@@ -5,7 +5,7 @@ Neither the request's files nor the answer are held in memory, and nothing of th
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +37,8 @@ from proxy.gateway.client_call import ClientCall, record_client_gone
 from proxy.listener.parse_multipart import boundary_of
 from proxy.listener.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.overload.admission_limits import FairCounts
+from proxy.plugins.guard_desk import GuardChain
+from proxy.plugins.transcript_texts import MOST_CHECKED
 from proxy.surfaces.request import pass_through_fields
 from proxy.surfaces.request.field_rules import model
 from proxy.surfaces.request.parse_json import load
@@ -60,7 +62,7 @@ _LENGTH = re.compile(r"[0-9]{1,15}")
 class _BegunAnswer:
     """A vendor's 2xx answer of which the first piece has come; empty for an answer without a body."""
 
-    response: UpstreamResponse
+    response: "UpstreamResponse | _CheckedResponse"
     first: bytes
 
 
@@ -103,8 +105,9 @@ class PassThrough:
         record, team = call.record, call.team
         record.asked, record.stream = request.model, request.stream
         if call.guards is not None:
-            threads = self._dispatcher.off_loop.threads
-            request = await call.guards.request_passed(request, record, threads, heavy=True)
+            request = await call.guards.request_passed(request, record, heavy=True)
+            if request.stream and _is_checked(request, call.guards):
+                raise invalid_request((FieldProblem(("stream",), _UNCHECKED_STREAM, "unsupported_parameter"),))
         planned = call.plan(request.model, self._dispatcher.load)
         permit_extras(team, request)
         # What a vendor counts of a sound or an image is in no answer's usage: such a request counts as one.
@@ -112,6 +115,27 @@ class PassThrough:
             await wait_for_limits(call, planned, request.timeout, later)
         job = make_job(call, planned, request, heavy=False)
         return await _Exchange(self._dispatcher, call, job).run()
+
+
+_UNCHECKED_STREAM: Final = (
+    "'stream' cannot be true: the plugins that check your team's answers need a transcription whole."
+)
+
+
+def _is_checked(request: PassedRequest, guards: GuardChain | None) -> bool:
+    """Return whether the answer of a request passes guards: a transcription is the one that is a text."""
+    return guards is not None and bool(guards.answer) and request.task is Task.TRANSCRIPTIONS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CheckedResponse:
+    """A vendor's response whose body has been read, and is another one now. See UpstreamResponse."""
+
+    headers: Mapping[str, str]
+
+    async def read(self) -> bytes:
+        """See UpstreamResponse."""
+        return b""
 
 
 def _unmeasured() -> RequestSize:
@@ -206,6 +230,8 @@ class _Exchange:
                 async with self.dispatcher.opened(self.job, self._prepare, self._open) as (call, answer):
                     timeouts = call.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
+                    if self.call.guards is not None and _is_checked(self.job.request, self.call.guards):
+                        answer = await self._checked(answer, self.call.guards)
                     record.first_content = self.dispatcher.now()
                     record.status = 200
                     deadlines.pause()
@@ -247,14 +273,27 @@ class _Exchange:
             raise
         response.release()
 
-    async def _read(self, response: UpstreamResponse) -> bytes:
+    async def _read(self, response: "UpstreamResponse | _CheckedResponse") -> bytes:
         before = self.dispatcher.now()
         try:
             return await response.read()
         finally:
             self.call.record.waited += self.dispatcher.now() - before
 
-    async def _begin(self, answer: UpstreamResponse) -> web.StreamResponse:
+    async def _checked(self, answer: _BegunAnswer, guards: GuardChain) -> _BegunAnswer:
+        """Return an answer as the guards leave it, once all of it has come. Raises UpstreamError and GatewayError."""
+        body, piece = bytearray(), answer.first
+        while piece:
+            body += piece
+            if len(body) > MOST_CHECKED:
+                raise fail(FailureKind.MALFORMED, "The transcription is longer than what may be held back of it.")
+            self.job.deadlines.advance()
+            piece = await self._read(answer.response)
+        kind = answer.response.headers.get("content-type", "")
+        checked = await guards.transcript_passed(kind, bytes(body), self.call.record)
+        return _BegunAnswer(_CheckedResponse({"content-type": kind, "content-length": str(len(checked))}), checked)
+
+    async def _begin(self, answer: "UpstreamResponse | _CheckedResponse") -> web.StreamResponse:
         """Write the head of the answer: the type and length of the vendor's, and our own headers."""
         kind = answer.headers.get("content-type", "")
         self._events = kind.startswith("text/event-stream")

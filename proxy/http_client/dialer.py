@@ -14,6 +14,8 @@ from providers.vendor_credential import Authorities
 from proxy.http_client.address_guard import GuardedResolver
 from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.http1_connection import Http1Connection
+from proxy.http_client.vendor_socket import attach
+from proxy.http_client.vendor_tls import secure
 
 NEXT_ADDRESS: Final = 0.25
 """Seconds after which another address is tried beside the first."""
@@ -66,15 +68,10 @@ class Dialer:
                 )
             except RuntimeError as error:
                 raise OSError(str(error)) from error  # uvloop's, where a socket was closed meanwhile
-            _, connection = await loop.create_connection(
-                lambda: Http1Connection(self._pool, to, idle),
-                sock=sock,
-                ssl=self._context(to),
-                server_hostname=to.host.rstrip(".") if to.secure else None,
-            )
+            connection = Http1Connection(self._pool, to, idle)
+            if to.secure:
+                context = self.trusted if to.authorities is None else tls(to.authorities)
+                await secure(sock, connection, context, to.host.rstrip("."))
+            else:
+                await attach(sock, connection)
         return connection
-
-    def _context(self, to: Destination) -> ssl.SSLContext | None:
-        if not to.secure:
-            return None
-        return self.trusted if to.authorities is None else tls(to.authorities)

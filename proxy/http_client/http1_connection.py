@@ -2,18 +2,16 @@
 
 What comes is kept here, as state; the coroutine that waits for it is woken by `signal` within the callback that brought
 it. So every method that wakes it does so last: when that call returns, this exchange may be over and the next begun.
-
-Limits of an answer's head: a value of 8 KiB behind a name in each line, 128 fields, 64 KiB in all.
 """
 
 import asyncio
-import re
 import select
 from typing import Final, Literal, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from proxy.eager_task import Signal
+from proxy.http_client.answer_head import CODING, HEAD_LIMIT, LENGTH, is_uncoded, plainly_chunked, within_limits
 
 State = Literal["idle", "head", "body", "ended", "dead"]
 """Serves no call; waits for an answer's head; reads its body; has all of it; is closed."""
@@ -29,10 +27,6 @@ cost that much each, and what one read of the socket brings."""
 SHORT: Final = 64 * 1024
 """Bytes of a body that is copied behind its head, so that both leave in one write."""
 
-HEAD_LIMIT: Final = 64 * 1024
-LINE_LIMIT: Final = 8192 + 256
-FIELD_LIMIT: Final = 128
-
 INTERIM_LIMIT: Final = 1000
 """Interim answers (1xx) before an answer; after so many nothing more is read, and the caller's deadline passes."""
 
@@ -40,13 +34,8 @@ BARREN_LIMIT: Final = 16 * 1024
 """Bytes of framing in a row that bring nothing of a body: extensions of chunks, trailers."""
 
 _END: Final = b"\r\n\r\n"
-_FINAL: Final = (b"HTTP/1.1 ", b"HTTP/1.0 ")
 _INTERIM: Final = (b"HTTP/1.1 1", b"HTTP/1.0 1")
-_LENGTH: Final = b"\r\ncontent-length:"
-_CODING: Final = b"\r\ntransfer-encoding:"
 _PACKING: Final = b"\r\ncontent-encoding:"
-_CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n")
-_IDENTITY: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*identity[ \t]*\r\n")
 _BODILESS: Final = frozenset({b"204", b"304"})
 _PARSE_ERRORS: Final = (HttpParserError, HttpParserUpgrade)
 
@@ -140,7 +129,8 @@ class Http1Connection(asyncio.Protocol):
         self._until_close = self._spoilt = False
         self._barren = self._unread = self._interims = 0
         if len(body) <= SHORT:
-            self.write(head + body)
+            if self._transport is not None:
+                self._transport.write(head + body)
         else:
             self.write(head)
             self.write(body)
@@ -216,47 +206,43 @@ class Http1Connection(asyncio.Protocol):
             self._home.remember(self)
 
     def data_received(self, data: bytes) -> None:
-        state = self.state
-        if state == "body":
-            # Not in functions of their own: with cold caches, a chunk of a stream pays 0.5 us for each call.
-            before, sensible = len(self.pieces), True
-            try:
-                self._parser.feed_data(data)
-            except _PARSE_ERRORS:
-                self._spoilt, sensible = True, False
-            if self._end >= 0:
-                self._complete()
-            elif not sensible:
-                self._die("broken off")
-            elif len(self.pieces) > before:
-                self._barren = 0
-                self._unread += len(data)
-            else:
-                self._limit_barren(len(data))
-        elif state == "head":
-            self._receive_head(data)
-        else:
-            # Nobody asked for it, or no longer. What has come of a whole answer stays.
-            self._spoilt = True
-            if state == "ended" and self._transport is not None:
-                self._transport.abort()
-            else:
-                self.abort()
+        if self.state != "body":
+            self._receive_other(data)
             return
-        self.signal.set()
-        if self._unread > AHEAD:
-            self._pause()
+        # Not in functions of their own: with cold caches, a chunk of a stream pays 0.5 us for each call.
+        before, sensible = len(self.pieces), True
+        try:
+            self._parser.feed_data(data)
+        except _PARSE_ERRORS:
+            self._spoilt, sensible = True, False
+        if self._end >= 0:
+            self._complete()
+        elif not sensible:
+            self._die("broken off")
+        elif len(self.pieces) == before:
+            self._limit_barren(len(data))
+        else:
+            self._barren = 0
+            take = self.signal.take
+            if take is not None:  # whoever reads a stream gets each piece here, so that none is left to be read
+                try:
+                    more = take(self.pieces.pop() if len(self.pieces) == 1 else self.take())
+                except BaseException as error:  # is raised where the reader waits, not in the event loop
+                    self.signal.refuse(error)
+                else:
+                    if not more:
+                        self.signal.refuse(None)
+                return
+            self._unread += len(data)
+        self._tell()
 
     def eof_received(self) -> None:
         self._end_of_data(clean=True)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        transport, self._transport = self._transport, None
+        self._transport = None
         home, self._home = self._home, None
-        # asyncio's transport (3.11 to 3.14) holds a bound method of itself: a cycle that only the collector would free.
-        # The parser holds bound methods of this object.
-        if transport is not None and hasattr(transport, "_read_ready_cb"):
-            transport._read_ready_cb = None
+        # Which holds bound methods of this object: a cycle that only the collector would free.
         del self._parser
         self._arrivals = None
         if home is not None:
@@ -271,6 +257,28 @@ class Http1Connection(asyncio.Protocol):
         self.signal.set()
 
     # The states -------------------------------------------------------------------------------------------------------
+
+    def _receive_other(self, data: bytes) -> None:
+        """Read on where the body has not begun, or nothing is expected."""
+        if self.state == "head":
+            self._receive_head(data)
+            # As `_tell`, without its call.
+            self.signal.set()
+            if self._unread > AHEAD:
+                self._pause()
+            return
+        # Nobody asked for it, or no longer. What has come of a whole answer stays.
+        self._spoilt = True
+        if self.state == "ended" and self._transport is not None:
+            self._transport.abort()
+        else:
+            self.abort()
+
+    def _tell(self) -> None:
+        """Wake whoever waits."""
+        self.signal.set()
+        if self._unread > AHEAD:
+            self._pause()
 
     def _receive_head(self, data: bytes) -> None:
         """Read on in the head of an answer, and in the body if that begins in the same bytes."""
@@ -302,16 +310,20 @@ class Http1Connection(asyncio.Protocol):
     def _begin_body(self, data: bytes, behind: int) -> None:
         """Go on after a complete head, which `data` ends; `behind` bytes of it may be of the body."""
         head = self.head
-        sensible = self._parse(data) or self._end >= 0
+        sensible = True
+        try:
+            self._parser.feed_data(data)
+        except _PARSE_ERRORS:
+            self._spoilt, sensible = True, self._end >= 0
         lines = head.lower()
-        coded = _CODING in lines and not _is_uncoded(lines)
-        if (not sensible and not self.pieces) or not _within_limits(head) or (coded and not _plainly_chunked(lines)):
+        coded = CODING in lines and not is_uncoded(lines)
+        if (not sensible and not self.pieces) or not within_limits(head) or (coded and not plainly_chunked(lines)):
             self.pieces.clear()
             self._die("garbled")
             return
         self.state = "body"
         self.packed = _PACKING in lines
-        self._until_close = not coded and _LENGTH not in lines
+        self._until_close = not coded and LENGTH not in lines
         # HTTP/1.0 has no chunks: the next answer may be framed as oddly (RFC 9112, 6.1).
         self._spoilt = self._spoilt or (coded and head[7:8] == b"0")
         if self._bodiless or head[9:12] in _BODILESS:
@@ -319,7 +331,9 @@ class Http1Connection(asyncio.Protocol):
             self.pieces.clear()
             self.state = "ended"
         elif self._end >= 0:
-            self._complete()
+            # As `_complete`, without its call.
+            del self.pieces[self._end :]
+            self.state = "ended"
         elif not sensible:
             self._die("broken off")
         elif self.pieces:
@@ -376,25 +390,3 @@ class Http1Connection(asyncio.Protocol):
         if self._transport is not None:
             signs.register(self._transport.get_extra_info("socket").fileno(), sign)
         return signs
-
-
-def _within_limits(head: bytes) -> bool:
-    """Return whether a head that llhttp accepts is one of HTTP/1.0 or 1.1, a final answer's, and of common size."""
-    return (
-        head.startswith(_FINAL)
-        and head[9:10] >= b"2"
-        and len(head) <= HEAD_LIMIT
-        and head.count(b"\r\n") <= FIELD_LIMIT + 2
-        and (len(head) <= LINE_LIMIT or max(map(len, head.split(b"\r\n"))) <= LINE_LIMIT)
-    )
-
-
-def _is_uncoded(lines: bytes) -> bool:
-    """Return whether a head names the coding that is none, as servers of HTTP/1.1's first years do (RFC 2616, 3.6): the
-    body ends with the connection. With a length its end could be read in two ways."""
-    return lines.count(_CODING) == 1 and _LENGTH not in lines and _IDENTITY.search(lines) is not None
-
-
-def _plainly_chunked(lines: bytes) -> bool:
-    """Return whether the only transfer coding is `chunked`: no other was asked for (RFC 9112, 6.1 and 7.4)."""
-    return lines.count(_CODING) == 1 and _CHUNKED.search(lines) is not None

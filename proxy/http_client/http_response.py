@@ -15,15 +15,12 @@ class HttpResponse:
     """See UpstreamResponse. The handle of one exchange: from its end on it has no connection, which by then may serve
     another call."""
 
-    __slots__ = ("_connection", "_failed", "_head", "_more", "_over", "_take", "status")
+    __slots__ = ("_connection", "_head", "_over", "status")
 
     def __init__(self, connection: Http1Connection) -> None:
         self._connection: Http1Connection | None = connection
         self._head = connection.head
         self._over = False
-        self._take: Take | None = None
-        self._more = False
-        self._failed: BaseException | None = None
         self.status = int(self._head[9:12])
 
     @property
@@ -63,32 +60,13 @@ class HttpResponse:
     async def each(self, take: Take) -> None:
         """See UpstreamResponse. A piece is given to `take` within the callback that brought it; this coroutine goes on
         only for what came before, for the end, and where `take` wants no more."""
-        self._take, self._more = take, True
-        try:
-            while self._more:
-                connection = self._connection
-                if connection is None or connection.pieces or connection.state != "body":
-                    self._more = take(await self.read())
-                else:
-                    await connection.signal.each(self._pushed)
-                    if self._failed is not None:
-                        raise self._failed
-        finally:
-            # The first holds whoever holds this response, the second's traceback does.
-            self._take = self._failed = None
-
-    def _pushed(self) -> bool:
-        """Hand over what has come, if anything has. Returns whether more of it may come so."""
-        connection, take = self._connection, self._take
-        if connection is None or take is None:
-            return False
-        if connection.pieces:
-            try:
-                self._more = take(connection.take())
-            except BaseException as error:  # is raised where the coroutine waits, not in the connection's callback
-                self._failed = error
-                return False
-        return self._more and connection.state == "body"
+        more = True
+        while more:
+            connection = self._connection
+            if connection is None or connection.pieces or connection.state != "body":
+                more = take(await self.read())
+            else:
+                more = await connection.signal.taking(take)
 
     def release(self) -> None:
         """See UpstreamResponse."""

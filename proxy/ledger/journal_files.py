@@ -74,6 +74,25 @@ def locked(descriptor: int) -> bool:
     return True
 
 
+def left_behind(folder: Path) -> bool:
+    """Return whether there is a file to which nobody appends any more: it has not been loaded yet. A shared lock that
+    is taken for a moment keeps a loader from it until its next pass, at worst."""
+    for each in journal_files(folder):
+        try:
+            descriptor = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # loaded meanwhile, or somebody else's
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        else:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
 def lock_file(path: Path) -> int | None:
     """Create and lock a file and return its descriptor; None while another process holds it. Closing it, or the
     process's end, releases the lock; the file stays."""

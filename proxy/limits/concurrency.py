@@ -5,6 +5,7 @@ Places are a gauge, which nothing heals by itself: a place is released exactly o
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final, Protocol
 
 from proxy.limits.limit import Unit
@@ -69,7 +70,7 @@ class Places:
     def refused(self, units: int, now: float) -> None:
         """Note a request that was refused."""
 
-    def fetchable(self, now: float) -> bool:
+    def fetchable(self, units: int, now: float) -> bool:
         """Return whether another place could be fetched from somewhere."""
         return False
 
@@ -105,12 +106,24 @@ RESTING, LIVE, DROPPED = 0, 1, 2
 """Where a lease stands: nobody looks at it, it is looked at every now and then, or it is not exchanged any more."""
 
 
+PLACES_HOLD: Final = 10.0
+"""Seconds for which it is believed how places were divided."""
+
+
 class LeaseKeeper(Protocol):
-    """What a lease knows of who exchanges it: whether it stands `alone`, how many processes are `expected` to share,
-    and how to be exchanged at the next turn (`due`) or at once (`wake`), or looked at every now and then (`watch`)."""
+    """What a lease knows of who exchanges it: whether it stands `alone`, and since when (`lost_at`); whether it is
+    `rejoining`, so that others may not have told yet what they used alone; whether there ever was an answer (`met`);
+    how many processes are `expected` to share; how many `turns` there were; and how to be exchanged at the next turn
+    (`due`) or at once (`wake`), or looked at every now and then (`watch`)."""
 
     alone: bool
-    expected: int
+    lost_at: float
+    rejoining: bool
+    met: bool
+    turns: int
+
+    @property
+    def expected(self) -> int: ...
 
     def due(self, lease: "Lease") -> None: ...
 
@@ -147,12 +160,16 @@ class Lease(Protocol):
         """Return whether there may be later."""
         ...
 
+    def rest(self, now: float) -> bool:
+        """Forget what matters no more of one at rest, and return whether there is nothing left to forget."""
+        ...
+
 
 class LeasedPlaces(Places):
     """The places of a scope that several processes share: `held` are this process's. Alone, it has a part of them."""
 
     __slots__ = (
-        *("_foreign", "_keeper", "_others", "_processes", "_quiet_until", "_share", "_wanted"),
+        *("_foreign", "_keeper", "_known_until", "_others", "_processes", "_quiet_until", "_share", "_wanted"),
         *("held", "scope", "standing", "waiting"),
     )
 
@@ -164,10 +181,11 @@ class LeasedPlaces(Places):
         self.waiting = 0
         self._keeper = keeper
         self._foreign = False
+        self._known_until = NEVER if keeper.met else math.inf
         self._quiet_until = NEVER
         self._others = 0
         self._processes = keeper.expected
-        self._share = 1.0 / keeper.expected
+        self._share = equal_share(keeper.expected)
         self._wanted = 0
 
     @property
@@ -185,9 +203,10 @@ class LeasedPlaces(Places):
         return self.capacity // (SPARE * self._processes)
 
     def lacks(self, units: int, now: float, wall: float) -> bool:
-        if self._keeper.alone or self._foreign:
-            return self.used >= max(1, int(self.capacity * alone_share(self._share, self._processes)))
-        return self.used >= self.held
+        keeper, foreign = self._keeper, self._foreign
+        if (keeper.alone or keeper.rejoining or foreign) and self.used >= self._own():
+            return True
+        return self.used >= self.held and not (keeper.alone or foreign)
 
     def take(self, units: int, now: float, wall: float) -> None:
         self.used += 1
@@ -195,18 +214,28 @@ class LeasedPlaces(Places):
             self._keeper.due(self)
 
     def attempt(self) -> bool:
-        if self.lacks(1, 0.0, 0.0):
+        keeper = self._keeper
+        if (
+            self.used >= self.held or keeper.alone or keeper.rejoining or self._foreign  # else nothing is in doubt
+        ) and self.lacks(1, 0.0, 0.0):
             return False
-        self.take(1, 0.0, 0.0)
+        self.used += 1
+        if self.held < self.used + self.capacity // (SPARE * self._processes):
+            keeper.due(self)
         return True
 
     def settle(self, reserved: int, used: int) -> None:
-        super().settle(reserved, used)
-        if self.held > self.used + self.spare:
+        self.used -= 1
+        if self.freed is not None:
+            self.freed()
+        if self.held > self.used + self.capacity // (SPARE * self._processes):
             self._keeper.wake(self)
 
-    def fetchable(self, now: float) -> bool:
-        return now >= self._quiet_until and not (self._keeper.alone or self._foreign)
+    def fetchable(self, units: int, now: float) -> bool:
+        keeper = self._keeper
+        if keeper.alone or self._foreign or (keeper.rejoining and self.used >= self._own()):
+            return False
+        return now >= self._quiet_until
 
     def ask(self, now: float) -> PlacesAsk | None:
         """Return the places to have: in use, waited for and spare. What is in use is held, whatever was agreed."""
@@ -234,8 +263,10 @@ class LeasedPlaces(Places):
             return
         self.held += grant.granted
         self._others = max(0, int(grant.level) - self.held)
-        self._processes = grant.processes
-        self._share = grant.share
+        if grant.share < self._share or not self._keeper.rejoining:
+            self._processes = grant.processes
+            self._share = grant.share
+        self._known_until = now + PLACES_HOLD
         if self._wanted and not grant.granted:
             self._quiet_until = now + REFUSED_FOR
 
@@ -247,9 +278,83 @@ class LeasedPlaces(Places):
         """Return whether there may be later."""
         return False
 
+    def rest(self, now: float) -> bool:
+        """Forget nothing: there is nothing to forget."""
+        return True
 
-def alone_share(share: float, processes: int) -> float:
-    """Return the part of a limit that a process goes on with alone, from its last share: closer to an equal part, since
-    traffic moves when something is lost. The parts of all add up to one."""
+    def _own(self) -> int:
+        """Return the places that this process may have alone."""
+        known_until = math.inf if self._foreign else self._known_until
+        return max(1, int(self.capacity * own_share(self._keeper, self._share, self._processes, known_until)))
+
+
+ROLL_CALL: Final = "processes"
+MOST: Final = 1_000_000
+"""The key by which processes are counted, and more of them than any number of gateways has."""
+
+
+class RollCall:
+    """A process's place among all. It is always held, so that whoever counts hears of the process before anybody asks
+    for anything, and the process of whoever counts."""
+
+    __slots__ = ("_least", "processes", "standing")
+
+    def __init__(self, least: int) -> None:
+        self.standing = RESTING
+        self.processes = self._least = max(1, least)
+
+    @property
+    def key(self) -> str:
+        """What it is counted by."""
+        return ROLL_CALL
+
+    def ask(self, now: float) -> PlacesAsk:
+        """Return what is asked for: nothing but what is held."""
+        return PlacesAsk(ROLL_CALL, MOST, 1, 0)
+
+    def tell(self, grant: LeaseGrant | None, now: float) -> None:
+        """Take the answer. There are never fewer than this gateway has."""
+        if grant is not None:
+            self.processes = max(self._least, grant.processes)
+
+    def untold(self) -> None:
+        """Note that there was no answer: they are as many as before."""
+
+    def renew(self, now: float) -> bool:
+        """Return that it is to be told every now and then."""
+        return True
+
+    def holds(self) -> bool:
+        """Return that it never rests."""
+        return True
+
+    def rest(self, now: float) -> bool:
+        """Forget nothing."""
+        return True
+
+
+@lru_cache(maxsize=64)
+def equal_share(processes: int) -> float:
+    """Return the part of one among equals, one number for all."""
+    return 1.0 / processes
+
+
+def own_share(keeper: LeaseKeeper, share: float, processes: int, known_until: float) -> float:
+    """Return the part of a limit that a process has alone, whose last `share` of what `processes` used held until
+    `known_until`."""
+    if known_until > keeper.lost_at:
+        return alone_share(share, processes, keeper.expected)
+    return idle_share(keeper.expected)
+
+
+def idle_share(every: int) -> float:
+    """Return the part of a limit with which a process begins alone that used nothing of it: what is shared equally."""
+    return EQUAL_ALONE / every
+
+
+def alone_share(share: float, processes: int, every: int) -> float:
+    """Return the part of a limit that a process goes on with alone, from its last share of what `processes` used:
+    closer to an equal part for each of `every` process there is, since traffic moves when something is lost. The parts
+    of all, with those of who used nothing, add up to one."""
     demand = min(1.0, max(0.0, (share - EQUAL / processes) / (1 - EQUAL)))
-    return (1 - EQUAL_ALONE) * demand + EQUAL_ALONE / processes
+    return (1 - EQUAL_ALONE) * demand + EQUAL_ALONE / max(processes, every)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, final
 
 from proxy.limits.limit import INDEX, SECONDS, Rate
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, rate_view
@@ -64,8 +64,10 @@ def part_of(rate: Rate, share: float) -> GcraRule:
     return GcraRule(rate, burst, interval, ahead + SLACK, ahead + most * interval, most, full, INDEX[rate.unit])
 
 
+@final
 class LocalRate:
-    """A rate that one process counts by itself. `lacks` tests and changes nothing but a time that cannot be right."""
+    """A rate that one process counts by itself. `lacks` tests and changes nothing but a time that cannot be right.
+    `Meters` does without calls of these methods where nothing is used: what changes here changes there."""
 
     __slots__ = ("arrival", "rule")
 
@@ -114,7 +116,7 @@ class LocalRate:
     def refused(self, units: float, now: float) -> None:
         """Note a request that was refused."""
 
-    def fetchable(self, now: float) -> bool:
+    def fetchable(self, units: int, now: float) -> bool:
         """Return whether more units could be fetched from somewhere."""
         return False
 

@@ -10,15 +10,19 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from proxy.limits.concurrency import DROPPED, LIVE, RESTING, Lease
+from proxy.limits.concurrency import DROPPED, LIVE, RESTING, Lease, RollCall
 from proxy.limits.rate_lease import RateLease
+from proxy.limits.shared_spending import SharedSpending
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
 
-TICK: Final = 0.25
-"""Seconds after which what lapsed goes back, at the latest."""
+TICK: Final = 0.1
+"""Seconds after which what lapsed goes back, and who promised to speak again does, at the latest."""
 
 RENEW: Final = 1.0
 """Seconds after which places and spending are told again; they hold for ten."""
+
+IDLE: Final = 5.0
+"""Seconds after which leases at rest are asked to forget what matters no more."""
 
 PROBE: Final = 0.5
 LONGEST_PROBE: Final = 2.0
@@ -27,30 +31,52 @@ LONGEST_PROBE: Final = 2.0
 MISSES: Final = 2
 """Exchanges in a row without an answer after which the process goes on alone: one may be its own fault."""
 
+FIRST: Final = 1.0
+PAUSE: Final = 0.05
+"""Seconds for which a process that never had an answer waits for one before it goes on alone, and between two tries:
+it knows of nobody who shares the limits, and at its start it is busy itself."""
+
+REJOIN: Final = LONGEST_PROBE + 1.0
+"""Seconds after which all others have found it again as well, and told what they used alone."""
+
 LINES_APART: Final = 60.0
 """Seconds between two lines of the log: a link that comes and goes must not fill it."""
 
 
 class LeaseBook:
-    """The leases of a process. `expected` is how many processes share where nobody has said it yet. `clock` is the
+    """The leases of a process. `least` is how many processes share where nobody has said it yet. `clock` is the
     loop's; `answered` is called after each exchange, when requests that wait may have got what they need."""
 
-    def __init__(self, source: LeaseSource, expected: int, clock: Callable[[], float]) -> None:
+    def __init__(self, source: LeaseSource, least: int, clock: Callable[[], float]) -> None:
         self.alone = False
-        self.expected = max(1, expected)
+        self.lost_at = -math.inf
+        self.rejoining = False
+        self.met = False
         self.clock = clock
         self.answered: Callable[[], None] = _nothing
         self.turns = 0
         self._source = source
         self._due: dict[Lease, None] = {}
         self._asking: dict[Lease, None] = {}
+        self._roll_call = RollCall(least)
         self._live: list[Lease] = []
+        self._idle: dict[Lease, None] = {}
         self._wake = asyncio.Event()
         self._misses = 0
-        self._tick_at = self._renew_at = -math.inf
+        self._missed_at = math.inf
+        self._tick_at = self._renew_at = self._rest_at = self._rejoined_at = -math.inf
         self._said_alone = False
         self._said_at = -LINES_APART
         self._log = logging.getLogger("dragoman")
+
+    @property
+    def expected(self) -> int:
+        """How many processes share."""
+        return self._roll_call.processes
+
+    def join(self) -> None:
+        """Be counted among those who share from now on: there are limits, of which nothing may be used yet."""
+        self.wake(self._roll_call)
 
     def drop(self, leases: Iterable[Lease]) -> None:
         """Exchange leases no longer; what they hold is forgotten by the others within seconds."""
@@ -58,10 +84,13 @@ class LeaseBook:
             lease.standing = DROPPED
             self._due.pop(lease, None)
             self._asking.pop(lease, None)
+            self._idle.pop(lease, None)
 
     def due(self, lease: Lease) -> None:
         """Exchange a lease at the next turn."""
-        if lease.standing != DROPPED:
+        if lease.standing == LIVE:
+            self._due[lease] = None
+        elif lease.standing != DROPPED:
             self._due[lease] = None
             self.watch(lease)
 
@@ -88,6 +117,8 @@ class LeaseBook:
         """Exchange what is due, and tell who waits."""
         self._wake.clear()
         self.turns += 1
+        if self.rejoining and self.clock() >= self._rejoined_at:
+            self.rejoining = False
         self._renew()
         self._asking, self._due = self._due, {}
         first = True
@@ -122,15 +153,24 @@ class LeaseBook:
         except ConnectionError:
             for lease, _ in asked:
                 lease.untold()
+            now = self.clock()
+            self._missed_at = min(self._missed_at, now)
             self._misses += 1
-            self.alone = self._misses >= MISSES
+            enough = self._misses >= MISSES and (self.met or now >= self._missed_at + FIRST)
+            if enough and not self.alone:
+                self.alone, self.lost_at, self._misses = True, now, MISSES
             self._say()
             return False
-        self._misses = 0
-        self.alone = False
-        self._say()
         # Not as of the question: units of a short period would lapse on a slow way back, before anybody had them.
         now = self.clock()
+        self._misses = 0
+        self.met = True
+        if self.alone:
+            self.alone = False
+            self.rejoining, self._rejoined_at = True, now + REJOIN
+            self._tick_at = -math.inf
+            self._wake.set()
+        self._say()
         for (lease, _), grant in zip(asked, grants, strict=True):
             lease.tell(grant, now)
         return True
@@ -149,17 +189,24 @@ class LeaseBook:
             if lease.standing == DROPPED:
                 continue
             if lease.renew(now):
-                if full or isinstance(lease, RateLease):
+                if full or isinstance(lease, RateLease) or (isinstance(lease, SharedSpending) and lease.hasty()):
                     self._due[lease] = None
-            elif not lease.holds() and lease not in self._due:
+            elif lease not in self._due and not lease.holds():
                 lease.standing = RESTING
+                self._idle[lease] = None
                 continue
             self._live.append(lease)
+        if now >= self._rest_at:
+            self._rest_at = now + IDLE
+            self._idle = {each: None for each in self._idle if each.standing == RESTING and not each.rest(now)}
 
     async def _pause(self) -> None:
         """Wait until something is due at once, or until it is time."""
         if self.alone:
             await asyncio.sleep(min(LONGEST_PROBE, PROBE * 2.0 ** min(self._misses - MISSES, 10)))
+            return
+        if self._misses and not self.met:
+            await asyncio.sleep(PAUSE)
             return
         try:
             async with asyncio.timeout(TICK):

@@ -5,6 +5,7 @@ Time is an argument wherever nothing is waited for.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +16,21 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import INDEX, UNLIMITED, Limits, Period, TeamBudget
-from proxy.limits.limit_views import Exceeded, LimitKind, LimitView
+from proxy.limits.limit_views import Exceeded, LimitView
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reservation, joined
 from proxy.limits.scope_state import MeterMaker, ScopeState
+from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingNotes
-from proxy.limits.waiting_lines import SHORTEST, WaitingLines
+from proxy.limits.waiting_lines import SHORTEST, WaitingLine, WaitingLines
 
 CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
 
 ROUNDS: Final = 2
 """Exchanges that a request waits for at most: while it waits for one lease, another may have been spent."""
+
+JOINED: Final = 4096
+"""Scopes that limit one request together, of which it is kept what counts for them."""
 
 Units: TypeAlias = tuple[int, int, int | None, int]
 """Requests, tokens, billionths of a USD and places."""
@@ -39,7 +44,7 @@ class _LeaseWaiter:
     scopes: Sequence[str]
     units: Units
     outcome: "asyncio.Future[Reservation | Exceeded]"
-    lacking: list[tuple[RateLease | LeasedPlaces, int]]
+    lacking: list[tuple[RateLease | LeasedPlaces | SharedSpending, int]]
     rounds: int = 1
 
 
@@ -60,10 +65,16 @@ class LimitBook:
         self._leases = leases
         self._maker = MeterMaker(leases, self.notes, shares=dict(shares or {}))
         self._scopes: dict[str, ScopeState] = {}
+        self._joined: dict[tuple[str, ...], Meters] = {}
         self._lines = WaitingLines(clock)
         self._waiting: deque[_LeaseWaiter] = deque()
         if leases is not None:
             leases.answered = self._answered
+
+    @property
+    def lines(self) -> Mapping[str, WaitingLine]:
+        """Who waits, by scope: one object for good, empty while nobody does."""
+        return self._lines.lines
 
     @property
     def alone(self) -> bool:
@@ -81,18 +92,21 @@ class LimitBook:
         if not clocks or moved:
             clocks.update({period: PeriodClock(period, zone, wall) for period in CALENDAR})
         before, self._scopes = self._scopes, {}
+        self._joined.clear()
         for scope in {**limits, **budgets}:
             own, spend = limits.get(scope, UNLIMITED), budgets.get(scope, ())
             if not own and not spend:
                 continue
-            state = before.pop(scope, None) or ScopeState(own, spend)
-            changed = state.limits != own or state.budgets != spend or moved
-            state.limits, state.budgets = own, spend
-            if changed and state.meters is not None:
-                state.make(scope, self._maker, now)
+            state = before.pop(scope, None)
+            if state is None or state.limits != own or state.budgets != spend or moved:
+                former, state = state, ScopeState(own, spend)
+                if former is not None and former.made:
+                    state.make(scope, self._maker, now, former)
             self._scopes[scope] = state
         for state in before.values():
             state.end(self._maker)
+        if self._scopes and self._leases is not None:
+            self._leases.join()
 
     def admit(
         self, scopes: Sequence[str], tokens: int, cost: int | None, now: float, wall: float
@@ -142,15 +156,14 @@ class LimitBook:
 
     def facts(self, scopes: Sequence[str], now: float, wall: float) -> Facts:
         """Return the tightest limits of requests and of tokens, for a request that holds nothing."""
-        states = [state for scope in scopes if (state := self._scopes.get(scope)) is not None]
-        return joined([state.meters for state in states if state.meters is not None]).facts(now, wall)
+        return self.meters(scopes, now).facts(now, wall)
 
     def route_of(self, scope: str, now: float, wall: float) -> str | None:
         """Return the name by which a team's requests are answered by what it has spent, None for the one asked for."""
         state = self._scopes.get(scope)
         if state is None or not state.budgets:
             return None
-        reached = [budget for counter in state.counters() for budget in counter.routes(now, wall)]
+        reached = [budget for counter in state.counters for budget in counter.routes(now, wall)]
         return max(reached, key=lambda budget: budget.at).route if reached else None
 
     def periods(self, wall: float) -> Mapping[Period, tuple[int, int]]:
@@ -170,9 +183,9 @@ class LimitBook:
             state = self._scopes.get(scope)
             if state is None or not (state.limits.quotas or state.budgets):
                 continue
-            if state.meters is None:
+            if not state.made:
                 state.make(scope, self._maker, self._clock())
-            for counter in state.counters():
+            for counter in state.counters:
                 if counter.clock.period is period:
                     counter.load(start, amounts[INDEX[counter.rules.unit]], mark)
 
@@ -180,12 +193,12 @@ class LimitBook:
         """Yield each limit and budget of the scopes that have been in use, with what is left."""
         # A copy: metrics are rendered in a thread.
         for scope, state in list(self._scopes.items()):
-            for _, meter in state.meters or ():
+            for _, meter in state:
                 yield from meter.views(scope, now, wall)
 
     def shares(self) -> Mapping[str, tuple[float, int]]:
         """Return the division of each leased rate that has demand, to be assumed after a restart."""
-        every = (rate for state in self._scopes.values() if state.meters is not None for rate in state.meters.rates)
+        every = (rate for state in self._scopes.values() for rate in state.rates)
         return {rate.key: rate.share() for rate in every if isinstance(rate, RateLease) and rate.demand > 0}
 
     def _take(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Reservation | Exceeded | None:
@@ -193,46 +206,36 @@ class LimitBook:
         return _reservation(outcome, units[1], units[2]) if isinstance(outcome, Meters) else outcome
 
     def _take_from(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Meters | Exceeded | None:
-        """Take everything or nothing. What is counted by the calendar is tested first and taken last, since its steps
-        are told when they are reached."""
-        state = self._scopes.get(scopes[0]) if len(scopes) == 1 else None
-        if state is None or (held := state.meters) is None:
-            held = self._all_meters(scopes, now)
-        counters = held.counters
-        for counter in counters:
-            if counter.lacks(units[counter.rules.index], now, wall):
-                return self._refusal(scopes, units, now, wall)
-        for places in held.places:
-            if not places.attempt():
-                held.undo(places, units[1])
-                return self._refusal(scopes, units, now, wall)
-        tokens = units[1]
-        for rate in held.rates:
-            if not rate.attempt(tokens if rate.rule.index else 1, now, wall):
-                held.undo(rate, tokens)
-                return self._refusal(scopes, units, now, wall)
-        for counter in counters:
-            counter.take(units[counter.rules.index], now, wall)
-        return held
+        """Take everything or nothing."""
+        held = self.meters(scopes, now)
+        return held if held.attempt(units[1], units[2], now, wall) else self._refusal(scopes, units, now, wall)
 
-    def _meters(self, scope: str, now: float) -> Meters:
+    def _of_scope(self, scope: str, now: float) -> Meters:
         """Return what counts for a scope, made when it is first asked for."""
         state = self._scopes.get(scope)
         if state is None:
             return NOTHING
-        meters = state.meters
-        return state.make(scope, self._maker, now) if meters is None else meters
+        if not state.made:
+            state.make(scope, self._maker, now)
+        return state
 
-    def _all_meters(self, scopes: Sequence[str], now: float) -> Meters:
-        every = [meters for scope in scopes if (meters := self._meters(scope, now)) is not NOTHING]
+    def meters(self, scopes: Sequence[str], now: float) -> Meters:
+        """Return what counts for all of these scopes, as long as the table is in force. Several are joined once for a
+        table, not for each request."""
+        if (known := self._joined.get(named := tuple(scopes))) is not None:
+            return known
+        every = [meters for scope in scopes if (meters := self._of_scope(scope, now)) is not NOTHING]
         if len(every) > 1:
-            return joined(every)
+            if len(self._joined) >= JOINED:
+                self._joined.clear()
+            both = self._joined[named] = joined(every)
+            return both
         return every[0] if every else NOTHING
 
     def _refusal(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Exceeded | None:
         """Return the limit that a request waits for longest; None if units may yet be fetched for all that lack any."""
         lacking = list(self._lacking(scopes, units, now, wall))
-        final = [each for each in lacking if not each[1][1].fetchable(now)]
+        final = [each for each in lacking if not each[1][1].fetchable(units[each[1][0]], now)]  # type: ignore[arg-type]
         return self._longest(final, units, now, wall) if final else None
 
     def _lacking(
@@ -240,16 +243,21 @@ class LimitBook:
     ) -> Iterator[tuple[str, BoundMeter]]:
         """Yield what has too few units, with its scope."""
         for scope in scopes:
-            for bound in self._meters(scope, now):
+            for bound in self._of_scope(scope, now):
                 if bound[1].lacks(units[bound[0]], now, wall):  # type: ignore[arg-type]  # as above
                     yield scope, bound
 
     def _longest(self, lacking: Sequence[tuple[str, BoundMeter]], units: Units, now: float, wall: float) -> Exceeded:
-        found = []
-        for scope, (index, meter) in lacking:
+        """Return what is told of the limit that a request waits for longest, or of a cost that nobody knows."""
+        longest, least = lacking[0], -1.0
+        for each in lacking:
+            _, (index, meter) = each
             meter.refused(units[index] or 0, now)
-            found.append(meter.exceeded(scope, units[index], now, wall))  # type: ignore[arg-type]  # as above
-        return max(found, key=lambda each: (each.kind is LimitKind.UNPRICED, each.wait))
+            wait = math.inf if units[index] is None else meter.wait(units[index], now, wall)  # type: ignore[arg-type]
+            if wait > least:
+                longest, least = each, wait
+        scope, (index, meter) = longest
+        return meter.exceeded(scope, units[index], now, wall)  # type: ignore[arg-type]  # as above
 
     async def _take_waiting(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:
         """Take, waiting for units to be fetched but not in line."""
@@ -274,16 +282,20 @@ class LimitBook:
                 self._waiting.remove(waiter)
 
     def _ask_for(self, waiter: _LeaseWaiter) -> None:
-        """Have the leases fetch what a request lacks, at the next turn."""
+        """Have the leases fetch what a request lacks at once, or at the next turn what others have to give back."""
         leases = self._leases
         if leases is None:
             return
-        for _, (index, meter) in self._lacking(waiter.scopes, waiter.units, self._clock(), self._wall()):
-            if isinstance(meter, RateLease | LeasedPlaces):
+        now = self._clock()
+        for _, (index, meter) in self._lacking(waiter.scopes, waiter.units, now, self._wall()):
+            if isinstance(meter, RateLease | LeasedPlaces | SharedSpending):
                 units = waiter.units[index] or 0
                 meter.wait_for(units)
                 waiter.lacking.append((meter, units))
-                leases.wake(meter)
+                if isinstance(meter, SharedSpending) and meter.hopes(now):
+                    leases.due(meter)
+                else:
+                    leases.wake(meter)
 
     def _ask_no_more(self, waiter: _LeaseWaiter) -> None:
         for meter, units in waiter.lacking:
@@ -301,9 +313,10 @@ class LimitBook:
             if leases is not None and not leases.alone and any(leases.pending(each) for each, _ in waiter.lacking):
                 still.append(waiter)
                 continue
+            hopes = any([isinstance(each, SharedSpending) and each.hopes(now) for each, _ in waiter.lacking])
             self._ask_no_more(waiter)
             outcome = self._take(waiter.scopes, waiter.units, now, wall)
-            if outcome is None and waiter.rounds < ROUNDS:
+            if outcome is None and (hopes or waiter.rounds < ROUNDS):
                 waiter.rounds += 1
                 self._ask_for(waiter)
                 still.append(waiter)
@@ -317,8 +330,7 @@ class LimitBook:
 
     def _places(self, scope: str) -> Places | None:
         state = self._scopes.get(scope)
-        places = state.meters.places if state is not None and state.meters is not None else ()
-        return places[0] if places else None
+        return state.places[0] if state is not None and state.places else None
 
 
 def _reservation(meters: Meters, tokens: int, cost: int | None) -> Reservation:

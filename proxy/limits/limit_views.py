@@ -58,7 +58,8 @@ class Exceeded:
 @dataclass(frozen=True, slots=True)
 class LimitView:
     """One limit as it stands: `used` counts what is reserved as well, `ends` is the end of its calendar period. `then`
-    is what a budget does, and `reached` whether it has come to that."""
+    is what a budget does, and `reached` whether it has come to that. `burst` is what a rate allows in one go, where
+    that is not its whole limit: of this `used` is counted."""
 
     scope: str
     kind: LimitKind
@@ -70,21 +71,29 @@ class LimitView:
     at: float = 1.0
     then: str = "reject"
     reached: bool = False
+    burst: int | None = None
+
+    @property
+    def most(self) -> int:
+        """What may be used now."""
+        return self.limit if self.burst is None else self.burst
 
     @property
     def remaining(self) -> int:
         """What is left; a debt is nothing left."""
-        return max(0, self.limit - self.used)
+        return max(0, self.most - self.used)
 
     @property
     def ratio(self) -> float:
-        """What is used, as a part of the limit; of a limit of nothing, all."""
-        return self.used / self.limit if self.limit else 1.0
+        """What is used, as a part of what may be; of a limit of nothing, all."""
+        return self.used / self.most if self.most else 1.0
 
 
 def rate_view(scope: str, rate: Rate, used: int) -> LimitView:
     """Return the view of a rate."""
-    return LimitView(scope, LimitKind.RATE, rate.unit, rate.period, rate.burst, used, reached=used >= rate.burst)
+    burst = None if rate.burst == rate.amount else rate.burst
+    reached = used >= rate.burst
+    return LimitView(scope, LimitKind.RATE, rate.unit, rate.period, rate.amount, used, reached=reached, burst=burst)
 
 
 def places_view(scope: str, capacity: int, taken: int) -> LimitView:

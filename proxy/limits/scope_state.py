@@ -1,7 +1,7 @@
 """What is counted for one scope: a team, a key, a vendor, a deployment. Made when it is first asked for."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +12,8 @@ from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import Meter, Meters
-from proxy.limits.spending import SharedSpending, SpendingCounter, SpendingNotes, rules_of
+from proxy.limits.shared_spending import SharedSpending
+from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +29,7 @@ class MeterMaker:
         """Return what counts a rate."""
         if self.leases is None:
             return LocalRate(rule_of(rate))
-        lease = RateLease(scope, rate, self.leases, now)
+        lease = RateLease(scope, rate, self.leases)
         if known := self.shares.get(lease.key):
             lease.assume(*known)
         return lease
@@ -47,19 +48,21 @@ class MeterMaker:
         return SharedSpending(scope, rules, clock, self.notes, self.leases)
 
 
-class ScopeState:
-    """The limits of one scope. `meters` is None until it is first used."""
+class ScopeState(Meters):
+    """The limits of one scope, and what counts them: nothing until it is first used. A request that is under way holds
+    the state that it was taken from, so that another table makes another one."""
 
-    __slots__ = ("budgets", "limits", "meters")
+    __slots__ = ("budgets", "limits", "made")
 
     def __init__(self, limits: Limits, budgets: tuple[TeamBudget, ...]) -> None:
+        super().__init__((), (), ())
         self.limits = limits
         self.budgets = budgets
-        self.meters: Meters | None = None
+        self.made = False
 
-    def make(self, scope: str, maker: MeterMaker, now: float) -> Meters:
+    def make(self, scope: str, maker: MeterMaker, now: float, former: "ScopeState | None" = None) -> None:
         """Make what counts. What was there before for the same unit and period goes on with what it has counted."""
-        before = {_kind(meter): meter for _, meter in self.meters or ()}
+        before = {_kind(meter): meter for _, meter in former or ()}
         places: tuple[Places, ...] = ()
         rates: list[LocalRate | RateLease] = []
         counters: list[SpendingCounter] = []
@@ -84,18 +87,19 @@ class ScopeState:
             else:
                 counter = maker.counter(scope, limits)
             counters.append(counter)
-        made = Meters(places, tuple(rates), tuple(counters))
-        self._drop({id(meter) for _, meter in made}, maker)
-        self.meters = made
-        return made
+        self.hold(places, tuple(rates), tuple(counters))
+        self.made = True
+        if former is not None:
+            former.end(maker, {id(meter) for _, meter in self})
 
-    def end(self, maker: MeterMaker) -> None:
-        """Stop exchanging: the scope is no longer in the table. Running requests settle what they hold."""
-        self._drop(set(), maker)
-
-    def counters(self) -> Iterator[SpendingCounter]:
-        """Yield what counts spending."""
-        yield from self.meters.counters if self.meters is not None else ()
+    def end(self, maker: MeterMaker, kept: Collection[int] = ()) -> None:
+        """Stop exchanging what is not `kept`: it is no longer in the table. Running requests settle what they hold."""
+        if maker.leases is not None:
+            maker.leases.drop(
+                meter
+                for _, meter in self
+                if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and id(meter) not in kept
+            )
 
     def _spending(self) -> dict[tuple[Unit, Period], list[Quota | TeamBudget]]:
         """Return quotas and budgets by what one counter counts."""
@@ -104,14 +108,6 @@ class ScopeState:
         for limit in every:
             found[limit.unit, limit.period].append(limit)
         return found
-
-    def _drop(self, kept: set[int], maker: MeterMaker) -> None:
-        if maker.leases is not None:
-            maker.leases.drop(
-                meter
-                for _, meter in self.meters or ()
-                if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and id(meter) not in kept
-            )
 
 
 _CONCURRENT: Final = "concurrent"

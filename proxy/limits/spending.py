@@ -13,10 +13,8 @@ from functools import lru_cache
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock, bounds
-from proxy.limits.concurrency import NEVER, RESTING, LeaseKeeper
 from proxy.limits.limit import INDEX, Quota, TeamBudget, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, Shown, spending_view
-from proxy.shared_state.lease import LeaseGrant, SpentAsk
 
 OTHERS_HOLD: Final = 10.0
 """Seconds for which the word of other processes holds."""
@@ -73,21 +71,23 @@ def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
 @dataclass(slots=True, eq=False)
 class SpendingNotes:
     """What all counters of a process share. `mark` numbers what is settled from now on (a file of the journal, say):
-    the ledger answers with the mark up to which it holds everything. `reached` are steps that nobody has read yet."""
+    the ledger answers with the mark up to which it holds everything. It holds until `until`, by the loop's clock: who
+    gives marks gives another one then. `reached` are steps that nobody has read yet."""
 
     mark: int = 0
+    until: float = math.inf
     reached: deque[tuple[str, TeamBudget]] = field(default_factory=lambda: deque(maxlen=NOTES))
 
 
 class SpendingCounter:
     """What one scope spends of one unit in one kind of period. Steps that were reached stay so for the period, so that
     answers do not change models back and forth; refusals follow what is spent. `spent` is what all have spent and
-    reserved, as far as this process knows."""
+    reserved, as far as this process knows; of what is left to the next step, which is at `_next_step`, nothing is to be
+    told. The period ends at `ends`, and the word of the others holds until `others_until`."""
 
     __slots__ = (
-        *("_base", "_end", "_mark", "_newest", "_next_step", "_notes", "_older", "_others", "_others_until", "_start"),
-        "_unloaded_sum",
-        *("clock", "reached", "reserved", "rules", "scope", "spent", "touched"),
+        *("_base", "_mark", "_newest", "_next_step", "_notes", "_older", "_others", "_start", "clock", "ends"),
+        *("others_until", "reached", "reserved", "rules", "scope", "spent"),
     )
 
     def __init__(self, scope: str, rules: SpendingRules, clock: PeriodClock, notes: SpendingNotes) -> None:
@@ -96,21 +96,20 @@ class SpendingCounter:
         self.clock = clock
         self.reserved = self.spent = 0
         self.reached: tuple[TeamBudget, ...] = ()
-        self.touched = NEVER
         self._notes = notes
-        self._base = self._others = self._unloaded_sum = self._mark = self._newest = 0
+        self._base = self._others = self._mark = self._newest = 0
         self._older: list[tuple[int, int]] | None = None
         self._begin()
 
     @property
     def own(self) -> int:
         """What the ledger does not hold of this process: what it tells the others."""
-        return self._unloaded_sum + self.reserved
+        return self.spent - self._base - self._others
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
         """Return whether so many units are too many now. More than all pass where nothing is spent; None is a cost that
         nobody knows."""
-        if wall >= self._end or now > self._others_until:
+        if wall >= self.ends or now > self.others_until:
             self._keep_time(now, wall)
         rules = self.rules
         if units is None:
@@ -122,7 +121,6 @@ class SpendingCounter:
 
     def take(self, units: int | None, now: float, wall: float) -> None:
         """Reserve units, after a test at the same time."""
-        self.touched = now
         if units:
             self.reserved += units
             self.spent += units
@@ -137,7 +135,6 @@ class SpendingCounter:
             self.spent -= reserved
         if used:
             self.spent += used
-            self._unloaded_sum += used
             if self._notes.mark == self._mark:  # mostly there is one mark at a time
                 self._newest += used
             else:
@@ -155,28 +152,27 @@ class SpendingCounter:
         self._older = [entry for entry in self._older or () if entry[0] > mark] or None
         if self._mark <= mark:
             self._newest = 0
-        self._unloaded_sum = self._newest + sum(used for _, used in self._older or ())
-        self._add_up()
+        self._add_up(self._newest + sum(used for _, used in self._older or ()) + self.reserved)
 
     def hear(self, amount: int, now: float) -> None:
         """Take what the other processes say of themselves."""
-        self._others = amount
-        self._others_until = now + OTHERS_HOLD
-        self._add_up()
+        own, self._others = self.own, amount
+        self.others_until = now + OTHERS_HOLD
+        self._add_up(own)
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
         """Count by other limits from now on, or in another time zone. What is spent stays spent; steps that a raised
         budget no longer reaches are not reached."""
         self.rules = rules
         self.clock = clock
-        self._start, self._end = clock.start, clock.end
+        self._start, self.ends = clock.start, clock.end
         before, self.reached = self.reached, ()
         self._reach(silent=before)
 
     def refused(self, units: int | None, now: float) -> None:
         """Note a request that was refused."""
 
-    def fetchable(self, now: float) -> bool:
+    def fetchable(self, units: int | None, now: float) -> bool:
         """Return whether more units could be fetched from somewhere."""
         return False
 
@@ -194,9 +190,9 @@ class SpendingCounter:
         amount = self.rules.told
         if amount is None:
             return None
-        if wall >= self._end or now > self._others_until:
+        if wall >= self.ends or now > self.others_until:
             self._keep_time(now, wall)
-        left, ends = amount - self.spent, self._end - wall
+        left, ends = amount - self.spent, self.ends - wall
         return left if left > 0 else 0, amount, ends if ends > 0 else 0.0
 
     def full_in(self, now: float, wall: float) -> float:
@@ -206,8 +202,8 @@ class SpendingCounter:
 
     def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each quota and budget as it stands. Changes nothing: metrics are rendered in a thread."""
-        reached, ends = self.reached, self._end
-        spent = self.spent - (self._others if now > self._others_until else 0)
+        reached, ends = self.reached, self.ends
+        spent = self.spent - (self._others if now > self.others_until else 0)
         if wall >= ends:
             spent, reached, ends = self.reserved, (), bounds(self.clock.period, self.clock.zone, wall)[1]
         for limit in self.rules.limits:
@@ -231,26 +227,26 @@ class SpendingCounter:
 
     def _keep_time(self, now: float, wall: float) -> None:
         """Go on to the period that is now, and forget what others have not said again."""
-        if wall >= self._end:
+        if wall >= self.ends:
             self.clock.move(wall)
             if self.clock.start != self._start:
                 self._begin()
-        if now > self._others_until:
-            self._others, self._others_until = 0, math.inf
-            self._add_up()
+        if now > self.others_until:
+            own, self._others, self.others_until = self.own, 0, math.inf
+            self._add_up(own)
 
     def _begin(self) -> None:
         """Begin a period: what is reserved goes on."""
-        self._start, self._end = self.clock.start, self.clock.end
-        self._base = self._unloaded_sum = self._others = self._newest = 0
-        self._others_until = math.inf
+        self._start, self.ends = self.clock.start, self.clock.end
+        self._base = self._others = self._newest = 0
+        self.others_until = math.inf
         self._older = None
         self.reached = ()
         self._next_step = self._step_after(0)
-        self._add_up()
+        self._add_up(self.reserved)
 
-    def _add_up(self) -> None:
-        self.spent = self._base + self._unloaded_sum + self._others + self.reserved
+    def _add_up(self, own: int) -> None:
+        self.spent = self._base + self._others + own
         if self.spent >= self._next_step:
             self._reach()
 
@@ -276,46 +272,3 @@ class SpendingCounter:
             if budget not in silent:
                 self._notes.reached.append((self.scope, budget))
         self._next_step = self._step_after(len(self.reached))
-
-
-class SharedSpending(SpendingCounter):
-    """Spending of which this process tells the others, and hears from them. No request waits for it."""
-
-    __slots__ = ("_keeper", "standing")
-
-    def __init__(
-        self, scope: str, rules: SpendingRules, clock: PeriodClock, notes: SpendingNotes, keeper: LeaseKeeper
-    ) -> None:
-        super().__init__(scope, rules, clock, notes)
-        self.standing = RESTING
-        self._keeper = keeper
-
-    @property
-    def key(self) -> str:
-        """What it is counted by, in the period that is now."""
-        return f"{self.scope} {self.rules.unit} {self.clock.period} {self.clock.start}"
-
-    def take(self, units: int | None, now: float, wall: float) -> None:
-        super().take(units, now, wall)
-        if self.standing == RESTING:
-            self._keeper.watch(self)
-
-    def ask(self, now: float) -> SpentAsk | None:
-        """Return what this process knows to be spent that no ledger holds."""
-        return SpentAsk(self.key, self.own)
-
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take what the others know."""
-        if grant is not None:
-            self.hear(max(0, int(grant.level)), now)
-
-    def untold(self) -> None:
-        """Note that there was no answer: what was heard lapses by itself."""
-
-    def renew(self, now: float) -> bool:
-        """Return whether it is in use."""
-        return self.own > 0 or now < self.touched + OTHERS_HOLD
-
-    def holds(self) -> bool:
-        """Return whether there may be something to tell later: not before it is used again."""
-        return False

@@ -1,11 +1,10 @@
 """Answers sent in one write, heads built as text: aiohttp's header mapping would be most of a small answer's cost."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import cast
 
 from aiohttp import HttpVersion, HttpVersion11, web
 from aiohttp.client_exceptions import ClientConnectionResetError
@@ -33,24 +32,31 @@ class BufferedResponse(web.StreamResponse):
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """Send the answer, once, and wait while the client does not read."""
+        if (unread := self.send(request)) is not None:
+            await unread
+
+    def send(self, request: web.BaseRequest) -> Awaitable[None] | None:
+        """Send the answer, once. Returns what to wait for while the client does not read. Either raises ConnectionError
+        where it is gone."""
         if self._sent:
-            return
+            return None
         self._sent = True
-        if self._keep_alive is None:
-            self._keep_alive = request.keep_alive
-        cors = cast(Incoming, request).cors
+        incoming: Incoming = request  # type: ignore[assignment]  # the listeners make no others
+        keep = self._keep_alive
+        if keep is None:
+            keep = self._keep_alive = incoming.keep_alive
+        cors = incoming.cors
         headers = self._header_lines + header_lines(cors) if cors else self._header_lines
-        head = response_head(request.version, self._status, headers, len(self._content), self._keep_alive)
-        content = b"" if request.method == "HEAD" else self._content
-        client = request.protocol
+        head = response_head(incoming.version, self._status, headers, len(self._content), keep)
+        content = b"" if incoming.method == "HEAD" else self._content
+        client = incoming._protocol
         transport = client.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError(GONE)
         data = head + content
-        request.writer.output_size += len(data)  # by which others see that the answer has begun
+        incoming.count_sent(len(data))
         transport.write(data)
-        if client.writing_paused:
-            await client._drain_helper()
+        return client._drain_helper() if client._paused else None
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: `prepare` has sent everything."""
@@ -58,8 +64,8 @@ class BufferedResponse(web.StreamResponse):
 
 def response_head(version: HttpVersion, status: int, headers: str, length: int, keep: bool) -> bytes:
     """Return the head, dated now, of an answer with a body of `length` bytes; `keep` leaves the connection open."""
-    start, ending = start_line(version, status), _connection(version, keep)
-    return f"{start}{_BASE}{headers}{_date()}Content-Length: {length}\r\n{ending}".encode()
+    before, after = _around(version, status, keep)
+    return f"{before}{headers}{_date_of(int(time.time()))}Content-Length: {length}\r\n{after}".encode()
 
 
 def streamed_head(version: HttpVersion, headers: str, chunked: bool, keep: bool) -> bytes:
@@ -81,6 +87,12 @@ def start_line(version: HttpVersion, status: int) -> str:
     """Return the first line of an answer."""
     phrase = HTTPStatus(status).phrase if status in _KNOWN else "Status"
     return f"HTTP/{version.major}.{version.minor} {status} {phrase}\r\n"
+
+
+@lru_cache(maxsize=128)
+def _around(version: HttpVersion, status: int, keep: bool) -> tuple[str, str]:
+    """Return what is the same in the heads of many answers: before their own lines, and after them."""
+    return start_line(version, status) + _BASE, _connection(version, keep)
 
 
 def _connection(version: HttpVersion, keep: bool) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import cast
 
 from aiohttp import HttpVersion, HttpVersion11, web
 from aiohttp.http_writer import StreamWriter
@@ -12,15 +11,26 @@ from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from proxy.listener.plain_head import PlainHead
+from proxy.listener.plain_head import HeadFindings, PlainHead
 
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 class Incoming(web.BaseRequest):
-    """A request. `cors` are the headers that let the web page that sent it read the answer."""
+    """A request. `cors` are the headers that let the web page that sent it read the answer, `chunked` says that the
+    answer has begun as a stream in chunks."""
 
+    chunked: bool = False
     cors: Mapping[str, str] = MappingProxyType({})
+
+    @cached_property
+    def found(self) -> HeadFindings:
+        """What has been found in its head."""
+        return HeadFindings()
+
+    def count_sent(self, size: int) -> None:
+        """Count bytes of the answer, by which others see that it has begun."""
+        self.writer.output_size += size
 
     @property
     def safe_path(self) -> str:
@@ -73,34 +83,56 @@ class PlainRequest(Incoming):
     """A request that came whole and in the plain form.
 
     aiohttp's own constructor, with the URL, the message and the stream that it wants, costs 20 us in a running gateway;
-    here the URL is made for whoever asks for it, and members that every request asks for are attributes.
+    here the URL and the writer are made for whoever asks for them, and members that every request asks for are
+    attributes.
     """
 
     __slots__ = (
-        *("_cache", "_client_max_size", "_headers", "_payload", "_payload_writer", "_protocol", "_target"),
-        *("content", "content_length", "headers", "keep_alive", "method", "version"),
+        *("_cache", "_client_max_size", "_headers", "_payload", "_protocol", "_sent", "_target", "_writer"),
+        *("chunked", "content", "content_length", "found", "headers", "keep_alive", "method", "version"),
     )
 
     headers: CIMultiDictProxy[str]
+    chunked: bool
     content: StreamReader
     content_length: int
+    found: HeadFindings
     keep_alive: bool
     method: str
     version: HttpVersion
+    _sent: int
     _target: str
+    _writer: StreamWriter | None
 
     def __init__(self, head: PlainHead, body: bytes, protocol: RequestHandler, max_body: int) -> None:
         self._cache = {}
         self._target = head.target
         self._protocol = protocol
         self._client_max_size = max_body
-        self._payload_writer = StreamWriter(protocol, protocol._loop)
-        self._payload = self.content = cast(StreamReader, ReceivedBody(body))
+        self._writer = None
+        self._sent = 0
+        self.chunked = False
+        self._payload = self.content = ReceivedBody(body)  # type: ignore[assignment]  # the part of it that is used
         self._headers = self.headers = head.headers
         self.method = head.method
         self.version = HttpVersion11
         self.content_length = head.length
         self.keep_alive = head.keep_alive
+        self.found = head.found
+
+    @property
+    def _payload_writer(self) -> StreamWriter:  # type: ignore[override]  # an attribute of the parent's
+        writer = self._writer
+        if writer is None:
+            writer = self._writer = StreamWriter(self._protocol, self._protocol._loop)
+            writer.output_size = self._sent
+        return writer
+
+    def count_sent(self, size: int) -> None:
+        if self._writer is None:
+            self._sent += size
+        else:
+            self._writer.output_size += size
 
     def __repr__(self) -> str:
         return f"<PlainRequest {self.method} {self.path}>"

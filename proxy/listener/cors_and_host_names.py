@@ -93,7 +93,7 @@ class BrowserGuard:
     """Judges the requests of a listener that is bound to `listener`, a host name or an address; `hosts` and `origins`
     are the lists of the table under `settings`."""
 
-    __slots__ = ("_listener", "_origins", "_served", "_settings")
+    __slots__ = ("_listener", "_origins", "_served", "_settings", "rules")
 
     def __init__(
         self, listener: str, hosts: Sequence[str], origins: Sequence[str], settings: SettingNames = PUBLIC
@@ -105,6 +105,8 @@ class BrowserGuard:
     def exchange(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
         """Replace the lists for requests from now on."""
         self._origins = OriginPatterns.of(origins)
+        self.rules = object()
+        """Stands for these lists: what has passed by them need not be judged again while they are the same."""
         self._served: Callable[[str], bool] = lru_cache(HOSTS_KEPT)(_host_rule(self._listener, hosts))
 
     def serves(self, host: str) -> bool:

@@ -24,9 +24,11 @@ from aiohttp.tcp_helpers import tcp_keepalive
 from aiohttp.web_protocol import MAX_MSG_QUEUE_SIZE, _ErrInfo
 
 from proxy.eager_task import EagerTask
+from proxy.listener.buffered_response import BufferedResponse
 from proxy.listener.client_request import PlainRequest
 from proxy.listener.half_closed_clients import HalfClosable
 from proxy.listener.plain_head import PlainHead, read_plain_head
+from proxy.loop_clock import loop_clock
 
 MAX_AHEAD: Final = 64 * 1024
 """Bytes of following requests that are kept while one is answered; then nothing more is read from the client."""
@@ -59,12 +61,13 @@ class EagerRequests(HalfClosable):
     another request, and goes on with the connection to its end.
     """
 
-    __slots__ = ("_ahead", "_collected", "_collecting", "_context", "_eager", "_owed")
+    __slots__ = ("_ahead", "_collected", "_collecting", "_context", "_eager", "_now", "_owed")
 
     def __init__(self, manager: web.Server, **settings: object) -> None:
         super().__init__(manager, **settings)
         self._parser = None
         self._messages = _NO_MESSAGES
+        self._now = loop_clock()
         self._eager: EagerTask | None = None
         self._ahead = bytearray()
         self._collected: tuple[PlainHead, bytearray] | None = None
@@ -90,9 +93,11 @@ class EagerRequests(HalfClosable):
     @property
     def at_boundary(self) -> bool:
         """Whether the next byte is the first of a request, which nothing has to wait for."""
-        return not (
-            self._owed or self._collected or self._messages or self.answering or self._close or self._force_close
-        )
+        if self._owed or self._collected or self._close or self._force_close:
+            return False
+        if self._parser is None:  # nothing has been read but here
+            return self._eager is None
+        return not (self._messages or self.answering)
 
     def data_received(self, data: bytes) -> None:
         if self._eager is not None and data:
@@ -233,14 +238,14 @@ class EagerRequests(HalfClosable):
         self._messages.popleft()
         if self._parser is not None:
             self._parser.message_consumed()
-        self._begin(factory(message, payload, self, StreamWriter(self, self._loop), task))
+        http = factory(message, payload, self, StreamWriter(self, self._loop), task)
+        self._eager = EagerTask(self._answer(http), self._loop, self._answered)
+        self._eager.begin()
         return True
 
     def _begin_plain(self, head: PlainHead, data: bytes) -> None:
-        limit = cast(BodyLimit, self._manager).max_body
-        self._begin(PlainRequest(head, data[head.size :], self, limit))
-
-    def _begin(self, http: web.BaseRequest) -> None:
+        server: BodyLimit = self._manager  # type: ignore[assignment]  # no other makes these connections
+        http = PlainRequest(head, data[head.size :], self, server.max_body)
         self._eager = EagerTask(self._answer(http), self._loop, self._answered)
         self._eager.begin()
 
@@ -262,9 +267,15 @@ class EagerRequests(HalfClosable):
                 response = self.handle_error(http, 500, error)
             finally:
                 self._current_request = None
-            await response.prepare(http)
-            await response.write_eof()
-            self._keepalive = bool(response.keep_alive)
+            if isinstance(response, BufferedResponse):
+                # The same as below, without two coroutines that wait for nothing.
+                if (unread := response.send(http)) is not None:
+                    await unread
+                self._keepalive = bool(response._keep_alive)
+            else:
+                await response.prepare(http)
+                await response.write_eof()
+                self._keepalive = bool(response.keep_alive)
         finally:
             self._request_in_progress = False
             if self._handler_waiter is not None:
@@ -285,7 +296,7 @@ class EagerRequests(HalfClosable):
 
     def _expect_next(self) -> None:
         """Count the time in which the next request has to come."""
-        self._next_keepalive_close_time = close_at = self._loop.time() + self._keepalive_timeout
+        self._next_keepalive_close_time = close_at = self._now() + self._keepalive_timeout
         if self._keepalive_handle is None:
             self._keepalive_handle = self._loop.call_at(close_at, self._process_keepalive)
 

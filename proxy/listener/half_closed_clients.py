@@ -11,8 +11,9 @@ import select
 from typing import cast
 
 from aiohttp import HttpVersion11, web
-from aiohttp.http_writer import StreamWriter
 from aiohttp.web_protocol import RequestHandler
+
+from proxy.listener.client_request import Incoming
 
 REFUSED_WITHIN = 0.05
 """Seconds from sending to the check whether it was refused; a later refusal is seen at the next look."""
@@ -69,10 +70,9 @@ class HalfClosable(RequestHandler):
 
 def _probe_for(http: web.BaseRequest) -> bytes:
     """Return bytes without meaning at this point of the answer; none within an answer that is no stream."""
-    writer = cast(StreamWriter, http.writer)
-    if not writer.output_size:
+    if not http.writer.output_size:
         return _INTERIM
-    return _COMMENT if writer.chunked else b""
+    return _COMMENT if cast(Incoming, http).chunked else b""
 
 
 def _drop_if_gone(transport: asyncio.Transport) -> bool:

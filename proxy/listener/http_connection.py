@@ -207,6 +207,11 @@ class PublicServer(web.Server):
     def __call__(self) -> RequestHandler:
         return PublicHandler(self, self._envelope, loop=self._loop, **self._kwargs)
 
+    @property
+    def open_connections(self) -> int:
+        """How many connections of clients are open."""
+        return len(self._connections)
+
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's own
         self._timer.cancel()
         await super().shutdown(timeout)
@@ -223,8 +228,15 @@ class PublicServer(web.Server):
         if not plain and (fault := head_fault(http._message)) is not None:
             return _refused(http, fault)
         handler = self._handler
-        if self._guard is not None and (verdict := self._guard.judge(http.method, http.headers)) is not None:
-            handler = partial(self._answer_browser, verdict)
+        guard = self._guard
+        if guard is not None:
+            incoming: Incoming = http  # type: ignore[assignment]  # this server makes no others
+            found = incoming.found
+            if found.browser is not guard.rules:
+                if (verdict := guard.judge(http.method, http.headers)) is None:
+                    found.browser = guard.rules
+                else:
+                    handler = partial(self._answer_browser, verdict)
         return handler(http) if plain or not http._message.upgrade else self._without_upgrade(handler, http)
 
     async def _answer_browser(self, verdict: Verdict, http: web.BaseRequest) -> web.StreamResponse:
@@ -268,4 +280,5 @@ def _refusal_of(http: web.BaseRequest, error: GatewayError) -> web.StreamRespons
 
 def path_of(http: web.BaseRequest) -> str:
     """Return a request's path, decoded but for `%2F` and `%25`: with the slashes that a rule in front of it sees."""
-    return cast(Incoming, http).safe_path
+    incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
+    return incoming.safe_path

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from aiohttp import HttpVersion11, hdrs, web
 
 from proxy.errors import GatewayError, bad_http, not_json, too_large
+from proxy.listener.client_request import Incoming
 from proxy.listener.response_headers import JSON
 
 BODY_WAIT = 15.0
@@ -40,12 +41,15 @@ async def read_body(http: web.BaseRequest, on_received: Callable[[int], None]) -
 
 def received_body(http: web.BaseRequest) -> bytes:
     """Return the body of a request all of which has come. Raises GatewayError as `read_body` does."""
-    _check_declared(http)
+    incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
+    # What has come is measured below, whatever length was declared.
+    if not incoming.found.takes_body:
+        _check_declared(http)
     try:
         body = http.content.read_nowait()
     except web.RequestPayloadError:
         raise _unreadable() from None
-    if len(body) > http.client_max_size:
+    if len(body) > http._client_max_size:
         raise too_large(http.client_max_size)
     return body
 
@@ -61,6 +65,8 @@ def _check_declared(http: web.BaseRequest) -> None:
     coding = headers.get(hdrs.CONTENT_ENCODING)
     if coding is not None and coding.lower() != "identity":
         raise bad_http("The request body must not be compressed; send it without Content-Encoding.", 415)
+    incoming: Incoming = http  # type: ignore[assignment]  # the listeners make no others
+    incoming.found.takes_body = True
 
 
 def _unreadable() -> GatewayError:

@@ -10,7 +10,6 @@ from typing import cast
 from aiohttp import HttpVersion11, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.client_exceptions import ClientConnectionResetError
-from aiohttp.http_writer import StreamWriter
 
 from proxy.listener.buffered_response import header_lines, streamed_head
 from proxy.listener.client_request import Incoming
@@ -20,12 +19,13 @@ GONE = "the client has closed the connection"
 
 class StreamedResponse(web.StreamResponse):
     """A good answer whose body comes in pieces: as long as a `Content-Length` among its headers says, else in chunks,
-    and to clients of HTTP/1.0 until the connection closes."""
+    and to clients of HTTP/1.0 until the connection closes. `lines` are further headers, as lines."""
 
     # Does not call the parent's, which makes a mapping of headers.
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], lines: str = "") -> None:
         self._status = 200
         self._fields = headers
+        self._lines = lines
         self._keep_alive: bool | None = None
         self._client: BaseProtocol | None = None
         self._head = b""
@@ -35,11 +35,14 @@ class StreamedResponse(web.StreamResponse):
         """Make the head, once. It is sent with the first piece."""
         if self._client is not None:
             return
-        lines = header_lines({**self._fields, **cast(Incoming, request).cors})
-        writer = self._writer = cast(StreamWriter, request.writer)
-        self._client = writer.protocol
-        version, sized = request.version, "Content-Length" in self._fields
-        self._chunked = writer.chunked = version >= HttpVersion11 and not sized
+        incoming: Incoming = request  # type: ignore[assignment]  # the listeners make no others
+        fields, cors, lines = self._fields, incoming.cors, self._lines
+        if fields or cors:
+            lines = header_lines({**fields, **cors}) + lines
+        self._incoming = incoming
+        self._client = incoming._protocol
+        version, sized = incoming.version, "Content-Length" in fields
+        self._chunked = incoming.chunked = version >= HttpVersion11 and not sized
         if self._keep_alive is None:
             self._keep_alive = request.keep_alive and (self._chunked or sized)
         self._head = streamed_head(version, lines, self._chunked, self._keep_alive)
@@ -62,7 +65,7 @@ class StreamedResponse(web.StreamResponse):
         if data:
             if head:
                 self._head = b""
-                self._writer.output_size = len(data)  # which is asked only whether there was any
+                self._incoming.count_sent(len(data))  # which is asked only whether there was any
             transport.write(data)
         return client._drain_helper() if client._paused else True
 

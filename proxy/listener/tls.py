@@ -53,8 +53,6 @@ class Presented:
 
     def __init__(self, first: ssl.SSLContext | None) -> None:
         self._latest = first
-        self._listening = _context()
-        self._listening.sni_callback = self._use_latest
 
     def exchange(self, latest: ssl.SSLContext | None) -> None:
         """Use this certificate from now on. A reload cannot switch TLS on or off."""
@@ -65,8 +63,10 @@ class Presented:
         """Return the options to listen with."""
         if self._latest is None:
             return {}
+        listening = _context()
+        listening.sni_callback = self._use_latest
         return {
-            "ssl": self._listening,
+            "ssl": listening,
             "ssl_handshake_timeout": HANDSHAKE_WAIT,
             "ssl_shutdown_timeout": FAREWELL_WAIT,
         }

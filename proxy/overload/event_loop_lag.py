@@ -31,21 +31,19 @@ class LagRules:
 
 
 class Lags:
-    """The lags of the last ticks, in seconds: the `last` one, their `max`, and `steady`, the minimum of their p90
+    """The lags of the last ticks, in seconds: their `max`, and `steady`, the minimum of their p90
     within the last second. Ticks before the first count as punctual."""
 
-    __slots__ = ("_last", "_p90s", "last", "max", "steady")
+    __slots__ = ("_last", "_p90s", "max", "steady")
 
     def __init__(self) -> None:
         self._last = deque([0.0] * KEPT, KEPT)
         self._p90s = deque([(float("-inf"), 0.0)])
-        self.last = 0.0
         self.steady = 0.0
         self.max = 0.0
 
     def add(self, lag: float, now: float) -> None:
         """Add a tick that came `lag` seconds late, at the time `now` of a monotonic clock."""
-        self.last = lag
         self._last.append(lag)
         *_, p90, self.max = sorted(self._last)
         self._p90s.append((now, p90))

@@ -1,4 +1,4 @@
-"""The 503 answers of an overloaded gateway, prepared once for each surface and reason: refusing must cost little."""
+"""The answers of an overloaded gateway, prepared once for each surface and reason: refusing must cost little."""
 
 import time
 
@@ -18,11 +18,11 @@ _ID_PLACE = "x" * 24
 class RefusalResponse:
     """The answer to a surface's requests that are refused for one reason."""
 
-    __slots__ = ("_around_ids", "_body", "_headers", "_ids", "_second", "_status", "reason", "surface")
+    __slots__ = ("_around_ids", "_body", "_headers", "_ids", "_second", "reason", "status", "surface")
 
     def __init__(self, surface: Surface, reason: OverloadReason) -> None:
         facts = overloaded(reason).facts
-        self._status, self._body = surface.error(facts)
+        self.status, self._body = surface.error(facts)
         self._headers = header_lines(facts.headers)
         self._ids = ["x-request-id", *(ID_HEADERS[name] for name in ID_HEADERS if name == surface.name)]
         self._second = -1
@@ -33,7 +33,7 @@ class RefusalResponse:
     def response(self, request_id: str, keep: bool) -> BufferedResponse:
         """Return the answer for aiohttp, which keeps the connection with `keep`. The id must be fit for a header."""
         ids = header_lines(dict.fromkeys(self._ids, request_id))
-        response = BufferedResponse(self._status, self._body, ids + self._headers)
+        response = BufferedResponse(self.status, self._body, ids + self._headers)
         if not keep:
             response.force_close()
         return response
@@ -43,7 +43,7 @@ class RefusalResponse:
         if (second := int(time.time())) != self._second:
             self._second = second
             headers = header_lines(dict.fromkeys(self._ids, _ID_PLACE)) + self._headers
-            text = response_head(HttpVersion11, self._status, headers, len(self._body), keep=True) + self._body
+            text = response_head(HttpVersion11, self.status, headers, len(self._body), keep=True) + self._body
             self._around_ids = text.split(_ID_PLACE.encode())
         return request_id.encode().join(self._around_ids)
 

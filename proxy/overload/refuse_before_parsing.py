@@ -78,7 +78,8 @@ class EarlyRefusal:
     """Decides on requests before they are parsed. Bodies of more than `max_body` bytes, and hosts that `guard` does not
     serve, are left to the parser.
 
-    `report` receives a surface's name, a reason and the number of requests refused since the last report.
+    `report` receives a surface's name, the status of its refusals, a reason and the number of requests refused since
+    the last report.
     """
 
     gateway: RefusingGateway
@@ -86,7 +87,7 @@ class EarlyRefusal:
     queue: StartQueue
     max_body: int
     guard: BrowserGuard
-    report: Callable[[str, OverloadReason, int], None]
+    report: Callable[[str, int, OverloadReason, int], None]
     _counts: Counter[RefusalResponse] = field(default_factory=Counter)
 
     def read(self, data: bytes) -> WholeRequest | None:
@@ -118,5 +119,5 @@ class EarlyRefusal:
         """Report refusals. To be called every second."""
         counts, self._counts = self._counts, Counter()
         for prepared, count in counts.items():
-            self.report(prepared.surface, prepared.reason, count)
+            self.report(prepared.surface, prepared.status, prepared.reason, count)
         self.admission.look()

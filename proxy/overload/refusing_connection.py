@@ -1,7 +1,5 @@
 """Connections of the public listener, which refuse requests before parsing under overload and count malformed input."""
 
-from typing import cast
-
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
@@ -73,7 +71,8 @@ class EarlyRefusingConnection(PublicHandler):
 
 def claim_admission(http: web.BaseRequest) -> Admitted | None:
     """Return the admission of a request that was admitted before it was parsed."""
-    return cast(EarlyRefusingConnection, http.protocol).claim()
+    connection: EarlyRefusingConnection = http._protocol  # type: ignore[assignment]  # the listener makes no others
+    return None if connection._admitted is None else connection.claim()
 
 
 class EarlyRefusingServer(PublicServer):

@@ -7,7 +7,7 @@ from proxy.telemetry.line_fields import REQUEST_FIELDS, LineField
 _SHARED: Final = frozenset(
     {
         *("time", "request_id", "team", "surface", "path", "model", "deployment", "stream", "status", "outcome"),
-        *("duration_ms", "key", "code", "prompt_tokens", "completion_tokens"),
+        *("duration_ms", "key", "code", "prompt_tokens", "completion_tokens", "trace_id"),
     }
 )
 

@@ -5,19 +5,21 @@ Contents are handed over by reference and held in bounded memory; what has no ro
 
 import asyncio
 import logging
-import os
 from asyncio.subprocess import DEVNULL
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from config.sections.log_section import PayloadLogPlace
+from providers.vendor_credential import reveal
 from proxy.background_tasks import background
 from proxy.off_loop.child_process import Child, bare_environment, start_child
 from proxy.payload_log.payload_entry import RESPONSE, PayloadEntry, read_response
-from proxy.payload_log.payload_process import WriterRules, rules_frame
+from proxy.payload_log.payload_process import batch_frame, rules_frame
+from proxy.payload_log.payload_sinks import WriterRules, reason_of
 from proxy.payload_log.request_content import Allowance, LoggedContent
 from proxy.request_record import RequestRecord
 from proxy.telemetry.log_format import json_line, timestamp
@@ -27,6 +29,9 @@ MOST_HELD: Final = 64 * 1024 * 1024
 """Bytes of the contents of all requests of one process, those that wait to be written included."""
 
 MOST_WAITING: Final = 10_000
+
+MOST_AT_ONCE: Final = 64
+"""Entries of one export to a collector."""
 
 LONGEST: Final = 4 * 1024 * 1024
 """Bytes of a content that is read at all: to hand it over takes the event loop about 1 ms."""
@@ -92,6 +97,10 @@ class PayloadLog:
         content, record.content = record.content, None
         if not isinstance(content, LoggedContent):
             return
+        called = record.called or ""
+        if not self._place.names_one(record.model, record.asked, called, called.rpartition("/")[0]):
+            content.let_go()
+            return
         entry = entry_of(record, content)
         more = len(entry.answer or b"")
         if len(self._waiting) >= MOST_WAITING or not self.allowance.take(more):
@@ -107,12 +116,12 @@ class PayloadLog:
         """Write what is handed over, for ever."""
         while True:
             while self._waiting:
-                entry, content = self._waiting[0]
+                batch = self._batch()
                 try:
-                    await self._write(entry)
+                    await self._write(batch)
                 finally:
-                    self._waiting.popleft()
-                    content.let_go()
+                    for _ in batch:
+                        self._waiting.popleft()[1].let_go()
             self._idle.set()
             self._more.clear()
             await self._more.wait()
@@ -135,38 +144,63 @@ class PayloadLog:
             child.process.kill()
         await child.process.wait()
 
-    async def _write(self, entry: PayloadEntry) -> None:
+    def _batch(self) -> list[PayloadEntry]:
+        """Return the entries that are written next: for a collector several, as long as they are not large."""
+        most = 1 if self._place.collector is None else MOST_AT_ONCE
+        found: list[PayloadEntry] = []
+        size = 0
+        for entry, _ in islice(self._waiting, most):
+            size += entry.size
+            if found and size > LONGEST:
+                break
+            found.append(entry)
+        return found
+
+    async def _write(self, batch: Sequence[PayloadEntry]) -> None:
+        """Write entries: one by one where they could not be redacted in time together."""
+        if len(batch) == 1:
+            await self._write_one(batch[0])
+        elif (error := await self._sent(batch)) is not None:
+            self._judge(error, len(batch))
+            self.counts.written += 0 if error else len(batch)
+        else:
+            for entry in batch:
+                await self._write_one(entry)
+
+    async def _write_one(self, entry: PayloadEntry) -> None:
         if max(len(entry.request or b""), len(entry.answer or b"")) > LONGEST:
             await self._write_withheld(entry.withheld(TOO_LONG))
-        elif (error := await self._sent(entry)) is not None:
-            self._judge(error)
+        elif (error := await self._sent((entry,))) is not None:
+            self._judge(error, 1)
             self.counts.written += not error
         else:
             await self._write_withheld(entry.withheld(TOO_LATE))
 
     async def _write_withheld(self, entry: PayloadEntry) -> None:
-        error = await self._sent(entry)
+        error = await self._sent((entry,))
         if error is None:
             self._drop(NO_ANSWER)
             await asyncio.sleep(RESTART)
             return
-        self._judge(error)
+        self._judge(error, 1)
         self.counts.withheld += not error
 
-    def _judge(self, error: int) -> None:
+    def _judge(self, error: int, entries: int) -> None:
         """Count what could not be written, and say when that begins and when it is over."""
         if error:
-            self._drop(os.strerror(error))
-        elif self._missing and len(self._waiting) == 1:  # this one: nothing is dropped for want of room any more
+            self._drop(reason_of(error), entries)
+        elif self._missing and len(self._waiting) == entries:  # these: nothing is dropped for want of room any more
             self._complain(f"the payload log is written again; {self._missing} entries of it were dropped")
             self._missing = 0
 
-    async def _sent(self, entry: PayloadEntry) -> int | None:
-        """Have an entry written, and return the error number; None where the process has ended over it."""
+    async def _sent(self, batch: Sequence[PayloadEntry]) -> int | None:
+        """Have entries written, and return the error number; None where the process has ended over them."""
         try:
             async with asyncio.timeout(PATIENCE):
                 child = self._child = self._child or await self._started()
-                child.writer.writelines(entry.frames())
+                child.writer.write(batch_frame(len(batch)))
+                for entry in batch:
+                    child.writer.writelines(entry.frames())
                 await child.writer.drain()
                 return read_response(await child.reader.readexactly(RESPONSE))
         except (asyncio.IncompleteReadError, OSError):  # TimeoutError is one
@@ -179,16 +213,26 @@ class PayloadLog:
 
     async def _started(self) -> Child:
         child = await start_child("proxy.payload_log.payload_process", output=DEVNULL, environment=bare_environment())
-        place = self._place
-        rules = WriterRules(str(place.file), place.most, list(place.redact), place.rotate, place.keep)
-        child.writer.write(rules_frame(rules))
+        child.writer.write(rules_frame(rules_of(self._place)))
         return child
 
-    def _drop(self, reason: str) -> None:
-        self.counts.dropped += 1
+    def _drop(self, reason: str, entries: int = 1) -> None:
+        self.counts.dropped += entries
         if not self._missing:
-            self._complain(f"entries of the payload log {self._place.file} are dropped: {reason}")
-        self._missing += 1
+            name = "" if self._place.file is None else f" {self._place.file}"
+            self._complain(f"entries of the payload log{name} are dropped: {reason}")
+        self._missing += entries
+
+
+def rules_of(place: PayloadLogPlace) -> WriterRules:
+    """Return what the process is told of a place, the collector's secrets included."""
+    rules = (place.most, list(place.redact), place.rotate, place.keep)
+    collector = place.collector
+    if collector is None:
+        return WriterRules(str(place.file), *rules)
+    headers = {name: reveal(value) for name, value in collector.headers.items()}
+    resource = {"service.name": collector.service_name}
+    return WriterRules(None, *rules, collector.endpoint, headers, collector.timeout, resource)
 
 
 @asynccontextmanager
@@ -220,6 +264,8 @@ def entry_of(record: RequestRecord, content: LoggedContent) -> PayloadEntry:
     }
     if record.key:
         fields["key"] = record.key
+    if record.trace is not None:
+        fields["trace_id"] = record.trace.hex_id
     if record.code is not None:
         fields["code"] = record.code
     if record.usage is not None:

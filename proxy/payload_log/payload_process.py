@@ -1,10 +1,12 @@
-"""The program of the process that redacts entries of the payload log and writes them to their file.
+"""The program of the process that redacts entries of the payload log and writes them to their file, or sends them to
+their collector.
 
 A pattern of the operator's may take any time on a text of a client's, and Python's `re` holds the interpreter's lock
 meanwhile: only the end of a process stops it. So the kernel ends this one by a limit of CPU time for each entry, and of
-its address space. It has no key of the gateway's, and nothing of its environment.
+its address space. It has no key of the gateway's but what the collector wants, and nothing of its environment.
 
-The first frame is a JSON object of WriterRules; each entry is answered by an error number, 0 where it was written.
+The first frame is a JSON object of WriterRules. Entries come in batches, each after its number of entries, and a batch
+is answered by an error number, 0 where it was written.
 """
 
 import re
@@ -13,13 +15,14 @@ import signal
 import socket
 import struct
 import sys
-from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from contextlib import closing
+from typing import BinaryIO, Final
 
 import orjson
 
 from proxy.payload_log.payload_entry import HEAD, PayloadEntry, entry_line, read_head, response
-from proxy.payload_log.payload_file import PayloadFile
+from proxy.payload_log.payload_sinks import EntrySink, Finished, WriterRules, sink_of
+from proxy.payload_log.redact_content import Patterns
 
 CPU_SECONDS: Final = 2.0
 """For the redaction of one entry."""
@@ -30,20 +33,15 @@ MEMORY: Final = 1 << 30
 _SIZE: Final = struct.Struct("!I")
 
 
-class WriterRules(NamedTuple):
-    """What the process is told first."""
-
-    file: str
-    most: int
-    redact: list[str]
-    rotate: int
-    keep: int
-
-
 def rules_frame(rules: WriterRules) -> bytes:
     """Return the first frame."""
     data = orjson.dumps(rules._asdict())
     return _SIZE.pack(len(data)) + data
+
+
+def batch_frame(entries: int) -> bytes:
+    """Return what comes before a batch of so many entries."""
+    return _SIZE.pack(entries)
 
 
 def main(descriptor: int) -> None:
@@ -62,17 +60,21 @@ def serve(link: socket.socket, frames: BinaryIO) -> None:
         return
     rules = WriterRules(**orjson.loads(frames.read(_SIZE.unpack(size)[0])))
     patterns = [re.compile(pattern) for pattern in rules.redact]
-    file = PayloadFile(Path(rules.file), rules.rotate, rules.keep)
-    while entry := _next_entry(frames):
-        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-        line = entry_line(entry, patterns, rules.most)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        try:
-            file.append(line)
-        except OSError as error:
-            link.sendall(response(error.errno or -1))
-        else:
-            link.sendall(response(0))
+    with closing(sink_of(rules)) as sink:
+        _write_all(link, frames, patterns, rules.most, sink)
+
+
+def _write_all(link: socket.socket, frames: BinaryIO, patterns: Patterns, most: int, sink: EntrySink) -> None:
+    while len(data := frames.read(_SIZE.size)) == _SIZE.size:
+        finished = []
+        for _ in range(_SIZE.unpack(data)[0]):
+            entry = _next_entry(frames)
+            if entry is None:
+                return
+            signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+            finished.append(Finished(entry.facts, entry_line(entry, patterns, most)))
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        link.sendall(response(sink.write(finished)))
 
 
 def _next_entry(frames: BinaryIO) -> PayloadEntry | None:

@@ -10,6 +10,10 @@ from providers.json_types import JsonValue
 REDACTED: Final = "[redacted]"
 TOO_DEEP: Final = "[nested too deeply]"
 
+DEEPEST: Final = 200
+"""Levels of what is shown. It is no more than each recursion here can take: how many that is, differs from one CPython
+to the next (a level of `redacted` is two frames in 3.11, and one from 3.12 on)."""
+
 CAPS: Final = (16_384, 4096, 1024, 256, 64)
 """Characters to which every longer text is cut, until the whole is short enough."""
 
@@ -30,12 +34,20 @@ def redacted_json(content: bytes, patterns: Patterns) -> JsonValue:
         return TOO_DEEP
     except ValueError:
         return redacted(content.decode("utf-8", "backslashreplace"), patterns)
-    try:
-        found = redacted(value, patterns)
-        dumped(found)
-    except RecursionError:
-        return TOO_DEEP
-    return found
+    return TOO_DEEP if _is_deep(content, value) else redacted(value, patterns)
+
+
+def _is_deep(content: bytes, value: JsonValue) -> bool:
+    """Return whether a value has more than DEEPEST levels, of which each takes a bracket."""
+    if content.count(b"[") + content.count(b"{") <= DEEPEST:
+        return False
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        held = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        if not held:
+            return False
+        level = [each for values in held for each in values]
+    return True
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -43,7 +55,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def redacted(value: JsonValue, patterns: Patterns) -> JsonValue:
-    """Return a value without what the patterns match in its texts, names and numbers. Raises RecursionError."""
+    """Return a value without what the patterns match in its texts, names and numbers."""
     if not patterns:
         return value
     if isinstance(value, str):

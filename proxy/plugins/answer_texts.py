@@ -17,21 +17,35 @@ from proxy.plugins.api import GuardedText
 
 ROLE = "assistant"
 
-_ESCAPE: Final = r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})"
-_ESCAPES: Final = re.compile(rf'{_ESCAPE}(?:{_ESCAPE}|[^"\\\x00-\x1f])*+')
-"""The rest of a JSON string from its first escape on (RFC 8259, section 7): read in one go, since one escape at a time
-takes 25 times as long."""
+_PAIR: Final = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPES: Final = re.compile(rf"\\(?:u(?:{_PAIR}|[0-9a-fA-F]{{4}})|/)")
+_EVERY_ESCAPE: Final = re.compile(rf"{_ESCAPES.pattern}|\\.", re.DOTALL)
+"""The escapes of a JSON string that it can do without (RFC 8259, section 7); then those among all escapes, where a
+backslash may be escaped itself."""
+
+_QUOTED: Final = frozenset({0x22, 0x5C, *range(0x20)})
 
 
 def unescaped(arguments: str) -> str:
     """Return a tool's arguments with every character of their strings as itself, where JSON lets it stand so. They
-    need not be whole: vendors cut them off at max_tokens."""
-    return _ESCAPES.sub(_characters, arguments) if "\\u" in arguments or "\\/" in arguments else arguments
+    need not be whole: vendors cut them off at max_tokens. It takes 0.1 us a character at most."""
+    if "\\u" not in arguments and "\\/" not in arguments:
+        return arguments
+    return (_EVERY_ESCAPE if "\\\\" in arguments else _ESCAPES).sub(_character, arguments)
 
 
-def _characters(run: re.Match[str]) -> str:
-    text = json.dumps(json.loads(f'"{run[0]}"'), ensure_ascii=False)[1:-1]
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()  # half a pair stays escaped
+def _character(escape: re.Match[str]) -> str:
+    text = escape[0]
+    if text[1] != "u":
+        return "/" if text == "\\/" else text
+    if len(text) == 2:
+        return text  # cut off
+    code = int(text[2:6], 16)
+    if len(text) > 6:
+        return chr(0x10000 + ((code - 0xD800) << 10) + (int(text[8:], 16) - 0xDC00))
+    if code in _QUOTED:
+        return json.dumps(chr(code))[1:-1]
+    return f"\\u{code:04x}" if 0xD800 <= code < 0xE000 else chr(code)  # half a pair stays escaped
 
 
 def rewritten_arguments(old: str, new: str) -> str:
@@ -41,6 +55,12 @@ def rewritten_arguments(old: str, new: str) -> str:
 
 def _shown(call: ToolCall) -> str:
     return unescaped(call.arguments) if call.kind == "function" else call.arguments
+
+
+def size_of_choice(choice: Choice) -> int:
+    """Return about how many characters a choice has, for less than reading them takes."""
+    calls = sum([len(call.arguments) for call in choice.tool_calls])
+    return calls + len(choice.text) + len(choice.reasoning or "") + len(choice.refusal or "")
 
 
 def texts_of_choice(choice: Choice) -> tuple[GuardedText, ...]:

@@ -10,8 +10,9 @@ and has one or more of these methods:
 - `deliver(rows, http)`, a coroutine: a usage sink. It gets facts about finished requests, never their content.
 
 A guard's methods are plain functions, no coroutines. `slow = True` says that they may take more than about a
-millisecond: they are called in threads then, and must be safe for that. `close()`, if there is one, is called once when
-the table no longer has the plugin and no request uses it. What is printed while a plugin is loaded goes to stderr.
+millisecond: they are called in threads then, and must be safe for that. `close()`, if there is one, is called when the
+table no longer has the plugin and no request uses it, in a thread of its own; it has two seconds. What a plugin prints
+goes to stderr: standard output is the access log's, and a command's.
 
 The constructor checks the options and raises OptionError. It is also called by `dragoman check`, and before worker
 processes are forked: it must open no connection and start no thread.

@@ -5,8 +5,9 @@ these requests has let go of them.
 """
 
 import logging
+import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -14,14 +15,16 @@ from typing import Final, Protocol, TypeVar
 from config.load_config import Loaded
 from providers.completion import Choice
 from proxy.dispatch.attempt_loop import ClientRequest
+from proxy.errors import PluginError
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.plugins.answer_texts import texts_of_choice, with_texts
+from proxy.plugins.answer_texts import size_of_choice, texts_of_choice, with_texts
 from proxy.plugins.api import AboutRequest
-from proxy.plugins.foreign_code import attempted
 from proxy.plugins.load_plugins import Plugins, guards_of
+from proxy.plugins.plugin_threads import begin_close
 from proxy.plugins.request_texts import rewritten, texts_of
 from proxy.plugins.running_guard import RunningGuard
-from proxy.plugins.verdicts import ask_answer, ask_request, passed
+from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
+from proxy.plugins.verdicts import Ask, Passed, Texts, ask_answer, ask_request, passed, stopped
 from proxy.request_record import NO_TEAM, GuardMarks, RequestRecord
 
 
@@ -34,9 +37,10 @@ class GuardedRequest(ClientRequest, Protocol):
 
 
 Q = TypeVar("Q", bound=GuardedRequest)
+T = TypeVar("T")
 
-LONG: Final = 256 * 1024
-"""Characters of an answer that no guard looks at on the event loop."""
+LONG: Final = 64 * 1024
+"""Characters of an answer that nobody looks at on the event loop: unescaping them may take 8 ms."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,40 +58,71 @@ class GuardChain:
         """Return what guards may know of a request."""
         return AboutRequest(record.request_id, record.team, model, record.surface, record.user, self.tags)
 
-    async def request_passed(self, request: Q, record: RequestRecord, threads: RequestThreads, *, heavy: bool) -> Q:
+    async def request_passed(self, request: Q, record: RequestRecord, *, heavy: bool) -> Q:
         """Return a request as its guards leave it. Raises GatewayError where one refuses it, or fails and has to
-        work."""
+        work; the record says which."""
         record.guarded = marks = GuardMarks()
         if not self.request:
             return request
-        texts = await threads.run(record.owner, partial(texts_of, request)) if heavy else texts_of(request)
-        left = await passed(self.request, texts, partial(ask_request, self.about(record, request.model)), heavy=heavy)
+        ask = partial(ask_request, self.about(record, request.model))
+        texts = await self._done(partial(texts_of, request), record, heavy=heavy)
+        left = await _passed(self.request, texts, ask, record, heavy=heavy)
         if not left.names:
             return request
         work = partial(rewritten, request, [each.text for each in left.texts])
-        request, dropped = await threads.run(record.owner, work) if heavy else work()
+        request, dropped = await self._done(work, record, heavy=heavy)
         marks.note(left.names, dropped)
         return request
 
     async def choice_passed(self, choice: Choice, record: RequestRecord) -> Choice:
         """Return a choice as the guards of answers leave it; the same one where none changed it. Raises GatewayError
         as `request_passed` does."""
-        texts = texts_of_choice(choice)
-        heavy = sum([len(each.text) for each in texts]) > LONG
+        heavy = size_of_choice(choice) > LONG
+        texts = await self._done(partial(texts_of_choice, choice), record, heavy=heavy)
         about = self.about(record, record.asked)
-        left = await passed(self.answer, texts, partial(ask_answer, about, choice.index), heavy=heavy)
+        left = await _passed(self.answer, texts, partial(ask_answer, about, choice.index), record, heavy=heavy)
         if not left.names:
             return choice
-        choice, dropped = with_texts(choice, [each.text for each in left.texts])
+        work = partial(with_texts, choice, [each.text for each in left.texts])
+        choice, dropped = await self._done(work, record, heavy=heavy)
         if record.guarded is not None:
             record.guarded.note(left.names, dropped)
         return choice
 
+    async def transcript_passed(self, kind: str, body: bytes, record: RequestRecord) -> bytes:
+        """Return a transcription of a content type as the guards of answers leave it. Raises UpstreamError for a body
+        that is none, and otherwise as `choice_passed` does."""
+        heavy = len(body) > LONG
+        texts = await self._done(partial(texts_of_transcript, kind, body), record, heavy=heavy)
+        about = self.about(record, record.asked)
+        left = await _passed(self.answer, texts, partial(ask_answer, about, 0), record, heavy=heavy)
+        if not left.names:
+            return body
+        if record.guarded is not None:
+            record.guarded.note(left.names)
+        new = [each.text for each in left.texts]
+        return await self._done(partial(with_transcript, kind, body, new), record, heavy=heavy)
+
+    async def _done(self, work: Callable[[], T], record: RequestRecord, *, heavy: bool) -> T:
+        """Return what `work` returns, which takes long where it is `heavy`."""
+        return await self.desk.threads.run(record.owner, work) if heavy else work()
+
+
+async def _passed(
+    guards: Sequence[RunningGuard], texts: Texts, ask: Ask, record: RequestRecord, *, heavy: bool
+) -> Passed:
+    try:
+        return await passed(guards, texts, ask, heavy=heavy)
+    except PluginError as error:
+        raise stopped(record, error) from None
+
 
 class GuardDesk:
-    """The guards that one table names. `of` has the chain of each team that has any, by its name."""
+    """The guards that one table names. `of` has the chain of each team that has any, by its name; `threads` are those
+    in which the texts of large requests and answers are read and changed."""
 
-    def __init__(self, loaded: Loaded, plugins: Plugins, log: logging.Logger) -> None:
+    def __init__(self, loaded: Loaded, plugins: Plugins, log: logging.Logger, threads: RequestThreads) -> None:
+        self.threads = threads
         self.running: dict[str, RunningGuard] = {}
         self._log = log
         teams = loaded.config.teams
@@ -115,10 +150,8 @@ class GuardDesk:
         )
 
 
-def _close(guards: Iterable[RunningGuard], log: logging.Logger) -> None:
+def _close(guards: Sequence[RunningGuard], log: logging.Logger) -> list[threading.Thread]:
+    """Begin to close guards, and return the threads that end when they are closed or given up."""
     for guard in guards:
         guard.close()
-        if guard.plugin.has("close"):
-            outcome = attempted(guard.plugin.made.close)
-            if not hasattr(outcome, "value"):
-                log.warning("plugin %s could not be closed: %s", guard.name, outcome)
+    return [closing for guard in guards if (closing := begin_close(guard.plugin, log)) is not None]

@@ -1,4 +1,7 @@
-"""Answers that pass guards: stands before what answers text, a cache included, for teams with guards of answers."""
+"""Answers that pass guards: stands before what answers text, for teams with guards of answers.
+
+An answer cache lets what it gives pass by itself, so that it keeps nothing that was refused.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -26,7 +29,12 @@ class GuardedAnswers:
 
     async def whole(self, planned: PlannedRequest[UnifiedRequest]) -> tuple[CallPlan, Completion]:
         """See TextAnswers."""
-        prepared, completion = await self.inner.whole(planned)
+        return await self.passed(planned, *await self.inner.whole(planned))
+
+    async def passed(
+        self, planned: PlannedRequest[UnifiedRequest], prepared: CallPlan, completion: Completion
+    ) -> tuple[CallPlan, Completion]:
+        """Return an answer as the guards let it through. Raises GatewayError."""
         record = planned.record
         try:
             choices = [await self.chain.choice_passed(choice, record) for choice in completion.choices]
@@ -42,12 +50,17 @@ class GuardedAnswers:
     def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
         """See TextAnswers. A stream is held back until a guard lets content through, or until its end where a guard
         needs all of it."""
-        return self._streamed(planned)
+        return self.passing(planned, self.inner.streamed(planned))
 
     @asynccontextmanager
-    async def _streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AsyncIterator[tuple[CallPlan, Stream]]:
+    async def passing(
+        self,
+        planned: PlannedRequest[UnifiedRequest],
+        opened: AbstractAsyncContextManager[tuple[CallPlan, Stream]],
+    ) -> AsyncIterator[tuple[CallPlan, Stream]]:
+        """Yield what is opened, as the guards let it through. What they refuse is raised within it."""
         record = planned.record
-        async with self.inner.streamed(planned) as (prepared, stream):
+        async with opened as (prepared, stream):
             guarded = GuardedStream(stream, self.chain, planned, prepared)
             try:
                 await guarded.begin()

@@ -120,7 +120,7 @@ class LiveText:
         except GuardFailed as failure:
             failed(guard, failure)
             if self.altered:
-                raise plugin_failed(guard.name) from None  # what is missing nobody knows
+                raise plugin_failed(guard.name, failure.why) from None  # what is missing nobody knows
             self._stream, back, self._back = None, self._back, ""
             return back
         self._balance -= len(told)

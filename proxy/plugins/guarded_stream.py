@@ -14,9 +14,10 @@ from providers.emulation.split_into_calls import CallPlan
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
-from proxy.errors import GatewayError
+from proxy.errors import GatewayError, PluginError
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_choice import GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
+from proxy.plugins.verdicts import stopped
 from proxy.upstream.transport import fail
 from proxy.upstream.vendor_stream import Stream
 
@@ -83,7 +84,7 @@ class GuardedStream:
                 self._ended += event.finish_reason is not None
                 self._ready += await self._choice(event.index).add(plain(event))
         except (UpstreamError, GatewayError) as error:
-            self._failed = error
+            self._failed = stopped(self._record, error) if isinstance(error, PluginError) else error
 
     def _choice(self, index: int) -> GuardedChoice:
         found = self._choices.get(index)

@@ -5,6 +5,7 @@ The libraries that find entry points are loaded by a table that names plugins an
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -28,6 +29,28 @@ _LONGEST: Final = 300
 """Characters of what a plugin says."""
 
 
+class PluginUsers:
+    """Counts who uses a plugin: it may be a guard and a sink at once, and is closed when the last of them has ended.
+    May be called in any thread: guards end with the last request that passes them."""
+
+    __slots__ = ("_count", "_counting")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._counting = threading.Lock()
+
+    def join(self) -> None:
+        """Count one more."""
+        with self._counting:
+            self._count += 1
+
+    def leave(self) -> bool:
+        """Count one less; return whether there is none any more."""
+        with self._counting:
+            self._count -= 1
+            return self._count <= 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedPlugin:
     """A plugin as the table has it. `made` is the instance."""
@@ -36,6 +59,7 @@ class LoadedPlugin:
     made: Any = field(repr=False)
     deadline: float
     fails_open: bool
+    users: PluginUsers = field(default_factory=PluginUsers, repr=False)
 
     @property
     def slow(self) -> bool:
@@ -86,9 +110,10 @@ def guards_of(loaded: Loaded, plugins: Plugins, team: str) -> tuple[LoadedPlugin
 
 def passed_plugins(loaded: Loaded, plugins: Plugins, team: str) -> tuple[str, ...]:
     """Return in words which plugins a request of a team passes, in order: its guards, then the sinks."""
-    guards = guards_of(loaded, plugins, team)
-    sinks = [each for each in plugins.values() if each.has("deliver") and each not in guards]
-    return tuple(f"{each.name} ({', '.join(each.roles)})" for each in (*guards, *sinks))
+    with redirect_stdout(sys.stderr):  # a plugin may answer for its attributes by code
+        guards = guards_of(loaded, plugins, team)
+        sinks = [each for each in plugins.values() if each.has("deliver") and each not in guards]
+        return tuple(f"{each.name} ({', '.join(each.roles)})" for each in (*guards, *sinks))
 
 
 def _sinks_of_teams(loaded: Loaded, plugins: Plugins) -> Iterator[Problem]:

@@ -3,9 +3,13 @@
 A thread cannot be stopped. A call that outlasts its deadline keeps its thread until it returns; when all hang, further
 calls wait for their deadline and fail, and nothing is queued beyond the threads. They are daemons, so that they hold up
 no end of the process.
+
+A plugin's `close()` has a thread of its own too: on the event loop one that blocks would hold up every request of a
+reload, and the end of the process. One that outlasts its deadline is left behind, with a line in the log.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -13,10 +17,14 @@ from queue import SimpleQueue
 from typing import Final, TypeVar
 
 from proxy.plugins.foreign_code import Raised, Returned, attempted
+from proxy.plugins.load_plugins import LoadedPlugin
 
 T = TypeVar("T")
 
 THREADS: Final = 2
+
+CLOSE_WITHIN: Final = 2.0
+"""Seconds that a plugin has for its `close()`."""
 
 _Job = Callable[[], None]
 
@@ -66,3 +74,32 @@ class PluginThreads:
         self._free.release()
         if not ended.done():
             ended.set_result(outcome)
+
+
+def begin_close(plugin: LoadedPlugin, log: logging.Logger) -> threading.Thread | None:
+    """Begin to close a plugin that one of its users needs no more; None where another one still does, and closes it
+    later. The thread that is returned ends within CLOSE_WITHIN, whatever the plugin does, and has said by then what
+    went wrong."""
+    if not plugin.users.leave():
+        return None
+    watching = threading.Thread(target=_close, args=(plugin, log), name=f"closing {plugin.name}", daemon=True)
+    watching.start()
+    return watching
+
+
+def _close(plugin: LoadedPlugin, log: logging.Logger) -> None:
+    outcomes: list[Returned[object] | Raised] = []
+
+    def close() -> None:
+        if plugin.has("close"):
+            outcomes.append(attempted(plugin.made.close))
+
+    closing = threading.Thread(target=close, name=f"plugin {plugin.name}", daemon=True)
+    closing.start()
+    closing.join(CLOSE_WITHIN)
+    if closing.is_alive():
+        message = "plugin %s is left behind: its close() takes longer than %g s"
+        log.warning(message, plugin.name, CLOSE_WITHIN)
+    for outcome in outcomes:
+        if isinstance(outcome, Raised):
+            log.warning("plugin %s could not be closed: its close() raised %s", plugin.name, outcome)

@@ -102,7 +102,7 @@ def _known(request: object) -> AnyRequest:
 
 def _of_body(body: JsonObject) -> Iterator[GuardedText]:
     reader = TextCollector()
-    _mapped(body, "", "body", reader.take)
+    mapped(body, "", "body", reader.take)
     yield from reader.texts
 
 
@@ -152,7 +152,7 @@ def _message(message: JsonObject, number: int, walk: _Walk, dropped: list[str]) 
         if key == "name" and isinstance(value, str) and walk.role not in ("tool", "function"):
             made[key] = walk.take(value, key, f"{place}.name")
         else:
-            made[key] = _mapped(value, key, f"{place}.{key}", walk.take)
+            made[key] = mapped(value, key, f"{place}.{key}", walk.take)
     if made != message and any(key in made for key in _THOUGHT):
         dropped.append("reasoning")
         return {key: value for key, value in made.items() if key not in _THOUGHT}
@@ -164,23 +164,23 @@ def _params(params: Params, walk: _Walk) -> Params:
     for name in _PARAMS:
         if name in made:
             walk.kind = "tool_definition" if name == "tools" else "other"
-            made[name] = _mapped(made[name], "", name, walk.take)
+            made[name] = mapped(made[name], "", name, walk.take)
     walk.kind = "other"
     guided = params.get("guided")
     if guided is not None:
-        value = _mapped(guided.value, "", guided.field, walk.take)
+        value = mapped(guided.value, "", guided.field, walk.take)
         made["guided"] = Guided(guided.kind, cast("JsonObject | tuple[str, ...] | str", value))
     return cast(Params, made)
 
 
-def _mapped(value: object, key: str, place: str, change: _Change) -> JsonValue:
+def mapped(value: object, key: str, place: str, change: _Change) -> JsonValue:
     """Return a JSON value with each shown string changed. The depth of a client's JSON is limited where it is read."""
     if isinstance(value, str):
         return value if key in _SHAPE or value.startswith(_INLINE) else change(value, key, place)
     if isinstance(value, Mapping):
-        return {name: _mapped(each, name, f"{place}.{name}", change) for name, each in value.items()}
+        return {name: mapped(each, name, f"{place}.{name}", change) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        made = [_mapped(each, key, f"{place}[{number}]", change) for number, each in enumerate(value)]
+        made = [mapped(each, key, f"{place}[{number}]", change) for number, each in enumerate(value)]
         return cast(JsonValue, tuple(made)) if isinstance(value, tuple) else made
     return cast(JsonValue, value)
 
@@ -210,10 +210,10 @@ def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
 def _passed_on(request: PassedRequest, walk: _Walk) -> PassedRequest:
     walk.kind, walk.role = "content", "user"
     if isinstance(request.content, PassedForm):
-        if _mapped(request.content.fields, "", "", walk.take) != request.content.fields:
+        if mapped(request.content.fields, "", "", walk.take) != request.content.fields:
             raise _unreadable("a form")  # it goes on as it came, from a file
         return request
-    content = cast(JsonObject, _mapped(request.content, "", "", walk.take))
+    content = cast(JsonObject, mapped(request.content, "", "", walk.take))
     extra = cast("JsonObject | None", _beside(request.extra_params, _EXTRA, walk))
     return replace(request, content=content, extra_params=extra)
 
@@ -221,7 +221,7 @@ def _passed_on(request: PassedRequest, walk: _Walk) -> PassedRequest:
 def _beside(members: Mapping[str, JsonValue] | None, place: str, walk: _Walk) -> Mapping[str, JsonValue] | None:
     """Return members that no API's fields are, changed as texts."""
     walk.kind, walk.role = "other", ""
-    return cast("Mapping[str, JsonValue] | None", _mapped(members, "", place, walk.take))
+    return cast("Mapping[str, JsonValue] | None", mapped(members, "", place, walk.take))
 
 
 def _unreadable(what: str) -> GatewayError:

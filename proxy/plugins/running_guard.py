@@ -7,6 +7,7 @@ called in threads from then on.
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeVar
 
 from proxy.loop_clock import loop_clock
@@ -31,10 +32,17 @@ class GuardFailed(Exception):
         self.why = why
 
 
+def _judged(work: Callable[[], T], checked: Callable[[T], str | None]) -> tuple[T, str | None]:
+    """Return what `work` returns, and the fault of it: looking for one may take as long in a large request."""
+    value = work()
+    return value, checked(value)
+
+
 class RunningGuard:
     """See the module. `calls`, `seconds` and `failures` are since its process began."""
 
     def __init__(self, plugin: LoadedPlugin, log: logging.Logger) -> None:
+        plugin.users.join()
         self.plugin = plugin
         self.calls = 0
         self.seconds = 0.0
@@ -60,9 +68,9 @@ class RunningGuard:
         try:
             try:
                 if heavy or self.in_threads:
-                    outcome = await self._threads.run(work, self.plugin.deadline)
+                    outcome = await self._threads.run(partial(_judged, work, checked), self.plugin.deadline)
                 else:
-                    outcome = attempted(work)
+                    outcome = attempted(partial(_judged, work, checked))
                     self._watch(self._now() - started)  # it cannot be stopped: what it said too late does not count
             except TimeoutError:
                 raise GuardFailed(PASSED) from None
@@ -70,11 +78,11 @@ class RunningGuard:
             self.seconds += self._now() - started
         if isinstance(outcome, Raised):
             raise GuardFailed(f"raised {outcome}") if not isinstance(outcome.error, RefusedStream) else outcome.error
-        fault = checked(outcome.value)
+        value, fault = outcome.value
         if fault is not None:
             raise GuardFailed(fault)
         self._recovered()
-        return outcome.value
+        return value
 
     def failed(self, failure: GuardFailed) -> None:
         """Count a failure, and log it where the guard has not failed before."""

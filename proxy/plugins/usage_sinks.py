@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from config.load_config import Loaded
-from proxy.background_tasks import SharedTask
-from proxy.plugins.api import Poster, UsageRow
-from proxy.plugins.foreign_code import attempted, raised
+from proxy.background_tasks import SharedTask, ended_within
+from proxy.plugins.api import Poster, UsageRow, UsageSink
+from proxy.plugins.foreign_code import Raised, raised
 from proxy.plugins.load_plugins import LoadedPlugin, Plugins
+from proxy.plugins.plugin_threads import begin_close
 from proxy.request_record import RequestRecord, fresh_id
 
 MOST_ROWS: Final = 10_000
@@ -26,14 +27,18 @@ TRIES: Final = 5
 FIRST_WAIT: Final = 0.5
 """Seconds before the second try; they double with each."""
 
-LAST_FLUSH: Final = 5.0
-"""Seconds that a process which ends, or a table that goes, has for the rows that wait."""
+LAST_FLUSH: Final = 3.0
+"""Seconds that a process which ends, or a table that goes, has for the rows that wait: those of all sinks together."""
+
+UNWINDING: Final = 0.5
+"""Seconds that a delivery which was cancelled has to end."""
 
 
 class RunningSink:
     """One sink in use. `delivered`, `dropped`, `calls` (tries) and `failures` are since its process began."""
 
     def __init__(self, plugin: LoadedPlugin, http: Poster, log: logging.Logger) -> None:
+        plugin.users.join()
         self.plugin = plugin
         self.delivered = 0
         self.dropped = 0
@@ -62,7 +67,7 @@ class RunningSink:
         self._task.start()
 
     async def aclose(self) -> None:
-        """Deliver what waits, as far as there is time, and close the plugin."""
+        """Deliver what waits, as far as there is time, and close the plugin, or give it up."""
         self.linger = 0.0
         try:
             async with asyncio.timeout(LAST_FLUSH):
@@ -72,8 +77,8 @@ class RunningSink:
             self._log.warning("plugin %s: %d rows were not delivered before the end", self.plugin.name, self.waiting)
         self.dropped += len(self._rows)
         self._rows.clear()
-        if self.plugin.has("close"):
-            attempted(self.plugin.made.close)
+        if (closing := begin_close(self.plugin, self._log)) is not None:
+            await asyncio.to_thread(closing.join)
 
     async def _drain(self) -> None:
         while self._rows:
@@ -97,18 +102,24 @@ class RunningSink:
             started = time.monotonic()
             self.calls += 1
             try:
-                async with asyncio.timeout(self.plugin.deadline):
-                    await self.plugin.made.deliver(batch, self._http)
-            except TimeoutError:
-                self._failed("takes longer than its deadline")
-            except Exception as error:  # whatever code that is not ours raises
-                self._failed(f"raises {raised(error)}")
-            else:
-                self._recovered()
-                return True
+                fault = await self._tried(batch)
             finally:
                 self.seconds += time.monotonic() - started
+            if fault is None:
+                self._recovered()
+                return True
+            self._failed(fault)
         return False
+
+    async def _tried(self, batch: tuple[UsageRow, ...]) -> str | None:
+        """Let the plugin deliver a batch, within its deadline; return why it was not delivered. What would cancel a
+        task, or end the process, is raised by the plugin itself."""
+        work = _outcome(self.plugin.made, batch, self._http)
+        try:
+            failure = await ended_within(work, self.plugin.deadline, UNWINDING)
+        except TimeoutError:
+            return "takes longer than its deadline"
+        return None if failure is None else f"raises {failure}"
 
     def _failed(self, why: str) -> None:
         self.failures += 1
@@ -120,6 +131,14 @@ class RunningSink:
         if self._failing:
             self._failing = False
             self._log.info("plugin %s works again", self.plugin.name)
+
+
+async def _outcome(sink: UsageSink, batch: tuple[UsageRow, ...], http: Poster) -> Raised | None:
+    try:
+        await sink.deliver(batch, http)
+    except BaseException as error:  # whatever code that is not ours raises
+        return raised(error)
+    return None
 
 
 class SinkDesk:

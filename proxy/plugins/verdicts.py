@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from proxy.errors import GatewayError, plugin_failed, refused_by_plugin
+from proxy.errors import PluginError, plugin_failed, refused_by_plugin
 from proxy.plugins.api import (
     AboutRequest,
     Allow,
@@ -21,6 +21,7 @@ from proxy.plugins.api import (
 )
 from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.running_guard import GuardFailed, RunningGuard
+from proxy.request_record import RequestRecord
 
 MOST_ADDED: Final = 1024 * 1024
 """Characters by which a rewriting may be longer than what was shown."""
@@ -44,7 +45,7 @@ class Passed:
 
 
 async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: Ask, *, heavy: bool) -> Passed:
-    """Return the texts as the guards leave them. Raises GatewayError where one refuses, or fails and has to work."""
+    """Return the texts as the guards leave them. Raises PluginError where one refuses, or fails and has to work."""
     names: list[str] = []
     for guard in guards:
         try:
@@ -69,14 +70,21 @@ async def passed(guards: Sequence[RunningGuard], texts: Texts, ask: Ask, *, heav
     return Passed(texts, tuple(names))
 
 
+def stopped(record: RequestRecord, error: PluginError) -> PluginError:
+    """Note which plugin ends a request, and why, and return its error."""
+    if record.guarded is not None:
+        record.guarded.plugin, record.guarded.reason = error.plugin, error.reason
+    return error
+
+
 def failed(guard: RunningGuard, failure: GuardFailed) -> None:
-    """Count a guard's failure. Raises GatewayError unless it fails open."""
+    """Count a guard's failure. Raises PluginError unless it fails open."""
     guard.failed(failure)
     if not guard.plugin.fails_open:
-        raise plugin_failed(guard.name)
+        raise plugin_failed(guard.name, failure.why)
 
 
-def refused(guard: RunningGuard, reason: object, code: object) -> GatewayError:
+def refused(guard: RunningGuard, reason: object, code: object) -> PluginError:
     """Return the error for what a guard refuses."""
     guard.refusals += 1
     text = reason if isinstance(reason, str) else ""

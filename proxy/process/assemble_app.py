@@ -7,14 +7,15 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 
 from config.sections.server_section import AdminSection, ServerSection
 from proxy.accounting.counting_together import ALONE, Siblings
 from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledger
 from proxy.admin.admin_endpoints import Admin
-from proxy.admin.admin_endpoints import error_body as admin_error_body
+from proxy.admin.admin_server import AdminServer
 from proxy.admin.failed_requests import FailedRequests
 from proxy.admin.recent_requests import RecentRequests
 from proxy.admin.status import OneProcess, RequestWatch, StatusSource
@@ -40,14 +41,23 @@ from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.payload_log.payload_log import opened_payload_log
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
+from proxy.process.huge_pages import use_huge_pages
 from proxy.process.kept_by_settings import keep_by_settings
 from proxy.process.load_table import LoadedTable, Source
 from proxy.process.plugins_in_use import PluginsInUse, plugins_in_use, sinks_of_process
 from proxy.process.reload import Reloader
 from proxy.process.request_observer import RequestObserver
-from proxy.process.set_up_process import log_table, set_up_process, tune_garbage_collector
+from proxy.process.set_up_process import collect_by_load, log_table, objects_held, set_up_process
 from proxy.process.shutdown import DRAINING, Shutdown, drain_or_stop
-from proxy.process.start_listener import ListenerOpener, close_with, open_listener, scheme_of, url_of, with_reach
+from proxy.process.start_listener import (
+    OPERATORS_AT_ONCE,
+    ListenerOpener,
+    close_with,
+    open_listener,
+    scheme_of,
+    url_of,
+    with_reach,
+)
 from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import targets_of_names
 from proxy.routing.snapshot import CurrentSnapshot
@@ -59,9 +69,6 @@ from proxy.telemetry.table_metrics import ExpiringKey, TableFamilies
 from proxy.tracing.tracing_service import TracingService
 from proxy.upstream.transport import Transport
 from proxy.vendor_credentials.authorizing_transport import AuthorizedTransport
-
-ADMIN_BODY = 1024
-"""Bytes of a body that the admin listener reads past; it takes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,10 @@ class PublicGateway:
     def secured(self) -> Secured:
         """The TLS options of its connections, empty without TLS."""
         return self.presented.secured()
+
+    def objects_held(self) -> int:
+        """Return how many objects the requests and connections under way hold, about."""
+        return objects_held(self.gateway.in_flight, self.public.open_connections)
 
     async def use_table(self, table: LoadedTable) -> None:
         """Put a table in force for requests that begin from now on."""
@@ -175,20 +186,21 @@ async def public_gateway(
         shared = _sharing(server, dispatcher)
         limits = await _limiting(stack, dispatcher, table, shared, outputs.siblings)
         watch, observer, received = await _observing(stack, metrics, lines, table, limits)
-        queue = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
+        queue = StartQueue(StartQueueRules(), loop)
 
         def ticked(lags: Lags) -> None:
             outputs.heartbeat.beat()
             metrics.lag(lags.max)
-            queue.tick(lags.last)
+            queue.tick()
 
         lag, memory = LoopLag(LagRules(), ticked), MemoryMeter(groups())
         most = AdmissionLimits(server.limits.requests, server.limits.streams, server.limits.body_bytes)
         admission = Admission(most, ShedRules(), lag.lags, queue, memory, random.random)
         gateway = Gateway(live, dispatcher, limits.team, observer.finished, admission, queue)
         gateway.on_begin, gateway.usage, gateway.payloads = outputs.heartbeat.begin, limits.reports.answer, received
-        attached = stack, gateway, observer, metrics, table
-        tracing, plugins = await _tracing(*attached), await _plugging(*attached)
+        attached = gateway, observer, metrics, table
+        tracing, plugins = await _tracing(outputs.siblings, *attached), await _plugging(off_loop, *attached)
+        stack.push_async_callback(_deliver_last, tracing, plugins)
         discovered = await _discovering(stack, gateway, http, table)
         presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
@@ -236,8 +248,8 @@ async def admin_listener(
     """Open the operator's listener for the block and yield its URL. Raises OSError when the port is taken."""
     async with AsyncExitStack() as stack:
         guard = BrowserGuard(listen.admin_host, settings.hosts, (), ADMIN)
-        admin = PublicServer(Admin(status, reloader, settings.token).handle, ADMIN_BODY, admin_error_body, guard)
-        listener = await asyncio.get_running_loop().create_server(admin, listen.admin_host, listen.admin_port)
+        admin = AdminServer(Admin(status, reloader, settings.token), guard)
+        listener = await open_listener(admin, listen.admin_host, listen.admin_port, {}, OPERATORS_AT_ONCE)
         close_with(stack, admin, listener)
         yield url_of("http", listen.admin_host, listener)
 
@@ -310,12 +322,16 @@ async def _observing(
     return watch, RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, also), received
 
 
+async def _deliver_last(tracing: TracingService, plugins: PluginsInUse) -> None:
+    """Send the last traces and the last rows of sinks, at the same time: whoever hangs does not take the other's."""
+    await asyncio.gather(tracing.aclose(), plugins.aclose())
+
+
 async def _tracing(
-    stack: AsyncExitStack, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
+    siblings: Siblings, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
 ) -> TracingService:
     """Return what traces requests, where the table says so."""
-    tracing = TracingService(gateway)
-    stack.push_async_callback(tracing.aclose)
+    tracing = TracingService(gateway, worker=siblings.number if siblings.processes > 1 else None)
     await tracing.use(table.loaded.config.server.tracing, table.snapshot)
     observer.tell(tracing.finished)
     metrics.watch_families(tracing.families)
@@ -323,12 +339,12 @@ async def _tracing(
 
 
 async def _plugging(
-    stack: AsyncExitStack, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
+    off_loop: OffLoop, gateway: Gateway, observer: RequestObserver, metrics: Metrics, table: LoadedTable
 ) -> PluginsInUse:
     """Return the table's plugins, through which requests pass from now on."""
     sinks = sinks_of_process()
     observer.tell(sinks.add)
-    return await plugins_in_use(stack, gateway.use_guards, sinks, table, metrics)
+    return await plugins_in_use(gateway.use_guards, sinks, off_loop.threads, table, metrics)
 
 
 async def _discovering(
@@ -346,18 +362,20 @@ async def serve(source: Source, table: LoadedTable, listen: Addresses) -> None:
     server = table.loaded.config.server
     log = set_up_process(server.log.form)
     log_table(log, source)
-    heartbeat = Heartbeat.private()
-    with FreezeWatchdog(heartbeat, server.stall_limit, server.log.form):
-        async with running(source, table, listen, unbuffered(sys.stdout), heartbeat=heartbeat) as app:
+    heartbeat, lines = Heartbeat.private(), unbuffered(sys.stdout)
+    # Standard output is the access log: what plugins print goes beside it.
+    with redirect_stdout(sys.stderr), FreezeWatchdog(heartbeat, server.stall_limit, server.log.form):
+        async with running(source, table, listen, lines, heartbeat=heartbeat) as app:
             shutdown = Shutdown()
             shutdown.listen()
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reloader.request)
             for warning in table.warnings:
                 log.warning("%s", warning)
             urls = with_reach(app.url, listen.host), with_reach(app.admin_url, listen.admin_host)
+            use_huge_pages()
             log.info("listening on %s, admin on %s", *urls)
-            tune_garbage_collector()
-            await shutdown.requested.wait()
-            log.info(DRAINING, server.drain_timeout)
-            await drain_or_stop(app.front, server, shutdown)
+            async with background([partial(collect_by_load, app.front.objects_held)]):
+                await shutdown.requested.wait()
+                log.info(DRAINING, server.drain_timeout)
+                await drain_or_stop(app.front, server, shutdown)
     log.info("stopped")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from config.sections.server_section import ServerSection
-from proxy.answer_cache.cached_answers import ANSWER_SECONDS
+from proxy.answer_cache.kept_answers import ANSWER_SECONDS
 from proxy.background_tasks import Work
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OwnerMemory

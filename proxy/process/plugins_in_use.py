@@ -1,9 +1,10 @@
 """The plugins of the table in force, in one process: exchanged with it, and closed with the process."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack
 
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.guard_desk import GuardDesk
 from proxy.plugins.plugin_metrics import PluginCounts
 from proxy.plugins.post_json import JsonPoster
@@ -16,7 +17,10 @@ from proxy.telemetry.metrics import Metrics
 class PluginsInUse:
     """`set_guards` puts guards in force for requests that begin from then on, None for none."""
 
-    def __init__(self, set_guards: Callable[[GuardDesk | None], None], sinks: SinkDesk) -> None:
+    def __init__(
+        self, set_guards: Callable[[GuardDesk | None], None], sinks: SinkDesk, threads: RequestThreads
+    ) -> None:
+        self._threads = threads
         self._set_guards = set_guards
         self.sinks = sinks
         self._desk: GuardDesk | None = None
@@ -26,7 +30,7 @@ class PluginsInUse:
     def use_guards(self, table: LoadedTable) -> None:
         """Put a table's guards in force. Those of the table before are closed once no request uses them."""
         self._counts.retire(() if self._desk is None else self._desk.running.values(), ())
-        self._desk = GuardDesk(table.loaded, table.plugins, self._log) if table.plugins else None
+        self._desk = GuardDesk(table.loaded, table.plugins, self._log, self._threads) if table.plugins else None
         self._set_guards(self._desk)
 
     async def use_sinks(self, table: LoadedTable) -> None:
@@ -36,10 +40,11 @@ class PluginsInUse:
         self._counts.retire((), before)
 
     async def aclose(self) -> None:
-        """Deliver what waits, as far as there is time, and close the guards."""
+        """Deliver what waits, as far as there is time, and close the guards beside it."""
+        closing = (None if self._desk is None else self._desk.close()) or ()
         await self.sinks.aclose()
-        if self._desk is not None:
-            self._desk.close()
+        for each in closing:
+            await asyncio.to_thread(each.join)
 
     def families(self) -> Iterator[MetricFamily]:
         """Yield the metrics of plugins."""
@@ -48,15 +53,14 @@ class PluginsInUse:
 
 
 async def plugins_in_use(
-    stack: AsyncExitStack,
     set_guards: Callable[[GuardDesk | None], None],
     sinks: SinkDesk,
+    threads: RequestThreads,
     table: LoadedTable,
     metrics: Metrics,
 ) -> PluginsInUse:
-    """Return the plugins of the table that a process begins with; they leave with the stack."""
-    plugins = PluginsInUse(set_guards, sinks)
-    stack.push_async_callback(plugins.aclose)
+    """Return the plugins of the table that a process begins with. Its owner has to close them."""
+    plugins = PluginsInUse(set_guards, sinks, threads)
     plugins.use_guards(table)
     await plugins.use_sinks(table)
     metrics.watch_families(plugins.families)

@@ -50,10 +50,10 @@ class RequestObserver:
         for observe in self._also:
             observe(record, cost)
 
-    def refused(self, surface: str, reason: OverloadReason, count: int) -> None:
+    def refused(self, surface: str, status: int, reason: OverloadReason, count: int) -> None:
         """Report `count` requests that were refused before they were parsed."""
-        self._metrics.shed_before_parsing(surface, reason, count)
-        self._lines.write(self._early_refusal_line(surface, reason, count))
+        self._metrics.shed_before_parsing(surface, status, reason, count)
+        self._lines.write(self._early_refusal_line(surface, status, reason, count))
 
     def malformed(self, counts: Mapping[int, int]) -> None:
         """Report input that was not HTTP, counted by the status of its answer."""

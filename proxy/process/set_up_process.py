@@ -4,6 +4,7 @@ import asyncio
 import codecs
 import gc
 import logging
+from collections.abc import Callable
 
 from proxy.http_client.dialer import tls
 from proxy.listener.tls import keep_small_buffers
@@ -13,10 +14,19 @@ from proxy.process.load_table import EMBEDDED, Source
 from proxy.telemetry.process_log import set_up
 
 COLLECT_AFTER = (100_000, 3, 2)
-"""Thresholds of the garbage collector. A request leaves no cycle, so that a collection finds nothing and goes through
-all that requests in flight hold: 140,000 objects for 2,000 of them, which takes 60 ms. In 38 s with phases of three
-times the capacity there were 156 collections at 10,000 objects, 2.4 s in all, and are 7 now, 0.46 s. A full one comes
-after 1.2 million objects, as with (10,000, 10, 10)."""
+"""Thresholds of the garbage collector, the first of them in objects beside those that requests in flight hold.
+
+A request leaves no cycle, so that a collection frees nothing of what it goes through: 60 to 100 ms for 100,000 objects
+that no cache holds. In 38 s with phases of three times the capacity there were 156 collections at 10,000 objects, 2.4 s
+in all, and 7 at 100,000, 0.46 s. A full one comes after 1.2 million objects, as with (10,000, 10, 10)."""
+
+REQUEST_OBJECTS = 120
+CONNECTION_OBJECTS = 20
+"""What a request in flight with its connection to the vendor, and what a client's connection holds (counted: 99 and
+19)."""
+
+FOLLOW_EVERY = 0.1
+"""Seconds between two looks at what is in flight: a crowd brings fewer than COLLECT_AFTER objects meanwhile."""
 
 
 def set_up_process(form: str) -> logging.Logger:
@@ -31,7 +41,7 @@ def set_up_process(form: str) -> logging.Logger:
 
 def load_shareable() -> None:
     """Load what serving needs and a fork may share, beyond the modules and the table: the authorities that the system
-    trusts, which take 3 MB, and what asyncio loads to look at a host's name."""
+    trusts, which take 1 MB, and what asyncio loads to look at a host's name."""
     tls()
     codecs.lookup("idna")
 
@@ -51,3 +61,18 @@ def tune_garbage_collector() -> None:
     again holds every request up for 40 ms."""
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+
+
+def objects_held(requests: int, connections: int) -> int:
+    """Return how many objects so many requests in flight and connections of clients hold, about."""
+    return REQUEST_OBJECTS * requests + CONNECTION_OBJECTS * connections
+
+
+async def collect_by_load(held: Callable[[], int]) -> None:
+    """Tune the garbage collector, and until cancelled let the objects that are in use, `held`, not count: a crowd
+    of requests is no reason to look for cycles."""
+    tune_garbage_collector()
+    first, *others = COLLECT_AFTER
+    while True:
+        await asyncio.sleep(FOLLOW_EVERY)
+        gc.set_threshold(first + held(), *others)

@@ -22,13 +22,18 @@ accepting loses against the requests that start in each turn, and refusals wait 
 requests, most of them on new connections, 1,300 to 5,000 were refused later than 50 ms after they were sent, with 128
 400 to 1,600."""
 
+OPERATORS_AT_ONCE = 8
+"""The same for the operator's listener, whose crowds, of wrong tokens for one, requests are not to wait for."""
+
 ListenerOpener = Callable[[PublicServer, Secured], Awaitable[asyncio.Server]]
 """Begins to accept connections for a server, with the given TLS options. Raises OSError."""
 
 
-async def open_listener(public: PublicServer, host: str, port: int, options: Mapping[str, Any]) -> asyncio.Server:
+async def open_listener(
+    public: PublicServer, host: str, port: int, options: Mapping[str, Any], at_once: int = ACCEPTED_AT_ONCE
+) -> asyncio.Server:
     """Begin to accept connections; `options` are passed to the loop's `create_server`. Raises OSError."""
-    listener = await asyncio.get_running_loop().create_server(public, host, port, backlog=ACCEPTED_AT_ONCE, **options)
+    listener = await asyncio.get_running_loop().create_server(public, host, port, backlog=at_once, **options)
     for each in listener.sockets:
         with socket.socket(fileno=os.dup(each.fileno())) as same:
             same.listen(BACKLOG)

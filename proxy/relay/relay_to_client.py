@@ -3,20 +3,28 @@
 A piece is relayed by a plain call within the callback that brought it, while the client reads. The coroutine waits
 meanwhile: it goes on where somebody has to be waited for, at the end, and at a failure. The clock is read twice for a
 piece, when it has come and when it has been written.
+
+Nearly every piece is one event, the same as the one before but for a plain text. `Relay._take` relays these: what the
+vendor has around a text is compared, and the text put between what the client's events have around it. With caches as
+cold as they are where hundreds of streams take turns, a chunk pays 0.3 to 0.5 us for each function that is called and
+each object that is touched, which is more than for what they do: so this is one function, that counts in the relay's
+own attributes. Every other piece goes the ordinary way, which gives the same bytes and the same record.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from providers.completion import Chunk, StreamEvent, TextRun
+from providers.dialect import RunDecoder
 from providers.emulation.estimate_missing_usage import estimate_usage, size_of
 from providers.failure import FailureKind, UpstreamError
+from providers.framing.text_frames import PLAIN, Around
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.loop_clock import loop_clock
 from proxy.request_record import RequestRecord
-from proxy.surfaces.surface import Renderer
-from proxy.upstream.transport import fail
+from proxy.surfaces.surface import FramingRenderer, Renderer
+from proxy.upstream.transport import Take, fail
 from proxy.upstream.vendor_stream import Parts, Stream, first_parts, hand_each, read_tail
 
 OWN_WORK = 0.005
@@ -33,6 +41,10 @@ class Relay:
 
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time.
+
+    `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events and in the
+    client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`, `_length`
+    and `_waited` are what it has counted and `_settle` has not yet noted elsewhere.
     """
 
     stream: Stream
@@ -48,6 +60,14 @@ class Relay:
     _idle_since: float = 0.0
     _unread: Awaitable[object] | None = None
     _broken: UpstreamError | None = None
+    _short: tuple[int, bytes, bytes | None, bytes, bytes, bytes, slice] | None = None
+    _form: Around | None = None
+    _texts: int = 0
+    _length: int = 0
+    _waited: float = 0.0
+    _decoder: RunDecoder | None = None
+    _framing: FramingRenderer | None = None
+    _ordinary: Take | None = None
     _now: Callable[[], float] = field(default_factory=loop_clock)
 
     def __post_init__(self) -> None:
@@ -66,10 +86,13 @@ class Relay:
             self._idle_since = deadlines.touch()
             while not stream.over and self._finished < self._expected:
                 try:
-                    await hand_each(stream, self._piece_came, self._run_came)
+                    await hand_each(stream, self._piece_came, self._run_came, self._shorten)
                 except BaseException:
                     record.waited += self._now() - self._idle_since
                     raise
+                finally:
+                    self._settle()
+                    self._ordinary = None  # holds this object
                 if self._unread is not None:
                     await self._until_read()
                     self._idle_since = deadlines.advance()
@@ -99,9 +122,51 @@ class Relay:
         await self._until_read()
         self._raise_broken()
 
+    def _shorten(self, decoder: RunDecoder, ordinary: Take) -> Take:
+        """Return what takes the pieces of a stream: where the renderer lets it, `_take`."""
+        if not isinstance(self.renderer, FramingRenderer):
+            return ordinary
+        self._decoder, self._framing, self._ordinary = decoder, self.renderer, ordinary
+        return self._take
+
+    def _take(self, piece: bytes) -> bool:
+        """Relay a piece. Returns whether the next one may come. See the module."""
+        if self._short is not None:
+            most, opening, middle, closing, before, after, hole = self._short
+            if len(piece) < most and piece.startswith(opening) and piece.endswith(closing):
+                # Where the constants overlap, the text is empty.
+                text = plain = piece[hole]
+                if middle is not None:
+                    text, found, padding = text.partition(middle)
+                    plain = text + padding if found else b""
+                if text and plain and not plain.translate(None, PLAIN):
+                    now = self._now
+                    self._waited += now() - self._idle_since
+                    self._texts += 1
+                    self._length += len(text)
+                    sent = self.write(b"".join((before, text, after)))
+                    self._idle_since = self.deadlines.content_at = now()
+                    if isinstance(sent, bool):
+                        return True
+                    self._unread = sent
+                    return False
+        self._settle()
+        return self._ordinary is not None and self._ordinary(piece)
+
+    def _settle(self) -> None:
+        """Note what `_take` has counted where the ordinary way counts: decoder and record."""
+        self.record.waited += self._waited
+        self._waited = 0.0
+        if self._texts and self._decoder is not None:
+            self._decoder.passed(self._length)
+            self.record.chunks += self._texts
+            self._size += self._length
+            self._texts = self._length = 0
+
     def _piece_came(self, parts: Parts) -> bool:
         """Relay a piece. Returns whether the next one may come: not where the client does not read, the stream has
         broken, or every choice has ended."""
+        self._short = self._form = None
         record, deadlines = self.record, self.deadlines
         record.waited += self._now() - self._idle_since
         frames = record.chunks
@@ -121,10 +186,23 @@ class Relay:
         self._size += run.size
         sent = self.write(frames)
         self._idle_since = self.deadlines.advance()
+        form = None if self._decoder is None else self._decoder.around()
+        if form is not self._form:
+            self._learn(form, run)
         if isinstance(sent, bool):
             return True
         self._unread = sent
         return False
+
+    def _learn(self, form: Around | None, run: TextRun) -> None:
+        """Take the next pieces like a run by `_take`, if they can be."""
+        self._form = form
+        around = None if form is None or self._framing is None else self._framing.around(run)
+        if form is not None and around is not None:
+            # Two events are longer than this: of a large piece not all of it is looked at for nothing.
+            self._short = 2 * len(form[0] + form[2]), *form, *around, slice(len(form[0]), -len(form[2]))
+        else:
+            self._short = None
 
     async def _until_read(self) -> None:
         """Wait for the client if it does not read, while the upstream's silence does not count."""
@@ -176,8 +254,8 @@ class Relay:
         if isinstance(event, Chunk):
             if event.finish_reason is not None:
                 self._finished += 1
-                if self.record.trace is not None:
-                    self.record.trace.ended(event.finish_reason)
+                if self.record.sampled is not None:
+                    self.record.sampled.notes.ended(event.finish_reason)
             self._size += size_of(event.text)
             return self.renderer.chunk(event)
         self.record.usage = event

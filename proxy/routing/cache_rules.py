@@ -9,6 +9,9 @@ from providers.vendor_credential import Credential
 
 _SEALED: Final = "answer cache"
 
+ASKED_BY: Final = "requests with a temperature of 0, or with the header x-dragoman-cache: use"
+"""Which requests of a name with a cache are answered out of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class CacheRules:
@@ -29,6 +32,18 @@ class CacheRules:
         more = f" and {self.stale:g} s more while no deployment answers" if self.stale else ""
         who = "for each team" if self.scope == "team" else "for all teams together"
         return f"{self.ttl:g} s{more} {who}, {'at Redis' if self.shared else 'in memory'}"
+
+    @property
+    def facts(self) -> dict[str, float | str]:
+        """The rules for programs, by the names that the table has for them."""
+        where = "redis" if self.shared else "memory"
+        return {
+            "ttl": self.ttl,
+            "stale": self.stale,
+            "scope": self.scope,
+            "where": where,
+            "max_bytes": self.max_bytes,
+        }
 
 
 def cache_rules(section: CacheSection | None) -> CacheRules | None:

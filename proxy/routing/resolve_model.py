@@ -276,6 +276,11 @@ def targets_of_names(snapshot: Snapshot) -> Iterator[tuple[str, tuple[Target, ..
             yield model.name, model.targets
 
 
+def reached(snapshot: Snapshot, team: Team, name: str) -> tuple[Target, ...]:
+    """Return the deployments that a name within a route of the team's leads to, in the order of the table."""
+    return tuple(dict.fromkeys(_expand_member(snapshot, team, name, IDLE, [])))
+
+
 def allowed(snapshot: Snapshot, team: Team, name: str) -> bool:
     """Return whether the allow list covers the name of a model or deployment. A name that is also a route's grants the
     route, which hides the model."""

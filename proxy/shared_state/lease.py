@@ -12,8 +12,11 @@ from typing import Final, Protocol, TypeAlias
 AT_ONCE: Final = 50
 """Entries in one exchange: Redis is busy for 0.5 ms with so many."""
 
-WIDTH: Final = 7
+WIDTH: Final = 16
 """Numbers of an entry."""
+
+ANSWER: Final = 6
+"""Numbers of the answer to one."""
 
 LARGEST: Final = 1e15
 """No number of a reply is larger. Up to here whole numbers are exact."""
@@ -22,7 +25,16 @@ LARGEST: Final = 1e15
 @dataclass(frozen=True, slots=True)
 class RateAsk:
     """Units of a rate: up to `want`, or none if there are fewer than `least`. `back` were not used (below 0: were used
-    beyond what was granted). `demand` is what this process would use, in units a second."""
+    beyond what was granted). `demand` is what this process would use, in units a second, and `holds` for how many
+    seconds that is to be believed.
+
+    So that an answer which is lost counts nothing twice, `total` is all that ever came back in the `life` of a lease
+    (0: it has none), of which `back` is what no answer has confirmed. `epoch` is that of the key which this process
+    knows, 0 for none: where the key has another, its memory was lost, and at least `owed` units count as used.
+
+    What it uses when it hears no answer is set aside for it: `again` are the seconds after which its silence says so
+    (0: silence says nothing), `share` the part of the limit that it believes to have then, `equal` that of a process
+    which used nothing. `paid` are the units that it took alone, and paid for with its part in that time."""
 
     key: str
     per_second: float
@@ -31,6 +43,15 @@ class RateAsk:
     least: int
     back: int
     demand: float
+    holds: float = 3.0
+    life: int = 0
+    total: int = 0
+    epoch: int = 0
+    owed: int = 0
+    paid: int = 0
+    again: float = 0.0
+    share: float = 0.0
+    equal: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +66,17 @@ class PlacesAsk:
 
 @dataclass(frozen=True, slots=True)
 class SpentAsk:
-    """What this process knows to be spent that no ledger holds yet. Holds for 10 seconds."""
+    """What this process knows to be spent that no ledger holds yet, beside the ledger's sum `base` that it has read,
+    and what it claims of what is left of `most`: `held` more units are claimed already, up to `want` more are asked
+    for, or none if there are fewer than `least`. Holds for 10 seconds."""
 
     key: str
     amount: int
+    base: int = 0
+    most: int = 0
+    held: int = 0
+    want: int = 0
+    least: int = 0
 
 
 LeaseAsk: TypeAlias = RateAsk | PlacesAsk | SpentAsk
@@ -57,12 +85,17 @@ LeaseAsk: TypeAlias = RateAsk | PlacesAsk | SpentAsk
 @dataclass(frozen=True, slots=True)
 class LeaseGrant:
     """The answer to an entry. `level` is, of a rate, the units left; of places, those taken by all; of spending, what
-    the other processes know of. `share` is this process's part of all demand, and `processes` counts who has any."""
+    the other processes know of. `share` is, of a rate, the part that this process has alone, and of places its part of
+    all demand; `processes` counts who has any. `epoch` tells a rate's key from one of the same name that was lost.
+    `claimed` are, of spending, the units that the other processes may still take of what is left, or that may be
+    counted twice."""
 
     granted: int
     level: float
     share: float
     processes: int
+    epoch: int = 0
+    claimed: float = 0.0
 
 
 class LeaseSource(Protocol):
@@ -81,12 +114,17 @@ def arguments(asks: Sequence[LeaseAsk]) -> list[str]:
         match ask:
             case RateAsk():
                 words += ["r", repr(ask.per_second), str(ask.burst), str(ask.want), str(ask.least), str(ask.back)]
-                words.append(repr(ask.demand))
+                words += [repr(ask.demand), repr(ask.holds), str(ask.life), str(ask.total), str(ask.epoch)]
+                words += [str(ask.owed), str(ask.paid), repr(ask.again), repr(ask.share), repr(ask.equal)]
             case PlacesAsk():
-                words += ["c", str(ask.capacity), str(ask.held), str(ask.want), "0", "0", "0"]
+                words += ["c", str(ask.capacity), str(ask.held), str(ask.want), *_FILL[4:]]
             case SpentAsk():
-                words += ["s", str(ask.amount), "0", "0", "0", "0", "0"]
+                words += ["s", str(ask.amount), str(ask.base), str(ask.most), str(ask.held), str(ask.want)]
+                words += [str(ask.least), *_FILL[7:]]
     return words
+
+
+_FILL: Final = ("0",) * WIDTH
 
 
 def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
@@ -97,12 +135,14 @@ def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
     asks: list[LeaseAsk] = []
     for place, key in enumerate(keys):
         match words[WIDTH * place : WIDTH * place + WIDTH]:
-            case ["r", rate, burst, want, least, back, demand]:
-                asks.append(RateAsk(key, float(rate), int(burst), int(want), int(least), int(back), float(demand)))
+            case ["r", rate, burst, want, least, back, demand, holds, life, total, epoch, owed, paid, *alone]:
+                amounts = int(burst), int(want), int(least), int(back), float(demand), float(holds)
+                counts = map(int, (life, total, epoch, owed, paid))
+                asks.append(RateAsk(key, float(rate), *amounts, *counts, *map(float, alone)))
             case ["c", capacity, held, want, *_]:
                 asks.append(PlacesAsk(key, int(capacity), int(held), int(want)))
-            case ["s", amount, *_]:
-                asks.append(SpentAsk(key, int(amount)))
+            case ["s", amount, base, most, held, want, least, *_]:
+                asks.append(SpentAsk(key, int(amount), int(base), int(most), int(held), int(want), int(least)))
             case _:
                 raise ValueError("no such entry")
     return asks
@@ -110,21 +150,24 @@ def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
 
 def reply_words(grants: Sequence[LeaseGrant]) -> list[str]:
     """Return the reply that `read_reply` reads, for whoever counts without Redis."""
-    return [repr(each) for it in grants for each in (it.granted, it.level, it.share, it.processes)]
+    return [
+        repr(each) for it in grants for each in (it.granted, it.level, it.share, it.processes, it.epoch, it.claimed)
+    ]
 
 
 def read_reply(reply: object, asks: Sequence[LeaseAsk]) -> list[LeaseGrant | None]:
-    """Read a reply: four numbers for each entry, as text. Raises ConnectionError for one of another form."""
-    if not isinstance(reply, list) or len(reply) != 4 * len(asks):
+    """Read a reply: six numbers for each entry, as text. Raises ConnectionError for one of another form."""
+    if not isinstance(reply, list) or len(reply) != ANSWER * len(asks):
         raise ConnectionError("no answer to what was asked")
     numbers = [_number(each) for each in reply]
     grants: list[LeaseGrant | None] = []
     for place, ask in enumerate(asks):
-        granted, level, share, processes = numbers[4 * place : 4 * place + 4]
-        most = 0 if isinstance(ask, SpentAsk) else max(0, ask.want)
-        sound = 0 <= granted <= most and granted == int(granted) and 0 <= share <= 1 and 1 <= processes <= 1e6
-        sound = sound and level >= -LARGEST
-        grants.append(LeaseGrant(int(granted), level, share, int(processes)) if sound else None)
+        granted, level, share, processes, epoch, claimed = numbers[ANSWER * place : ANSWER * place + ANSWER]
+        sound = (
+            0 <= granted <= max(0, ask.want) and granted == int(granted) and 0 <= share <= 1 and 1 <= processes <= 1e6
+        )
+        sound = sound and level >= -LARGEST and epoch >= 0 and claimed >= 0
+        grants.append(LeaseGrant(int(granted), level, share, int(processes), int(epoch), claimed) if sound else None)
     return grants
 
 

@@ -24,31 +24,51 @@ local now = (time[1] - 1767225600) * 1000000 + time[2]
 local me = 'p:' .. ARGV[1]
 local out = {}
 local function text(number) return string.format('%.17g', number) end
-local function reply(a, b, c, d)
-  for _, each in ipairs({a, b, c, d}) do out[#out + 1] = text(each) end
+local function reply(a, b, c, d, e, f)
+  for _, each in ipairs({a, b, c, d, e, f or 0}) do out[#out + 1] = text(each) end
 end
 local function number(word)
   local value = tonumber(word)
   if value and value == value and math.abs(value) <= 1e15 then return value end
 end
+local function sound(numbers)
+  for _, each in ipairs(numbers) do if each ~= each then return false end end
+  return true
+end
+local ended = {}
+local told = redis.pcall('SCARD', KEYS[#KEYS])
+if type(told) == 'number' and told > 0 and told <= 1000 then
+  for _, each in ipairs(redis.call('SMEMBERS', KEYS[#KEYS])) do ended['p:' .. each] = true end
+end
 local function read(key, longest)
   local size = redis.pcall('HLEN', key)
   if type(size) ~= 'number' or size > 4096 then return nil end
-  local seen = {sum = 0, count = 1}
+  local seen = {sum = 0, count = 1, promised = 0, all = {}}
   local all = redis.call('HGETALL', key)
   for i = 1, #all, 2 do
     local name, value = all[i], all[i + 1]
-    if name == 't' or name == 'n' then
+    if name == 't' or name == 'n' or name == 'e' then
       seen[name] = number(value)
     else
-      local amount, at = string.match(value, '^([^,]+),([^,]+)$')
-      amount, at = number(amount), number(at)
-      if not (amount and at and amount >= 0) or math.abs(now - at) > longest then
+      local told = {}
+      for word in string.gmatch(value, '[^,]+') do told[#told + 1] = number(word) or 0 / 0 end
+      local it = {amount = told[1], at = told[2], holds = told[3] or longest, life = told[4], total = told[5]}
+      it.again, it.part, it.level, it.equal = told[6] or 0, told[7] or 0, told[8] or 0, told[9] or 0
+      local age = math.abs(now - (it.at or 0))
+      it.claim, it.base = told[10] or 0, told[11] or 0
+      local least = math.min(it.claim, it.base)
+      if #told < 2 or #told > 11 or least < 0 or not sound(told) or it.amount < 0 or age > longest or ended[name] then
         redis.call('HDEL', key, name)
-      elseif name == me then
-        seen.last = at
       else
-        seen.sum, seen.count = seen.sum + amount, seen.count + 1
+        seen.all[#seen.all + 1] = it
+        if name == me then
+          seen.own = it
+        else
+          if it.amount > 0 and age <= it.holds then seen.sum, seen.count = seen.sum + it.amount, seen.count + 1 end
+          if age <= math.max(it.holds, it.again > 0 and 10000000 or 0) then
+            seen.promised = seen.promised + math.max(0, it.part - it.equal)
+          end
+        end
       end
     end
   end
@@ -58,63 +78,131 @@ local function write(key, amount, milliseconds)
   if amount == 0 then redis.call('HDEL', key, me) else redis.call('HSET', key, me, text(amount) .. ',' .. text(now)) end
   redis.call('PEXPIRE', key, milliseconds)
 end
-local function part(own, sum, count)
+local function turn(own, sum, count)
   if sum > 0 then return 0.9 * own / sum + 0.1 / count end
   return 1 / count
 end
-local function rate(key, rate, burst, want, least, back, demand)
-  local seen = read(key, 3000000)
-  if not seen then return reply(-1, 0, 0, 0) end
-  local unit = 1000000 / rate
+local function alone(it, at, unit)
+  local silent = at - it.at
+  if it.again <= 0 or silent < it.again or silent > 10000000 then return 0 end
+  return it.part * math.max(0, it.level * unit + silent)
+end
+local function set_aside(seen, t, unit, ahead)
+  local written, more, unpaid = math.min(seen.n or now, now), 0, 0
+  for _, it in ipairs(seen.all) do
+    local taken = alone(it, now, unit)
+    if taken > 0 then
+      taken = taken - alone(it, written, unit)
+      more, unpaid = more + taken, unpaid + math.min(taken, it.part * ahead)
+    end
+  end
+  if more > 0 then return math.max(math.max(t, written) + more, math.max(t, now) + unpaid) end
+  return t
+end
+local function rate(key, given)
+  local rate, burst, want, least, back, demand, holds, life, total, epoch, owed, paid, again, share, equal =
+    unpack(given)
+  local seen = read(key, 60000000)
+  if not seen then return reply(-1, 0, 0, 0, 0) end
+  local own, unit = seen.own, 1000000 / rate
   local ahead = burst * unit
   local t = seen.t or now
   if seen.n and seen.n > now then t = t - (seen.n - now) end
-  t = math.min(t, now + 11 * ahead)
+  t = set_aside(seen, math.min(t, now + 11 * ahead), unit, ahead)
+  back = back * unit
+  if own and life ~= 0 and own.life == life and own.total then
+    back = (total - own.total) * unit
+  elseif epoch ~= 0 and epoch ~= seen.e then
+    t = math.max(t, now + owed * unit)
+  end
+  if own and own.at <= now and now - own.at <= 10000000 then
+    back = back + alone(own, now, unit) - math.min(paid * unit, own.part * (now - own.at))
+  end
   if back < 0 then t = math.max(t, now) end
-  t = t - back * unit
+  t = t - back
   local base = math.max(t, now)
   local left = math.floor((now + ahead - base) / unit + 0.000001)
   local sum = seen.sum + demand
-  local share = part(demand, sum, seen.count)
   local granted = math.max(0, math.min(want, left))
   if left < 0.05 * sum then
-    local since = math.max(0, now - (seen.last or now - 20000)) / 1000000
-    granted = math.min(granted, math.max(1, least, math.ceil(share * rate * since)))
+    local last = own and own.at or now - 20000
+    if math.abs(now - last) > 3000000 then last = now - 20000 end
+    local since = math.max(0, now - last) / 1000000
+    granted = math.min(granted, math.max(1, least, math.ceil(turn(demand, sum, seen.count) * rate * since)))
   end
   if granted < least then granted = 0 end
   if granted > 0 then t = base + granted * unit end
-  redis.call('HSET', key, 't', text(t), 'n', text(now))
-  write(key, demand, math.ceil(math.max(ahead, t - now) / 1000) + 60000)
-  reply(granted, left - granted, share, seen.count)
+  local by_demand = sum > 0 and demand / sum or 1 / seen.count
+  local part = equal + math.max(0, math.min(0.75 * by_demand, 0.75 - seen.promised))
+  local mine = {demand, now, holds * 1000000, life, total, again * 1000000}
+  mine[7], mine[8], mine[9] = math.max(part, share), left - granted, equal
+  for i = 1, #mine do mine[i] = text(mine[i]) end
+  redis.call('HSET', key, 't', text(t), 'n', text(now), 'e', text(seen.e or now), me, table.concat(mine, ','))
+  redis.call('PEXPIRE', key, math.ceil(math.max(ahead, t - now) / 1000) + 60000)
+  reply(granted, left - granted, math.min(1, part), seen.count, seen.e or now)
 end
-local function places(key, capacity, held, want)
+local function places(key, given)
+  local capacity, held, want = unpack(given)
   local seen = read(key, 10000000)
-  if not seen then return reply(-1, 0, 0, 0) end
+  if not seen then return reply(-1, 0, 0, 0, 0) end
   local granted = math.max(0, math.min(want, capacity - seen.sum - held))
   write(key, held + granted, 20000)
   local sum = seen.sum + held + granted
-  reply(granted, sum, part(held + granted, sum, seen.count), seen.count)
+  reply(granted, sum, turn(held + granted, sum, seen.count), seen.count, 0)
 end
-local function spent(key, amount)
+local function spent(key, given)
+  local amount, mine, most, held, want, least = unpack(given)
   local seen = read(key, 10000000)
-  if not seen then return reply(-1, 0, 0, 0) end
-  write(key, amount, 20000)
-  reply(0, seen.sum, 1, seen.count)
+  if not seen then return reply(-1, 0, 0, 0, 0) end
+  local base, claimed, own = mine, 0, 0
+  for _, it in ipairs(seen.all) do if it ~= seen.own then base = math.max(base, it.base) end end
+  local twice = math.min(amount, base - mine)
+  for _, it in ipairs(seen.all) do
+    if it ~= seen.own then
+      local both = math.min(it.amount, base - it.base)
+      claimed, own = claimed + it.claim, own + it.amount
+      if math.abs(now - it.at) < 3000000 then twice = twice + both else own = own - both end
+    end
+  end
+  local granted = math.max(0, math.min(want, most - base - amount - own - claimed - held))
+  if granted < least then granted = 0 end
+  local claim = held + granted
+  if amount > 0 or claim > 0 or mine > 0 then
+    local field = {amount, now, 10000000, 0, 0, 0, 0, 0, 0, claim, mine}
+    for i = 1, #field do field[i] = text(field[i]) end
+    redis.call('HSET', key, me, table.concat(field, ','))
+  else
+    redis.call('HDEL', key, me)
+  end
+  redis.call('PEXPIRE', key, 20000)
+  reply(granted, base - mine + own, 1, seen.count, 0, claimed + twice)
 end
 local kinds = {r = rate, c = places, s = spent}
-for i, key in ipairs(KEYS) do
-  local at = 2 + (i - 1) * 7
+for i = 1, #KEYS - 1 do
+  local at = 2 + (i - 1) * 16
   local given = {}
-  for j = 1, 6 do given[j] = tonumber(ARGV[at + j]) end
-  kinds[ARGV[at]](key, unpack(given))
+  for j = 1, 15 do given[j] = tonumber(ARGV[at + j]) end
+  kinds[ARGV[at]](KEYS[i], given)
 end
 return out
 """
 """Times are microseconds since the beginning of 2026: a number of Lua holds them to a small part of one. `t` is when
-all that was granted is paid for, `n` when that was written: where the clock of Redis steps back, both go back too."""
+all that was granted is paid for, `n` when that was written: where the clock of Redis steps back, both go back too. `e`
+is when the key was made: after it was lost, that is another time. A process's field of a rate also holds how long its
+demand is to be believed, all that it gave back in its lease's life (what is told twice counts once), and what it uses
+alone: after how long a silence, which part of the limit, of how many units left. Of spending it holds what the process
+may take beside what it took, and the ledger's sum that it has read. The last key names the processes that
+were seen to end: what they held is free at once."""
+
+ENDED: Final = """\
+redis.call('SADD', KEYS[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], 20000)
+"""
+"""Names a process that has ended, for as long as its fields would hold."""
 
 SHA: Final = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
-"""The name by which Redis remembers a script."""
+_ENDED_SHA: Final = hashlib.sha1(ENDED.encode(), usedforsecurity=False).hexdigest()
+"""The names by which Redis remembers the scripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +216,22 @@ class RedisLeases:
 
     async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
         """Exchange entries within LIMIT."""
-        keys = [f"{{{self.prefix}}}:lim:1:{_hashed(ask.key)}" for ask in asks]
-        words = [self.process, *arguments(asks)]
+        keys = [*(self._key(_hashed(ask.key)) for ask in asks), self._key("ended")]
+        return read_reply(await self._run(SHA, SCRIPT, keys, [self.process, *arguments(asks)]), asks)
+
+    async def bury(self, process: str) -> None:
+        """Let go of what a process held that has ended. Raises ConnectionError where there is no answer: what it held
+        comes back by itself within ten seconds."""
+        await self._run(_ENDED_SHA, ENDED, [self._key("ended")], [process])
+
+    async def _run(self, sha: str, script: str, keys: Sequence[str], words: Sequence[str]) -> object:
         try:
-            reply = await answer_within(LIMIT, self.run_script(SHA, SCRIPT, keys, words))
+            return await answer_within(LIMIT, self.run_script(sha, script, keys, words))
         except TimeoutError:
             raise ConnectionError("no answer in time") from None
-        return read_reply(reply, asks)
+
+    def _key(self, name: str) -> str:
+        return f"{{{self.prefix}}}:lim:3:{name}"
 
 
 @lru_cache(maxsize=65_536)

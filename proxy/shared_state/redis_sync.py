@@ -161,3 +161,17 @@ class SharedState:
 
 def _shown(address: SplitResult) -> str:
     return address.netloc.rpartition("@")[2] or address.path
+
+
+def memory_facts(settings: SharedSection, seconds: float) -> object:
+    """Return what Redis says of its memory, for commands that have no event loop; None where it does not answer within
+    about so many seconds. Blocks."""
+    from redis import Redis, RedisError
+
+    try:
+        with Redis.from_url(
+            reveal(settings.redis), protocol=2, socket_timeout=seconds, socket_connect_timeout=seconds
+        ) as redis:
+            return redis.info("memory")
+    except (RedisError, *ODD):
+        return None

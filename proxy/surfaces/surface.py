@@ -141,6 +141,17 @@ class Renderer(Protocol):
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
 
 
+class FramingRenderer:
+    """Base of those renderers whose events of text alone are a text between constants."""
+
+    __slots__ = ()
+
+    def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
+        """Return what stands before and after each text of a run in its events, where the text is plain; None where
+        each chunk has to be asked for. It holds for texts of the same choice and fingerprint until the next chunk."""
+        return None
+
+
 @runtime_checkable
 class StoringRenderer(Renderer, Protocol):
     """A renderer of an API whose answers later requests refer to."""

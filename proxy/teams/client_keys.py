@@ -61,18 +61,30 @@ def _bare(name: str, value: str) -> str:
     return rest.strip() if scheme.lower() == "bearer" else value.strip()
 
 
+def key_digest(headers: MultiMapping[str], order: Sequence[str]) -> str | None:
+    """Return the SHA-256 digest of a request's key, in hex: empty for a key that no team can have, None without one.
+    Raises GatewayError 400 for two different ones in the same header."""
+    key = presented_key(headers, order)
+    if key is None:
+        return None
+    return "" if len(key) > MAX_KEY or not key.isascii() else hashlib.sha256(key.encode("ascii")).hexdigest()
+
+
 def identify(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[str], now: float) -> Key:
     """Return the key of a request at the time `now`, in unix seconds.
 
     Where the table has teams, raises WrongKey for a key of none of them, ExpiredKey for an expired one, and
     GatewayError 401 for a missing key and 400 for two different ones in the same header.
     """
-    if not snapshot.keys:
-        return NO_KEY
-    presented = presented_key(headers, order)
-    if presented is None:
+    return key_of(snapshot, key_digest(headers, order), now) if snapshot.keys else NO_KEY
+
+
+def key_of(snapshot: Snapshot, digest: str | None, now: float) -> Key:
+    """Return the key with a digest, in a table with teams. Raises as `identify` does."""
+    if digest is None:
         raise invalid_key()
-    found = _known(snapshot, presented)
+    # How long the look-up takes may tell of digests at most, which nobody can choose.
+    found = snapshot.keys.get(digest)
     if found is None:
         raise WrongKey(invalid_key().facts)
     if now >= found.ends:
@@ -86,15 +98,6 @@ def recognize(snapshot: Snapshot, headers: MultiMapping[str], order: Sequence[st
         return identify(snapshot, headers, order, now)
     except GatewayError:
         return None  # the request is refused for another reason
-
-
-def _known(snapshot: Snapshot, key: str) -> Key | None:
-    if len(key) > MAX_KEY or not key.isascii():
-        return None
-    digest = hashlib.sha256(key.encode("ascii")).hexdigest()
-    # How long the look-up takes may tell of digests at most, which nobody can choose.
-    found = snapshot.keys.get(digest)
-    return found
 
 
 class ClientExtras(Protocol):

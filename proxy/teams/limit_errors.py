@@ -12,8 +12,8 @@ from math import ceil
 from typing import Final
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.limits.limit_views import Exceeded, LimitKind, Shown
-from proxy.limits.limit_words import amount_words
+from proxy.limits.limit import amount_words
+from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Facts
 
 SPREAD: Final = 0.25
@@ -64,19 +64,6 @@ def limit_headers(facts: Facts) -> dict[str, str]:
 def limit_lines(facts: Facts) -> str:
     """Return the same headers as lines: most answers are written so, and need nothing else of them."""
     requests, tokens = facts
-    if (requests is None or not requests[2]) and (tokens is None or not tokens[2]):
-        return _full_lines(facts)
-    return _lines(requests, tokens)
-
-
-@lru_cache(maxsize=1024)
-def _full_lines(facts: Facts) -> str:
-    """Return the lines while nothing is used. Kept: it is so for most answers, of which each took less than has come
-    back since its request, and most teams have the same limits."""
-    return _lines(*facts)
-
-
-def _lines(requests: Shown | None, tokens: Shown | None) -> str:
     lines = ""
     if requests is not None:
         left, limit, reset = requests
@@ -91,6 +78,12 @@ def _lines(requests: Shown | None, tokens: Shown | None) -> str:
             f"x-ratelimit-reset-tokens: {go_duration(reset)}\r\n"
         )
     return lines
+
+
+@lru_cache(maxsize=1024)
+def kept_lines(facts: Facts) -> str:
+    """Return the same lines. Kept: for limits of which nothing is used, since most teams have the same limits."""
+    return limit_lines(facts)
 
 
 def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
@@ -135,6 +128,10 @@ def _moment(seconds: int, zone: tzinfo) -> str:
     return f"{when:%Y-%m-%d %H:%M} {when.tzname() or 'UTC'}"
 
 
+_ROUNDED: Final = 1e-6
+"""Milliseconds by which sums of intervals may be too much."""
+
+
 def go_duration(seconds: float) -> str:
     """Return seconds as Go writes durations, rounded up to milliseconds: 12ms, 1.5s, 6m0s, 1h2m3s."""
     milliseconds = _milliseconds(seconds)
@@ -150,4 +147,4 @@ def go_duration(seconds: float) -> str:
 
 def _milliseconds(seconds: float) -> int:
     """Return seconds as milliseconds, rounded up."""
-    return ceil(seconds * 1000 - 1e-6)
+    return ceil(seconds * 1000 - _ROUNDED)

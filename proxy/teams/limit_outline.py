@@ -6,8 +6,7 @@ Pure: nothing is counted. What was used of them only a running gateway knows.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from proxy.limits.limit import UNLIMITED, TeamBudget
-from proxy.limits.limit_words import budget_words, limit_words
+from proxy.limits.limit import UNLIMITED, TeamBudget, budget_words, limit_words
 from proxy.limits.token_estimate import OUTPUT, UNKNOWN
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Snapshot, Team

@@ -11,18 +11,18 @@ from datetime import UTC, tzinfo
 from functools import partial
 from typing import Final, TypeAlias
 
-from providers.target import Price, cost
+from providers.target import cost
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, Limits, Quota, Rate, Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind, limit_labels
 from proxy.limits.reservation import Meters, Reservation
-from proxy.limits.token_estimate import OUTPUT, UNKNOWN, TokenEstimates, TokenRatio
+from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstimates, TokenRatio
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import NO_KEY, WILDCARD, Key, Snapshot, Team
-from proxy.teams.limit_errors import budget_unread, limit_exceeded, limit_headers, limit_lines, no_price
+from proxy.teams.limit_errors import budget_unread, kept_lines, limit_exceeded, limit_headers, limit_lines, no_price
 
 _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 """Billionths of a USD in a millionth: prices are per million tokens."""
@@ -41,30 +41,33 @@ of each of its answers (None: it does not say), and how many answers it wants. A
 requests."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class BoundScopes:
     """What holds a key's requests for a name: the scopes with limits, whether some of them count more than requests,
-    whether some are budgets, and whether one counts USD. `pair` are the team and the name."""
+    whether some are budgets, and whether one counts USD. `pair` are the team and the name. Found by the first request
+    and kept: what counts, and what is known of the tokens of such requests, UNKNOWN until there was one."""
 
     pair: tuple[str, str]
     scopes: tuple[str, ...] = ()
     amounts: bool = False
     budgets: bool = False
     priced: bool = False
+    meters: Meters | None = None
+    ratio: TokenRatio = UNKNOWN
 
 
 _Amounts: TypeAlias = tuple[int, int | None, tuple[TokenRatio, int, int] | None]
 """The tokens of a request, what they cost, None where that cannot be told, and what they were estimated from: the
 ratio, the bytes of the prompt, and the most tokens of the answer."""
 
-_ONE: Final = (1, 0, None)
+_ONE: Final[_Amounts] = (1, 0, None)
 """The amounts of a request where only requests are limited."""
 
 
 class Held(Reservation):
     """What one request holds of its limits until it ends. See `HeldLimits`."""
 
-    __slots__ = ("_bound", "_estimate", "_limits", "_target", "soonest")
+    __slots__ = ("_bound", "_ended_at", "_estimate", "_limits", "_target", "soonest")
 
     def __init__(
         self,
@@ -79,7 +82,8 @@ class Held(Reservation):
         self.tokens, self._cost, self._estimate = amounts
         self.soonest = math.inf
         self._target: TargetHold | None = None
-        self._ended = False
+        self._ended_at: float | None = None
+        self.ended = False
 
     def hold_target(self, reservation: TargetHold) -> None:
         """See HeldLimits."""
@@ -94,9 +98,10 @@ class Held(Reservation):
     def end(self, record: RequestRecord) -> None:
         """See HeldLimits. What is no use in the ledger, since no deployment was asked, gives everything back. An
         answer out of the cache counts as a request, and uses no tokens."""
-        if self._ended:
+        if self.ended:
             return
-        if not record.attempts and not record.from_cache:
+        from_cache = record.cache is not None and record.from_cache
+        if not record.attempts and not from_cache:
             self.release()
             self.leave_target()
             return
@@ -104,18 +109,22 @@ class Held(Reservation):
         if usage is not None:
             prompt, answer = usage.prompt_tokens, usage.completion_tokens
             tokens = prompt + answer
-            if not 0 <= tokens <= MOST_TOKENS:
-                tokens = _within(tokens, MOST_TOKENS)
-            if self._bound.priced and (paid := cost(record.price, usage)) is not None:
-                billed = round(paid * NANO)
-                if not 0 <= billed <= MOST_COST:
-                    billed = _within(billed, MOST_COST)
-            if (estimate := self._estimate) is not None and not (usage.estimated or record.from_cache):
+            tokens = tokens if 0 <= tokens <= MOST_TOKENS else _within(tokens, MOST_TOKENS)
+            if self._bound.priced:
+                paid = cost(record.price, usage)
+                record.paid = usage, paid  # for the metrics and the ledger, which ask next
+                if paid is not None:
+                    nano = round(paid * NANO)
+                    billed = nano if 0 <= nano <= MOST_COST else _within(nano, MOST_COST)
+            if (estimate := self._estimate) is not None and not (usage.estimated or from_cache):
                 ratio, prompt_bytes, most = estimate
                 if ratio is UNKNOWN:
-                    ratio = self._limits.estimates.begin(self._bound.pair)
+                    ratio = self._bound.ratio = self._limits.estimates.begin(self._bound.pair)
                 ratio.learn(prompt_bytes, most, prompt, answer)
-        self._limits.settling()
+        limits = self._limits
+        now = self._ended_at = limits._now()
+        if now >= limits.notes.until:
+            limits.settling()
         self.settle(tokens, billed)
         if self._target is not None:
             self._target.settle(tokens, billed)
@@ -125,27 +134,36 @@ class Held(Reservation):
         return limit_headers(self.meters.facts(*self._limits.times()))
 
     def header_lines(self) -> str:
-        """See HeldLimits."""
-        limits = self._limits
-        return limit_lines(self.meters.facts(limits._now(), limits._wall()))
+        """See HeldLimits. The head of a whole answer is written right after the end, by the same reading of the clock.
+        Most answers find nothing used of any rate, since each took less than has come back since its request."""
+        meters, limits = self.meters, self._limits
+        now = limits._now() if self._ended_at is None else self._ended_at
+        if not meters.unused(now):
+            return limit_lines(meters.facts(now, limits._wall()))
+        if meters.full_lines is None:
+            meters.full_lines = kept_lines(meters.facts(now, limits._wall()))
+        return meters.full_lines
 
 
 class TeamLimiter:
     """Admits the requests of teams by the limits of a table. `now` returns seconds of the event loop, `wall` unix
-    seconds, `draw` a number from 0 to 1. `settling` is called before what a request used is counted, `refused` with the
-    team and the limit of each refusal; `unread` says whether budgets refuse since nobody knows what was spent."""
+    seconds, `draw` a number from 0 to 1. `settling` is called before what a request used is counted, where the mark of
+    the book's notes is over, `refused` with the team and the limit of each refusal; `unread` says whether budgets
+    refuse since nobody knows what was spent, and is asked until that is known once."""
 
     def __init__(
         self, book: LimitBook, now: Callable[[], float], wall: Callable[[], float], draw: Callable[[], float]
     ) -> None:
         self.book = book
+        self.notes = book.notes
         self.estimates = TokenEstimates()
         self.settling: Callable[[], None] = _nothing
-        self.unread: Callable[[], bool] = _never
+        self.unread: Callable[[], bool] | None = None
         self.refused: Callable[[str, str], None] = lambda team, limit: None
         self._now = now
         self._wall = wall
         self._draw = draw
+        self._lines = book.lines
         self._zone: tzinfo = UTC
         self._limited: Mapping[str, bool] = {}
         self._targets = False
@@ -195,12 +213,19 @@ class TeamLimiter:
             bound = self._bind(key, planned.label)
         if not bound.scopes and not self._targets:
             return None
-        if bound.budgets and self.unread():
-            record.outcome = "limited"
-            raise budget_unread()
-        amounts: _Amounts = self._measure(bound, planned, size()) if bound.amounts or self._targets else _ONE
-        outcome = self.book.begin(bound.scopes, amounts[0], amounts[1], self._now(), self._wall())
-        if type(outcome) is Meters:
+        if bound.budgets and self.unread is not None:
+            self._have_read(self.unread, record)
+        amounts = self._measure(bound, planned, size()) if bound.amounts or self._targets else _ONE
+        now, wall = self._now(), self._wall()
+        meters = bound.meters
+        if meters is None:
+            meters = bound.meters = self.book.meters(bound.scopes, now)
+        # What passes at once needs nothing else of the book, whose work begins where something is lacking.
+        if not self._lines and meters.attempt(amounts[0], amounts[1], now, wall):
+            record.held = Held(self, bound, meters, amounts)
+            return None
+        outcome = self.book.begin(bound.scopes, amounts[0], amounts[1], now, wall)
+        if isinstance(outcome, Meters):
             record.held = Held(self, bound, outcome, amounts)
             return None
         if isinstance(outcome, Exceeded) and outcome.hopeless(key.team.limits.patience):
@@ -208,18 +233,37 @@ class TeamLimiter:
         return partial(self._admitted_later, key, record, bound, amounts)
 
     def _measure(self, bound: BoundScopes, planned: Plan, size: RequestSize) -> _Amounts:
-        """Estimate what a request takes."""
+        """Estimate what a request takes. Where one of the targets that may answer has no price, nobody knows what it
+        costs."""
         prompt_bytes, most, answers = size
         if most is None:
             most = planned.targets[0].max_output_tokens or OUTPUT
         most *= answers
-        most = min(most, MOST_TOKENS)
-        ratio = self.estimates.ratio(bound.pair)
-        prompt, answer = ratio.parts(prompt_bytes, most) if prompt_bytes else ratio.parts(0, most)
+        most = most if most < MOST_TOKENS else MOST_TOKENS
+        ratio = bound.ratio
+        if ratio is UNKNOWN:  # another key of the team may have begun
+            ratio = bound.ratio = self.estimates.ratio(bound.pair)
+        # As `TokenRatio.parts`, whose call would cost as much again.
+        prompt, answer = round((prompt_bytes or 0) / BYTES_EACH * ratio.prompt), round(most * ratio.answer)
         paid: int | None = 0
         if bound.priced:
-            paid = None if prompt_bytes is None else _cost(planned, prompt, answer)
+            targets = planned.targets
+            price = targets[0].price
+            several = len(targets) > 1 or planned.fallbacks
+            if price is None or prompt_bytes is None or (several and _unpriced(planned, answer)):
+                paid = None
+            elif (output := price.output) is None:
+                paid = None if answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
+            else:
+                paid = round((prompt * price.input + answer * output) * _NANO_PER_MILLIONTH)
         return prompt + answer or 1, paid, (ratio, prompt_bytes, most) if prompt_bytes else None
+
+    def _have_read(self, unread: Callable[[], bool], record: RequestRecord) -> None:
+        """Refuse a team with a budget as long as nobody knows what was spent."""
+        if unread():
+            record.outcome = "limited"
+            raise budget_unread()
+        self.unread = None
 
     async def _admitted_later(
         self, key: Key, record: RequestRecord, bound: BoundScopes, amounts: _Amounts, longest: float
@@ -264,25 +308,10 @@ def _on_amounts(limits: Limits) -> bool:
     return any(each.unit is not Unit.REQUESTS for each in every)
 
 
-def _cost(planned: Plan, prompt: int, answer: int) -> int | None:
-    """Return what so many tokens cost at the first target, in billionths of a USD; None where one of the targets that
-    may answer has no price."""
-    targets = planned.targets
-    price = targets[0].price
-    if (len(targets) > 1 or planned.fallbacks) and any(_unpriced(each.price, answer) for each in planned.every_target):
-        return None
-    if price is None or (output := price.output) is None:
-        return None if price is None or answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
-    return round((prompt * price.input + answer * output) * _NANO_PER_MILLIONTH)
-
-
-def _unpriced(price: Price | None, answer: int) -> bool:
-    """Return whether what is used has no price: as `providers.target.cost`, of what has none, none must be used."""
-    return price is None or (price.output is None and answer > 0)
-
-
-def _never() -> bool:
-    return False
+def _unpriced(planned: Plan, answer: int) -> bool:
+    """Return whether what may be used has no price at one of the targets: as `providers.target.cost`, of what has none,
+    none must be used."""
+    return any(each.price is None or (each.price.output is None and answer > 0) for each in planned.every_target)
 
 
 def _nothing() -> None:

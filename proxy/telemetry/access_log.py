@@ -54,6 +54,8 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
         fields["trace_id"] = record.trace.hex_id
     if record.code is not None:
         fields["code"] = record.code
+        if record.guarded is not None and record.guarded.plugin:
+            fields["plugin"], fields["reason"] = record.guarded.plugin, record.guarded.reason
     if record.sample is not None:
         fields["sample"] = record.sample
     if record.outcome == "shed":
@@ -169,7 +171,15 @@ def request_text(record: RequestRecord) -> bytes:
     more = f"; {len(failed) - SHOWN_ATTEMPTS} more failed" if len(failed) > SHOWN_ATTEMPTS else ""
     sampled = "" if record.sample is None else f" (sampled {record.sample:.6g})"
     repeated = "".join(f"; repeated {count}x: {cause}" for cause, count in Counter(record.repeats).items())
-    return f"{line}{sampled}{_cache_text(record)}{parts}{more}{repeated}".encode()
+    return f"{line}{sampled}{_cache_text(record)}{_plugin_text(record)}{parts}{more}{repeated}".encode()
+
+
+def _plugin_text(record: RequestRecord) -> str:
+    """Return for example `; plugin redact: it holds a number`; nothing where no plugin ended the request."""
+    marks = record.guarded
+    if marks is None or not marks.plugin:
+        return ""
+    return f"; plugin {marks.plugin}: {_shown(marks.reason, SHOWN_MESSAGE)}"
 
 
 def _cache_text(record: RequestRecord) -> str:
@@ -196,7 +206,7 @@ def _shown(text: str, most: int) -> str:
     return clean if len(clean) <= most and len(text) <= most else clean[: most - 3] + "..."
 
 
-def refusal_line(surface: str, reason: str, count: int) -> bytes:
+def refusal_line(surface: str, status: int, reason: str, count: int) -> bytes:
     """Return the line for the requests of a second that were refused before they were parsed, as JSON."""
     return json_line(
         {
@@ -205,7 +215,7 @@ def refusal_line(surface: str, reason: str, count: int) -> bytes:
             "message": "refused at the door",
             "surface": surface,
             "reason": reason,
-            "status": 503,
+            "status": status,
             "code": "overloaded",
             "outcome": "shed",
             "count": count,
@@ -213,9 +223,9 @@ def refusal_line(surface: str, reason: str, count: int) -> bytes:
     )
 
 
-def refusal_text(surface: str, reason: str, count: int) -> bytes:
+def refusal_text(surface: str, status: int, reason: str, count: int) -> bytes:
     """Return the line of `refusal_line` as text."""
-    return f"{timestamp()} 503 overloaded {surface} refused {count} at the door: {reason}".encode()
+    return f"{timestamp()} {status} overloaded {surface} refused {count} at the door: {reason}".encode()
 
 
 def malformed_line(counts: Mapping[int, int]) -> bytes:
@@ -238,5 +248,5 @@ def malformed_text(counts: Mapping[int, int]) -> bytes:
 
 
 MALFORMED_LINES: Mapping[str, Callable[[Mapping[int, int]], bytes]] = {"json": malformed_line, "text": malformed_text}
-EARLY_REFUSAL_LINES: Mapping[str, Callable[[str, str, int], bytes]] = {"json": refusal_line, "text": refusal_text}
+EARLY_REFUSAL_LINES: Mapping[str, Callable[[str, int, str, int], bytes]] = {"json": refusal_line, "text": refusal_text}
 """What writes a line for several ends of one kind, by the table's `server.log`."""

@@ -72,6 +72,8 @@ REQUEST_FIELDS: Final = (
         '"0af7651916cd43dd8448eb211c80319c"',
     ),
     LineField("code", "text", "", "the client got an error", "The code of the error.", '"upstream_error"'),
+    LineField("plugin", "text", "", "a plugin ended the request", "The plugin that refused it, or failed.", '"redact"'),
+    LineField("reason", "text", "", "a plugin ended the request", "What it said, or how it failed.", '"a number"'),
     LineField(
         "sample",
         "number",
@@ -175,7 +177,7 @@ REFUSAL_FIELDS: Final = (
     LineField("message", "text", "", ALWAYS, "`refused at the door`.", '"refused at the door"'),
     LineField("surface", "text", "", ALWAYS, "The API that the clients speak.", '"openai"'),
     LineField("reason", "text", "", ALWAYS, "What there was too much of.", '"queue"'),
-    LineField("status", "integer", "HTTP status", ALWAYS, "503.", "503"),
+    LineField("status", "integer", "HTTP status", ALWAYS, "503; on Anthropic's surface 529.", "503"),
     LineField("code", "text", "", ALWAYS, "`overloaded`.", '"overloaded"'),
     LineField("outcome", "text", "", ALWAYS, "`shed`.", '"shed"'),
     LineField("count", "integer", "requests", ALWAYS, "Requests of this second.", "12"),

@@ -139,6 +139,7 @@ class Metrics:
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = make.inflight()
+        self._inflight_rows: dict[str, list[float]] = {}  # as many as the instrument has series
         self._states: Callable[[], Iterable[tuple[str, int]]] = tuple
         self._state = self._gauge(
             "deployment_state", "0 asked as usual, 1 on trial, 2 left alone, once it has been asked.", ("deployment",)
@@ -160,7 +161,17 @@ class Metrics:
 
     def inflight(self, deployment: str, change: int) -> None:
         """Count a call of a deployment as begun (1) or ended (-1)."""
-        self._inflight.series(deployment).row[0] += change
+        self.inflight_row(deployment)[0] += change
+
+    def inflight_row(self, deployment: str) -> list[float]:
+        """Return the row in which the calls of a deployment that have not ended are counted, for who counts both."""
+        row = self._inflight_rows.get(deployment)
+        if row is None:
+            series = self._inflight.series(deployment)
+            row = series.row
+            if series.labels[0][1] == deployment:  # else it stands for others, each counted as an overflow
+                self._inflight_rows[deployment] = row
+        return row
 
     def fallback(self, model: str, reason: str) -> None:
         """Count a request that goes to another deployment; `reason` is the kind of the failure."""
@@ -230,10 +241,10 @@ class Metrics:
         """Count a request that was refused for a limit or a budget; `team` is empty for a deployment's."""
         self._add(self._limited, team, limit)
 
-    def shed_before_parsing(self, surface: str, reason: OverloadReason, count: int) -> None:
+    def shed_before_parsing(self, surface: str, status: int, reason: OverloadReason, count: int) -> None:
         """Count requests that were refused for the gateway's own sake before they were parsed."""
         self._add(self._sheds, reason.value, count=count)
-        self._add(self._counts.requests, UNKNOWN_TEAM, surface, OTHER, "503", "false", "shed", count=count)
+        self._add(self._counts.requests, UNKNOWN_TEAM, surface, OTHER, str(status), "false", "shed", count=count)
 
     def malformed(self, status: int, outcome: Outcome, count: int) -> None:
         """Count input that was not HTTP, by the status and outcome of its answer."""

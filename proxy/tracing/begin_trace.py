@@ -1,9 +1,33 @@
 """Which trace a request is part of: its caller's where it names one, otherwise a new one."""
 
+from collections.abc import Iterator
+from typing import Final
+
 from aiohttp import web
 
-from proxy.request_record import random_bits
-from proxy.trace_context import RANDOM, SAMPLED, Trace, bound_of, is_chosen, parse_parent, parse_state
+from proxy.request_record import RequestRecord, random_bits
+from proxy.trace_context import (
+    HALF,
+    RANDOM,
+    SAMPLED,
+    SampledTrace,
+    Trace,
+    bound_of,
+    parse_parent,
+    parse_state,
+)
+
+AHEAD: Final = 32
+"""New traces that are made at once, in 20 us: each by itself, between all else that a request needs, takes twice as
+long."""
+
+_SPAN_BITS: Final = 63
+_TRACE_BYTES: Final = 16
+_SPAN_BYTES: Final = 8
+_BYTES: Final = _TRACE_BYTES + _SPAN_BYTES
+_SPAN_AT: Final = 2 * _TRACE_BYTES
+_DIGITS: Final = 2 * _BYTES
+"""Of a trace there are 128 random bits, then 64 of its first span, all as hex digits."""
 
 
 class TraceStarter:
@@ -15,19 +39,42 @@ class TraceStarter:
     def __init__(self, sample: float, *, content: bool) -> None:
         self._bound = bound_of(sample)
         self._content = content
+        self._ahead: list[Trace] = []
 
-    def begin(self, http: web.BaseRequest) -> Trace:
-        """Return the trace of a request."""
-        headers = http.headers
-        # Of 63 bits, so that there is room for the spans of the attempts after it.
-        span_id = random_bits(63) + 1
-        if "traceparent" in headers:
-            parent = parse_parent(headers.getall("traceparent"))
-            if parent is not None:
-                state = parse_state(headers.getall("tracestate", ()))
-                trace = Trace(parent.trace_id, span_id, parent.span_id, parent.flags, state, http.method)
-                trace.keeps_content = self._content
-                return trace
-        trace_id = random_bits(128) or 1
-        flags = RANDOM | SAMPLED if is_chosen(trace_id, self._bound) else RANDOM
-        return Trace(trace_id, span_id, 0, flags, "", http.method, self._content)
+    def begin(self, method: str, record: RequestRecord) -> None:
+        """Note a new trace in the record of a request whose caller names none."""
+        if not self._ahead:
+            self._ahead = [*self._new()]
+        trace = record.trace = self._ahead.pop()
+        trace.method = method
+        if isinstance(trace, SampledTrace):
+            record.sampled = trace
+
+    def join(self, http: web.BaseRequest, record: RequestRecord) -> None:
+        """Note the caller's trace in the record of a request that names one; a new one where what it names is none."""
+        parent = parse_parent(http.headers.getall("traceparent"))
+        if parent is None:
+            self.begin(http.method, record)
+            return
+        state = parse_state(http.headers.getall("tracestate", ()))
+        span_id = random_bits(_SPAN_BITS) + 1
+        trace = SampledTrace(parent.hex_id, span_id, parent.span_id, parent.flags, state, http.method)
+        if parent.flags & SAMPLED:
+            record.trace = record.sampled = trace
+            trace.notes.keeps_content = self._content
+        else:
+            record.trace = Trace(parent.hex_id, trace.lines(0), http.method)
+
+    def _new(self) -> Iterator[Trace]:
+        digits = random_bits(8 * _BYTES * AHEAD).to_bytes(_BYTES * AHEAD, "big").hex()
+        for at in range(0, len(digits), _DIGITS):
+            span_at, end = at + _SPAN_AT, at + _DIGITS
+            hex_id = digits[at:span_at]
+            if digits[span_at - HALF : span_at] >= self._bound:
+                yield Trace(hex_id, f"traceparent: 00-{hex_id}-{digits[span_at:end]}-02\r\n", "")
+                continue
+            # Not 0, and with room for the spans of the attempts, which follow it.
+            span_id = (int(digits[span_at:end], 16) >> 1) + 1
+            trace = SampledTrace(hex_id, span_id, 0, RANDOM | SAMPLED)
+            trace.notes.keeps_content = self._content
+            yield trace

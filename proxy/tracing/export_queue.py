@@ -17,8 +17,8 @@ MOST_QUEUED: Final = 2048
 MOST_CHARACTERS: Final = 16 * 2**20
 """Requests that wait, and characters of prompts and answers in them."""
 
-MOST_AT_ONCE: Final = 64
-"""Requests in one export: encoding them takes a few ms, in turns with the event loop's thread."""
+MOST_AT_ONCE: Final = 256
+"""Requests in one export: encoding them takes several ms, in turns with the event loop's thread."""
 
 EXPORT_EVERY: Final = 1.0
 """Seconds for which requests are collected, unless there are MOST_AT_ONCE sooner."""
@@ -104,7 +104,7 @@ class ExportQueue:
 
     def put(self, request: FinishedRequest) -> None:
         """Take a request, or count it as dropped. To be called on the event loop's thread alone."""
-        waiting, size = self._waiting, _characters(request)
+        waiting, size = self._waiting, _characters(request) if request.notes.keeps_content else 0
         if len(waiting) >= MOST_QUEUED or (size and self._characters - self._taken_characters + size > MOST_CHARACTERS):
             self._state.overflowed += 1
             return
@@ -121,9 +121,11 @@ class ExportQueue:
         self._exporter.hurry()
         self._wake.set()
 
-    def join(self, timeout: float) -> None:
-        """Wait until the thread has ended, for so many seconds at most; it does not keep the process from ending."""
+    def join(self, timeout: float) -> bool:
+        """Wait until the thread has ended, for so many seconds at most, and return whether it has; it does not keep the
+        process from ending."""
         self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while not self._ending:
@@ -161,4 +163,4 @@ class ExportQueue:
 
 
 def _characters(request: FinishedRequest) -> int:
-    return len(request.trace.prompt) + len(request.trace.answer)
+    return len(request.notes.prompt) + len(request.notes.answer)

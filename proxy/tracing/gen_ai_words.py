@@ -7,7 +7,7 @@ What has no word there keeps its own.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from providers.target import Target
@@ -53,8 +53,7 @@ PROVIDERS: Final[Mapping[str, str]] = {
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class CalledDeployment:
+class CalledDeployment(NamedTuple):
     """What spans and metrics say of a deployment. `model` is the vendor's name, empty where each request has its own;
     without an `address` (the built-in mock) nothing was called over a network."""
 

@@ -9,11 +9,12 @@ allows it.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from providers.completion import Usage
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
-from proxy.trace_context import NoteValue, Trace
+from proxy.trace_context import NoteValue, SampledTrace, SpanNotes
 from proxy.tracing.gen_ai_words import OTHER_OPERATION, CalledDeployment, CalledDeployments, operation_of
 
 MOST_TEXT: Final = 256
@@ -35,39 +36,70 @@ class Side(Enum):
     CLIENT = "client"
 
 
-@dataclass(frozen=True, slots=True)
-class SpanEvent:
+class SpanEvent(NamedTuple):
     """Something that happened at a moment, in nanoseconds since 1970."""
 
     name: str
     time: int
 
 
-@dataclass(frozen=True, slots=True)
-class SpanValues:
-    """One span. Times are in nanoseconds since 1970; `parent_id` is 0 for the first of a trace, `remote` says that the
-    parent is another process's span."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanLabels:
+    """What is the same in many spans, which share this object: it is written once. `said` are attributes."""
 
     name: str
     side: Side
-    trace: Trace
+    said: Mapping[str, NoteValue]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanCounts:
+    """Attributes that are the same in two spans of one request, which share this object: they are written once."""
+
+    said: Mapping[str, NoteValue]
+
+
+class SpanValues(NamedTuple):
+    """One span. Times are in nanoseconds since 1970; `parent_id` is 0 for the first of a trace, `remote` says that the
+    parent is another process's span. `own` are the attributes besides its `labels` and `counts`."""
+
+    labels: SpanLabels
+    trace: SampledTrace
     span_id: int
     parent_id: int
     remote: bool
     start: int
     end: int
-    attributes: Mapping[str, NoteValue]
+    own: Mapping[str, NoteValue]
     events: tuple[SpanEvent, ...] = ()
     failed: bool = False
     message: str | None = None
+    counts: SpanCounts | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.labels.name
+
+    @property
+    def side(self) -> Side:
+        """Its side of the call."""
+        return self.labels.side
+
+    @property
+    def attributes(self) -> Mapping[str, NoteValue]:
+        """All of its attributes."""
+        counts = {} if self.counts is None else self.counts.said
+        return {**self.labels.said, **self.own, **counts}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FinishedRequest:
-    """A request that has ended, with its trace, what it cost, and how far the loop's clock is behind unix seconds."""
+class FinishedRequest(NamedTuple):
+    """A request that has ended, with its trace and the notes of it, what it cost, and how far the loop's clock is
+    behind unix seconds."""
 
     record: RequestRecord
-    trace: Trace
+    trace: SampledTrace
+    notes: SpanNotes
     cost: float | None
     offset: float
 
@@ -76,64 +108,117 @@ def spans_of(request: FinishedRequest, deployments: CalledDeployments) -> Iterat
     """Yield the spans of a sampled request; `deployments` are those of the table."""
     record, trace = request.record, request.trace
     operation = operation_of(record.path, trace.method)
-    yield _request_span(request, operation, deployments)
+    counts = None if record.usage is None else SpanCounts(_used(record.usage))
+    yield _request_span(request, operation, deployments, counts)
     for number, attempt in enumerate(record.attempts, 1):
         called = deployments.of(attempt.deployment)
-        yield _attempt_span(request, number, attempt, operation, called)
+        answered = number == len(record.attempts) and attempt.outcome == "ok"
+        yield _attempt_span(request, number, attempt, operation, called, counts if answered else None)
 
 
-def _request_span(request: FinishedRequest, operation: str, deployments: CalledDeployments) -> SpanValues:
-    record, trace = request.record, request.trace
+MOST_LABELS: Final = 1024
+"""Combinations of labels that are kept. Clients choose some of them, of MOST_TEXT characters each."""
+
+
+class _RequestKind(NamedTuple):
+    """What many requests have in common. `entry` is the table's name of what was asked."""
+
+    operation: str
+    entry: str
+    method: str
+    path: str
+    status: int
+    team: str
+    surface: str
+    outcome: str
+    attempts: int
+    asked: str
+    stream: bool
+    called: CalledDeployment | None
+    model: str
+    deployment: str
+    finish_reasons: tuple[str, ...]
+
+
+@lru_cache(maxsize=MOST_LABELS)
+def _request_labels(kind: _RequestKind) -> SpanLabels:
     said: dict[str, NoteValue] = {
-        "gen_ai.operation.name": operation,
-        "http.request.method": trace.method,
-        "url.path": clean(record.path),
-        "http.response.status_code": record.status,
-        "client.address": clean(record.client),
-        "dragoman.request_id": record.request_id,
-        "dragoman.team": record.team,
-        "dragoman.surface": record.surface,
-        "dragoman.outcome": record.outcome,
-        "dragoman.attempts": len(record.attempts),
+        "gen_ai.operation.name": kind.operation,
+        "http.request.method": kind.method,
+        "url.path": clean(kind.path),
+        "http.response.status_code": kind.status,
+        "dragoman.team": kind.team,
+        "dragoman.surface": kind.surface,
+        "dragoman.outcome": kind.outcome,
+        "dragoman.attempts": kind.attempts,
     }
-    if operation != OTHER_OPERATION:
-        said["gen_ai.request.model"] = clean(record.asked)
-        said["gen_ai.request.stream"] = record.stream
-        said.update(
-            {name: clean(value) if isinstance(value, str) else value for name, value in (trace.params or {}).items()}
-        )
+    if kind.operation != OTHER_OPERATION:
+        said["gen_ai.request.model"] = clean(kind.asked)
+        said["gen_ai.request.stream"] = kind.stream
+    if kind.called is not None:
+        said["gen_ai.provider.name"] = kind.called.provider
+        said["gen_ai.response.model"] = kind.model
+        said["dragoman.deployment"] = clean(kind.deployment)
+    if kind.finish_reasons:
+        said["gen_ai.response.finish_reasons"] = [*kind.finish_reasons]
+    name = kind.operation if kind.entry == OTHER else f"{kind.operation} {kind.entry}"
+    return SpanLabels(name, Side.SERVER, said)
+
+
+def _request_kind(request: FinishedRequest, operation: str, deployments: CalledDeployments) -> _RequestKind:
+    record = request.record
+    called, model, deployment = None, "", ""
     if record.attempts:
         last = record.attempts[-1]
         called = deployments.of(last.deployment)
-        said["gen_ai.provider.name"] = called.provider
-        said["gen_ai.response.model"] = model_of(last, called)
-        said["dragoman.deployment"] = clean(last.full_name)
-    said.update(_answered(record, trace))
+        model, deployment = model_of(last, called), last.full_name[:MOST_TEXT]
+    reasons = request.notes.finish_reasons
+    return _RequestKind(
+        operation,
+        record.model,
+        request.trace.method,
+        record.path[:MOST_TEXT],
+        record.status,
+        record.team,
+        record.surface,
+        record.outcome,
+        len(record.attempts),
+        record.asked[:MOST_TEXT],
+        record.stream,
+        called,
+        model,
+        deployment,
+        tuple(map(clean, reasons)) if reasons else reasons,
+    )
+
+
+def _request_span(
+    request: FinishedRequest, operation: str, deployments: CalledDeployments, counts: SpanCounts | None
+) -> SpanValues:
+    record, trace, notes = request.record, request.trace, request.notes
+    labels = _request_labels(_request_kind(request, operation, deployments))
+    said: dict[str, NoteValue] = {"client.address": clean(record.client), "dragoman.request_id": record.request_id}
+    for name, value in notes.params.items() if notes.params else ():
+        said[name] = clean(value) if isinstance(value, str) else value
+    if record.first_content is not None:
+        said["gen_ai.response.time_to_first_chunk"] = record.first_content - record.started
+    if record.cache is not None:
+        said["dragoman.cache"] = record.cache.result
+    if record.emulated:
+        said["dragoman.emulated"] = [clean(name) for name in record.emulated]
+    if record.dropped:
+        said["dragoman.dropped"] = [clean(name) for name in record.dropped]
     if request.cost is not None:
         said["dragoman.cost_usd"] = request.cost
     if record.outcome != "ok":
         said["error.type"] = record.code or record.outcome
-    said.update({name: value for name, value in _contents(trace) if value})
-    name = operation if record.model == OTHER else f"{operation} {record.model}"
-    start, end = _nanoseconds(request, record.started), _nanoseconds(request, record.finished)
+    if notes.keeps_content:
+        said.update({name: value for name, value in _contents(notes) if value})
+    base = int(request.offset * _NANO)
+    start, end = base + int(record.started * _NANO), base + int(record.finished * _NANO)
     failed = record.outcome not in _FAULTLESS
-    events = _first_content(request)
-    return SpanValues(name, Side.SERVER, trace, trace.span_id, trace.parent_id, True, start, end, said, events, failed)
-
-
-def _answered(record: RequestRecord, trace: Trace) -> Iterator[tuple[str, NoteValue]]:
-    if trace.finish_reasons:
-        yield "gen_ai.response.finish_reasons", [clean(reason) for reason in trace.finish_reasons]
-    if record.first_content is not None:
-        yield "gen_ai.response.time_to_first_chunk", record.first_content - record.started
-    if record.usage is not None:
-        yield from _used(record.usage)
-    if record.cache is not None:
-        yield "dragoman.cache", record.cache.result
-    if record.emulated:
-        yield "dragoman.emulated", [clean(name) for name in record.emulated]
-    if record.dropped:
-        yield "dragoman.dropped", [clean(name) for name in record.dropped]
+    ids = (trace.span_id, trace.parent_id, True)
+    return SpanValues(labels, trace, *ids, start, end, said, _first_content(record, base), failed, None, counts)
 
 
 _PROMPT_DETAILS: Final = {
@@ -143,57 +228,90 @@ _PROMPT_DETAILS: Final = {
 _COMPLETION_DETAILS: Final = {"reasoning_tokens": "gen_ai.usage.reasoning.output_tokens"}
 
 
-def _used(usage: Usage) -> Iterator[tuple[str, NoteValue]]:
-    yield "gen_ai.usage.input_tokens", usage.prompt_tokens
-    yield "gen_ai.usage.output_tokens", usage.completion_tokens
+def _used(usage: Usage) -> Mapping[str, NoteValue]:
+    said: dict[str, NoteValue] = {
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+    }
     for details, names in (
         (usage.prompt_details, _PROMPT_DETAILS),
         (usage.completion_details, _COMPLETION_DETAILS),
     ):
-        for field, name in names.items() if details else ():
-            if (count := details.get(field) if details else None) is not None:
-                yield name, count
+        if details:
+            said.update({name: details[field] for field, name in names.items() if details.get(field) is not None})
+    return said
 
 
-def _contents(trace: Trace) -> Iterator[tuple[str, NoteValue]]:
-    yield "gen_ai.input.messages", trace.prompt
-    yield "gen_ai.output.messages", trace.answer
+def _contents(notes: SpanNotes) -> Iterator[tuple[str, NoteValue]]:
+    yield "gen_ai.input.messages", notes.prompt
+    yield "gen_ai.output.messages", notes.answer
 
 
-def _attempt_span(
-    request: FinishedRequest, number: int, attempt: Attempt, operation: str, called: CalledDeployment
-) -> SpanValues:
-    record, trace = request.record, request.trace
-    model = model_of(attempt, called)
+class _AttemptKind(NamedTuple):
+    """What many attempts have in common. `label` is the table's name of the deployment."""
+
+    operation: str
+    label: str
+    called: CalledDeployment
+    model: str
+    deployment: str
+    number: int
+    status: int | None
+
+
+@lru_cache(maxsize=MOST_LABELS)
+def _attempt_labels(kind: _AttemptKind) -> SpanLabels:
+    operation, label, called, model, deployment, number, status = kind
     said: dict[str, NoteValue] = {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": called.provider,
         "gen_ai.request.model": model,
-        "dragoman.deployment": clean(attempt.full_name),
+        "dragoman.deployment": clean(deployment),
         "dragoman.attempt": number,
     }
     if called.address:
         said["server.address"] = called.address
         said["server.port"] = called.port or 0
+    if status is not None:
+        said["http.response.status_code"] = status
+    # What the model is called may be the client's word under an entry for any model; the span's name is the table's.
+    return SpanLabels(f"{operation} {label.rpartition('/')[0]}", Side.CLIENT, said)
+
+
+def _attempt_span(
+    request: FinishedRequest,
+    number: int,
+    attempt: Attempt,
+    operation: str,
+    called: CalledDeployment,
+    counts: SpanCounts | None,
+) -> SpanValues:
+    record, trace = request.record, request.trace
+    of = operation, attempt.deployment, called, model_of(attempt, called), attempt.full_name[:MOST_TEXT]
+    labels = _attempt_labels(_AttemptKind(*of, number, attempt.status))
     failed = attempt.outcome != "ok"
-    if failed:
+    said = _failed(attempt) if failed or attempt.repeats else _NOTHING
+    message = clean(attempt.message) if request.notes.keeps_content and attempt.message else None
+    base = int(request.offset * _NANO)
+    start, end = base + int(attempt.started * _NANO), base + int((attempt.finished or record.finished) * _NANO)
+    events = _first_content(record, base) if number == len(record.attempts) else ()
+    ids = (trace.span_id + number, trace.span_id, False)
+    return SpanValues(labels, trace, *ids, start, end, said, events, failed, message, counts)
+
+
+_NOTHING: Final[Mapping[str, NoteValue]] = {}
+
+
+def _failed(attempt: Attempt) -> Mapping[str, NoteValue]:
+    """Return what an attempt says that failed, or whose calls were made again."""
+    said: dict[str, NoteValue] = {}
+    if attempt.outcome != "ok":
         said["error.type"] = attempt.outcome if attempt.cause is None else f"{attempt.outcome}.{attempt.cause}"
         said["dragoman.maybe_executed"] = attempt.maybe_executed
-    if attempt.status is not None:
-        said["http.response.status_code"] = attempt.status
     if attempt.repeats:
         said["http.request.resend_count"] = len(attempt.repeats)
         said["dragoman.repeats"] = [*attempt.repeats]
-    last = number == len(record.attempts)
-    if last and not failed and record.usage is not None:
-        said.update(_used(record.usage))
-    message = clean(attempt.message) if trace.keeps_content and attempt.message else None
-    start, end = _nanoseconds(request, attempt.started), _nanoseconds(request, attempt.finished or record.finished)
-    events = _first_content(request) if last else ()
-    # What the model is called may be the client's word under an entry for any model; the span's name is the table's.
-    name = f"{operation} {attempt.deployment.rpartition('/')[0]}"
-    ids = (trace.span_id + number, trace.span_id, False)
-    return SpanValues(name, Side.CLIENT, trace, *ids, start, end, said, events, failed, message)
+    return said
 
 
 def model_of(attempt: Attempt, called: CalledDeployment) -> str:
@@ -201,13 +319,9 @@ def model_of(attempt: Attempt, called: CalledDeployment) -> str:
     return called.model or clean(attempt.full_name.partition("/")[2].rpartition("/")[0])
 
 
-def _first_content(request: FinishedRequest) -> tuple[SpanEvent, ...]:
-    first = request.record.first_content
-    return () if first is None else (SpanEvent(FIRST_CONTENT, _nanoseconds(request, first)),)
-
-
-def _nanoseconds(request: FinishedRequest, seconds: float) -> int:
-    return int(seconds * _NANO) + int(request.offset * _NANO)
+def _first_content(record: RequestRecord, base: int) -> tuple[SpanEvent, ...]:
+    first = record.first_content
+    return () if first is None else (SpanEvent(FIRST_CONTENT, base + int(first * _NANO)),)
 
 
 def clean(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from providers.completion import Choice, StreamEvent, Usage
 from providers.unified_request import UnifiedRequest
-from proxy.trace_context import MOST_REASONS, NoteValue, Trace
+from proxy.trace_context import MOST_REASONS, NoteValue, SpanNotes
 from proxy.tracing.content_messages import GatheredTexts, answer_json, prompt_json
 from proxy.upstream.vendor_stream import Stream
 
@@ -28,19 +28,24 @@ November 2026). Not its stop sequences, which are texts of the client's."""
 _WHOLE: Final = 2**63
 
 
-def note_request(trace: Trace, request: UnifiedRequest) -> None:
-    """Note what a request asks for besides its texts, where its trace is sampled."""
-    if not trace.sampled:
-        return
-    params: Mapping[str, object] = request.params
-    trace.params = {name: value for field, name in PARAMS.items() if (value := _plain(params.get(field))) is not None}
+def note_request(notes: SpanNotes, request: UnifiedRequest) -> None:
+    """Note what a request asks for besides its texts."""
+    found: dict[str, NoteValue] = {}
+    for field_name, asked in request.params.items():
+        name = PARAMS.get(field_name)
+        if name is not None:
+            # Most values are floats, which need no look.
+            value = asked if type(asked) is float else _plain(asked)
+            if value is not None:
+                found[name] = value
+    notes.params = found
 
 
-def note_prompt(trace: Trace, request: UnifiedRequest) -> None:
-    """Note the texts of a request, where its trace is sampled and the table allows them. They have passed the guards:
+def note_prompt(notes: SpanNotes, request: UnifiedRequest) -> None:
+    """Note the texts of a request, where the table allows them. They have passed the guards:
     what a guard took out of a request, or refused, is in no span."""
-    if trace.sampled and trace.keeps_content:
-        trace.prompt = prompt_json(request.prompt)
+    if notes.keeps_content:
+        notes.prompt = prompt_json(request.prompt)
 
 
 def _plain(value: object) -> NoteValue | None:
@@ -50,19 +55,20 @@ def _plain(value: object) -> NoteValue | None:
     return value[:64] if isinstance(value, str) else None
 
 
-def note_answer(trace: Trace, choices: Sequence[Choice]) -> None:
-    """Note why the choices of a whole answer ended, where its trace is sampled."""
-    if not trace.sampled:
-        return
-    trace.finish_reasons = tuple(choice.finish_reason for choice in choices[:MOST_REASONS])
-    if trace.keeps_content:
-        trace.answer = answer_json(choices)
+def note_answer(notes: SpanNotes, choices: Sequence[Choice]) -> None:
+    """Note why the choices of a whole answer ended."""
+    if len(choices) == 1:  # of nearly all; without a generator
+        notes.finish_reasons = (choices[0].finish_reason,)
+    else:
+        notes.finish_reasons = tuple(choice.finish_reason for choice in choices[:MOST_REASONS])
+    if notes.keeps_content:
+        notes.answer = answer_json(choices)
 
 
-def noted_stream(trace: Trace, stream: Stream) -> Stream:
+def noted_stream(notes: SpanNotes, stream: Stream) -> Stream:
     """Return the stream, whose texts are noted as they come where the table allows it. Then each piece is read by
     itself, which costs the gateway as much again."""
-    return NotedStream(stream, trace) if trace.sampled and trace.keeps_content else stream
+    return NotedStream(stream, notes) if notes.keeps_content else stream
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +76,7 @@ class NotedStream:
     """A stream whose texts are noted. See `proxy.upstream.vendor_stream.Stream`."""
 
     _stream: Stream
-    _trace: Trace
+    _notes: SpanNotes
     _texts: GatheredTexts = field(default_factory=GatheredTexts)
 
     @property
@@ -103,7 +109,7 @@ class NotedStream:
         self._stream.close()
 
     def _noted(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-        texts, trace = self._texts, self._trace
+        texts, notes = self._texts, self._notes
         try:
             for event in events:
                 if not isinstance(event, Usage):
@@ -111,4 +117,4 @@ class NotedStream:
                 yield event
         finally:
             if texts.fresh:
-                trace.answer = texts.json()
+                notes.answer = texts.json()

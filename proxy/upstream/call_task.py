@@ -10,7 +10,8 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
-from proxy.upstream.call_vendor import LONG, SPARE, map_calls, read_arriving, with_status
+from proxy.upstream.call_vendor import SPARE, map_calls
+from proxy.upstream.read_answer import LONG, read_arriving, with_status
 from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import MAX_BODY, refuse_page
 

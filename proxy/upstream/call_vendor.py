@@ -26,6 +26,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
 from proxy.upstream.merge_streams import MergedStream
+from proxy.upstream.read_answer import read_answer, with_status
 from proxy.upstream.send_call import CallSender, is_good, refusal
 from proxy.upstream.transport import (
     MAX_BODY,
@@ -35,7 +36,6 @@ from proxy.upstream.transport import (
     Repeats,
     UpstreamResponse,
     fail,
-    read_whole,
     refuse_page,
 )
 from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through, reader_of
@@ -45,9 +45,6 @@ C = TypeVar("C")
 
 AT_ONCE = 16
 """Calls of one request that run at a time."""
-
-LONG = 256 * 1024
-"""Bytes of an answer that is decoded on the loop; a longer one may have 100,000 choices and is decoded in a thread."""
 
 SPARE = 1.0
 """Seconds by which the limits of one call of several outlast what is left of the request's deadline."""
@@ -78,10 +75,17 @@ class UpstreamCaller:
                 completion = await self._assembled(prepared, prepared.finishing, record, deadlines, answer)
                 return with_usage(prepared.request, completion)
             call, repeats = prepared.calls[0], NO_REPEATS
-            read = self._gather_or_read if call.sent.stream else self._read
             while True:
                 try:
-                    return with_usage(prepared.request, await read(record, deadlines, answer, call, repeats))
+                    if call.sent.stream:
+                        completion = await self._gather_or_read(record, deadlines, answer, call, repeats)
+                    else:
+                        # As `_read` does: nearly every request passes here, and that coroutine would cost it 1 us.
+                        deadlines.expect(Phase.ANSWER, answer)
+                        response = await self._calls.ask(call.sent, record, repeats)
+                        read = read_answer(response, record, deadlines, call, self._off_loop)
+                        completion = read if isinstance(read, Completion) else await read
+                    return completion if completion.usage is not None else with_usage(prepared.request, completion)
                 except UpstreamError as error:
                     again = self._calls.again(call, error, repeats, record)
                     if again is None:
@@ -138,28 +142,11 @@ class UpstreamCaller:
     async def _read(
         self, record: RequestRecord, deadlines: Deadlines, answer: float | None, call: PlannedCall, repeats: Repeats
     ) -> Completion:
-        sent, timeouts = call.sent, call.sent.target.timeouts
+        """Return what one call is answered. Raises UpstreamError."""
         deadlines.expect(Phase.ANSWER, answer)
-        response = await self._calls.ask(sent, record, repeats)
-        if not is_good(response):
-            raise await refusal(sent, response)
-        body = response.take_all()
-        if body is None:
-            body = await read_arriving(response, timeouts, deadlines)
-        deadlines.begun()
-        refuse_page(body)
-        decode = sent.target.dialect.decode
-        try:
-            if len(body) <= LONG:
-                completion = decode(sent, body)
-            else:
-                completion = await self._off_loop.threads.run(record.owner, partial(decode, sent, body))
-        except UpstreamError as error:
-            raise with_status(error, response) from None
-        if len(completion.choices) != call.part.count:
-            message = f"The upstream answered with {len(completion.choices)} of {call.part.count} choices."
-            raise fail(FailureKind.MALFORMED, message)
-        return completion
+        response = await self._calls.ask(call.sent, record, repeats)
+        read = read_answer(response, record, deadlines, call, self._off_loop)
+        return read if isinstance(read, Completion) else await read
 
     async def _gather(
         self,
@@ -320,25 +307,6 @@ class _SingleStream:
             self._stream.close()
 
 
-async def read_arriving(
-    response: UpstreamResponse, timeouts: Timeouts, deadlines: Deadlines, limit: int = MAX_BODY
-) -> bytes:
-    """Return a whole answer's body, of which each piece has its time. Raises as `read_whole` does."""
-    try:
-        if "idle" in timeouts.written:
-            deadlines.enter(Phase.IDLE, timeouts.idle)
-        return await read_whole(response, partial(note_piece, deadlines, timeouts.idle), limit)
-    finally:
-        response.release()
-
-
-def note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:
-    """Note a piece of a whole body. White space, which some vendors send while they work, begins no answer."""
-    deadlines.enter(Phase.IDLE, idle)
-    if not piece.isspace():
-        deadlines.begun()
-
-
 def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
     """Return the limit of the first content of a stream that a whole answer is read from: that of a whole answer, and
     no more than the operator's for streams, where it is set or the operator has `chosen` to stream and set nothing
@@ -367,12 +335,6 @@ def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) 
         return merge([call.part for call in prepared.calls], completions, candidates)
     except ValueError:
         raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
-
-
-def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
-    """Return the failure with the response's status: the upstream did answer, though not properly."""
-    failure = error.failure
-    return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
 
 
 async def until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamPart], bool]:

@@ -8,8 +8,6 @@ from multidict import CIMultiDict
 from providers.client_extras.hosts_paths_and_code import names_address
 from providers.dialect import UpstreamRequest
 from providers.target import Target
-from proxy.request_record import RequestRecord
-from proxy.trace_context import Trace
 from proxy.upstream.loop_detection import HOPS, may_lead_back, onward
 from proxy.version import USER_AGENT
 
@@ -49,13 +47,9 @@ def sent_id(request_id: str, target: Target) -> str:
     return request_id
 
 
-_TRACE_HEADERS: Final = frozenset({"traceparent", "tracestate"})
-
-
-def join_trace(sent: UpstreamRequest, record: RequestRecord, trace: Trace) -> None:
-    """Make a call part of its request's trace, below the span of the attempt that makes it. What the client said of a
-    trace for this call alone gives way: the trace would lead past the gateway."""
-    sent.carry_trace(trace.lines(len(record.attempts)), _TRACE_HEADERS)
+TRACE_HEADERS: Final = frozenset({"traceparent", "tracestate"})
+"""What a client says in them of a trace for one call alone gives way to the trace of its request, which would lead past
+the gateway otherwise."""
 
 
 def _joined(lines: Iterable[str]) -> str:

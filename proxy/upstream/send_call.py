@@ -15,7 +15,7 @@ from proxy.request_record import RequestRecord
 from proxy.upstream.fit_context_window import Fitting
 from proxy.upstream.loop_detection import refuse_loop
 from proxy.upstream.mock_transport import SCHEME, MockTransport
-from proxy.upstream.request_headers import join_trace
+from proxy.upstream.request_headers import TRACE_HEADERS
 from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Transport, UpstreamResponse, read_error
 
 T = TypeVar("T")
@@ -101,8 +101,8 @@ class CallSender:
     ) -> Coroutine[object, object, UpstreamResponse]:
         """Send a call and return its response, whatever its status. Raises as Transport.open does."""
         transport = self._mock if sent.url.startswith(SCHEME) else self._http
-        if record.trace is not None:
-            join_trace(sent, record, record.trace)
+        if (trace := record.trace) is not None:  # below the span of the attempt that makes the call
+            sent.carry_trace(trace.line or trace.lines(len(record.attempts)), TRACE_HEADERS)
         return transport.open(sent, record.request_id, repeats)
 
 

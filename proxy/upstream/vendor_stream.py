@@ -12,7 +12,7 @@ from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
 from providers.dialect import RunDecoder, StreamDecoder
 from providers.emulation.post_processing import PostProcessor, StopScanningDecoder
 from providers.failure import FailureKind, UpstreamError
-from proxy.upstream.transport import UpstreamResponse, fail
+from proxy.upstream.transport import Take, UpstreamResponse, fail
 
 TAIL_WAIT = 2.0
 """Seconds a finished answer's terminator is waited for; some servers keep the connection open instead of sending it."""
@@ -34,6 +34,10 @@ HandOn = Callable[[Parts], bool]
 
 HandRunOn = Callable[[TextRun], bool]
 """Does the same with a piece that is a run and nothing else."""
+
+
+Shorten = Callable[[RunDecoder, Take], Take]
+"""Returns what takes the pieces of a stream, of which it leaves to another what it does not relay itself."""
 
 
 class Stream(Protocol):
@@ -98,11 +102,12 @@ class OpenStream:
         piece, self._piece = self._piece, b""
         return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
 
-    def each(self, hand: HandOn, hand_run: HandRunOn) -> Awaitable[None]:
+    def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
         """See hand_each. A piece is decoded and handed on within the callback that brought it."""
         decoder = self.decoder
         runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
-        return self.response.each(partial(self._came, hand, hand_run, runs))
+        take = partial(self._came, hand, hand_run, runs)
+        return self.response.each(take if runs is None or shorten is None else shorten(runs, take))
 
     def _came(self, hand: HandOn, hand_run: HandRunOn, runs: RunDecoder | None, piece: bytes) -> bool:
         """Hand on a piece, or the end. Returns whether to go on."""
@@ -211,16 +216,18 @@ class PartsStream(ABC):
 
 def first_parts(stream: Stream) -> Parts:
     """Return what a stream's `first` does, with runs where the stream has them and nothing changes its choices."""
-    if isinstance(stream, PartsStream):
-        return stream.first_parts()
-    return stream.first_parts() if isinstance(stream, OpenStream) and stream.finisher is None else stream.first()
+    if isinstance(stream, OpenStream):  # nearly always, and asked for at no cost, unlike an abstract class
+        return stream.first_parts() if stream.finisher is None else stream.first()
+    return stream.first_parts() if isinstance(stream, PartsStream) else stream.first()
 
 
-def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn) -> Awaitable[None]:
+def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
     """Give `hand` the parts of each piece of a stream as it comes, the end's included, until it returns False or the
     stream is over; or `hand_run` the only part of a piece. Raises what the stream and both raise. They may be called
-    outside the task that waits."""
-    return stream.each(hand, hand_run) if isinstance(stream, OpenStream | PartsStream) else _pulled(stream, hand)
+    outside the task that waits. Where nobody else sees the stream, `shorten` may put something before both."""
+    if isinstance(stream, OpenStream):
+        return stream.each(hand, hand_run, shorten)
+    return stream.each(hand, hand_run) if isinstance(stream, PartsStream) else _pulled(stream, hand)
 
 
 async def _pulled(stream: Stream, hand: HandOn) -> None:

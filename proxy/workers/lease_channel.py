@@ -19,7 +19,8 @@ LIMIT: Final = 0.2
 """Seconds for an exchange: a supervisor that collects metrics or loads a table is busy for a while."""
 
 NAME: Final = "leases"
-"""The name of the frames."""
+ENDED: Final = "ended"
+"""The names of the frames: leases, and a worker that has ended, for those who count in Redis."""
 
 _KINDS: Final = {"r": RateAsk, "c": PlacesAsk, "s": SpentAsk}
 
@@ -64,7 +65,8 @@ class LeaseDesk:
         number, written = orjson.loads(body)
         asks = [_KINDS[kind](*members) for kind, *members in written]
         grants = self._counter.exchange(worker, asks, time.monotonic() * 1_000_000)
-        return orjson.dumps([number, [[each.granted, each.level, each.share, each.processes] for each in grants]])
+        answers = [[each.granted, each.level, each.share, each.processes, each.epoch, each.claimed] for each in grants]
+        return orjson.dumps([number, answers])
 
     def forget(self, worker: str) -> None:
         """Let go of what a worker held that has ended: its places are free at once."""
@@ -74,8 +76,19 @@ class LeaseDesk:
 def _written(ask: LeaseAsk) -> list[object]:
     match ask:
         case RateAsk():
-            return ["r", ask.key, ask.per_second, ask.burst, ask.want, ask.least, ask.back, ask.demand]
+            members: list[object] = [
+                ask.key,
+                ask.per_second,
+                ask.burst,
+                ask.want,
+                ask.least,
+                ask.back,
+                ask.demand,
+                ask.holds,
+            ]
+            members += [ask.life, ask.total, ask.epoch, ask.owed, ask.paid]
+            return ["r", *members, ask.again, ask.share, ask.equal]
         case PlacesAsk():
             return ["c", ask.key, ask.capacity, ask.held, ask.want]
         case SpentAsk():
-            return ["s", ask.key, ask.amount]
+            return ["s", ask.key, ask.amount, ask.base, ask.most, ask.held, ask.want, ask.least]

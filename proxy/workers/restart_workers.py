@@ -6,7 +6,9 @@ Never serves a request, and never reads the table's files.
 import asyncio
 import logging
 import os
+import secrets
 import signal
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +21,7 @@ from proxy.process.heartbeat import Heartbeat, shared_file
 from proxy.process.load_table import LoadedTable
 from proxy.telemetry.merged_metrics import MetricFamily, WorkerCounts, lasting, merged, of_worker
 from proxy.telemetry.metrics import WorkerMetrics
-from proxy.workers.lease_channel import NAME, LeaseDesk
+from proxy.workers.lease_channel import ENDED, NAME, LeaseDesk
 from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import COPIES, FAMILIES, SETTINGS, STATUS, WorkerSettings
 from proxy.workers.worker_template import start_program
@@ -35,17 +37,21 @@ QUICK_END: Final = 10.0
 LONGEST_PAUSE: Final = 30.0
 """Seconds before the next start of a worker that ends again and again."""
 
+LAST_ENDED: Final = 16
+"""Workers that have ended of which a new one is told."""
+
 
 @dataclass(slots=True, eq=False)
 class WorkerProcess:
     """One worker. `digest` is that of its table, empty until it takes requests; `counts` are its metrics as of its last
-    report, which it also sends without a request."""
+    report, which it also sends without a request. Its limits are `counted_as` those of a process of this name."""
 
     number: int
     process: ProcessHandle
     channel: ChannelClient
     heartbeat: Heartbeat
     counts: WorkerCounts
+    counted_as: str
     digest: str = ""
 
     @property
@@ -93,6 +99,9 @@ class WorkerPool:
     _log: logging.Logger = field(default_factory=lambda: logging.getLogger("dragoman"))
     _stall_limit: float = field(init=False)
     _leases: LeaseDesk = field(default_factory=LeaseDesk)
+    _gateway: str = field(default_factory=lambda: secrets.token_hex(8))
+    _starts: int = 0
+    _ended: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_ENDED))
 
     def __post_init__(self) -> None:
         self._stall_limit = self.table.loaded.config.server.stall_limit
@@ -187,7 +196,8 @@ class WorkerPool:
                 counts.update(FAMILIES.validate_json(body))
 
         channel = ChannelClient(reader, writer, told)
-        return WorkerProcess(number, process, channel, heartbeat, counts)
+        self._starts += 1  # a process id may be another's at once
+        return WorkerProcess(number, process, channel, heartbeat, counts, f"{self._gateway}.{self._starts}")
 
     async def _until_ended(self, worker: WorkerProcess) -> str:
         """Let a started process serve, wait for its end and return how it ended."""
@@ -202,6 +212,9 @@ class WorkerPool:
             guard.cancel()
         self._leases.forget(str(worker.process.pid))
         del self._alive[worker.number]
+        self._ended.append(worker.counted_as)
+        for each in self._serving():
+            each.channel.notify(ENDED, worker.counted_as.encode())
         self._count_serving()
         self._counted_by_ended = merged(self._counted_by_ended, [lasting(worker.counts.families())])
         end = f"on {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
@@ -221,16 +234,19 @@ class WorkerPool:
 
     async def _begin(self, worker: WorkerProcess) -> None:
         table = self.table
-        settings = SETTINGS.dump_json(replace(self.settings(table), number=worker.number))
+        settings = SETTINGS.dump_json(replace(self.settings(table), number=worker.number, name=worker.counted_as))
         try:
             failure = (await worker.channel.request("begin", BEGIN_LIMIT, settings)).decode()
         except PeerGone as gone:
             failure = str(gone)
         if failure:
-            self._not_begun(f"{worker.name} could not begin: {failure}")
+            if not self._ending.is_set():  # it may have been told to end before it had begun
+                self._not_begun(f"{worker.name} could not begin: {failure}")
             worker.kill()
             return
         worker.digest = table.snapshot.digest
+        for each in self._ended:  # none may have been there to hear it
+            worker.channel.notify(ENDED, each.encode())
         if self.up.is_set():
             self._log.info("%s takes requests", worker.name)
         self._count_serving()

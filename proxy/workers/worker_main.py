@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,23 +19,24 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from config.reading.table_files import Copies
-from proxy.accounting.counting_together import Siblings
+from proxy.accounting.counting_together import EndedSiblings, Siblings
 from proxy.admin.status import ProcessStatus
 from proxy.background_tasks import background
+from proxy.lean_event_loop import run
 from proxy.listener.http_connection import PublicServer
 from proxy.listener.tls import Secured
 from proxy.process.assemble_app import ProcessOutputs, PublicGateway, public_gateway
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.load_table import LoadedTable, LogForm, Source
-from proxy.process.set_up_process import set_up_process, tune_garbage_collector
+from proxy.process.set_up_process import collect_by_load, set_up_process
 from proxy.process.shutdown import Shutdown, drain_or_stop
 from proxy.process.start_listener import open_listener
 from proxy.process_name import name_process
 from proxy.telemetry.log_writer import unbuffered
 from proxy.telemetry.merged_metrics import MetricFamily
 from proxy.telemetry.metrics import Metrics
-from proxy.workers.lease_channel import NAME, SupervisorLeases
+from proxy.workers.lease_channel import ENDED, NAME, SupervisorLeases
 from proxy.workers.worker_channel import ChannelHandlers, PeerGone, receive, respond, send
 
 BEGIN_WAIT: Final = 30.0
@@ -49,7 +50,8 @@ REPORT_EVERY: Final = 0.5
 class WorkerSettings:
     """What a worker serves, and where. `path` only names the table in messages: its content is in the `copies`. `since`
     is the start of the gateway in unix seconds, which clients must see alike from all workers. `log` is the form of the
-    log where the table has none, `workers` how many there are, `number` which of them this one is, from 1."""
+    log where the table has none, `workers` how many there are, `number` which of them this one is, from 1, and `name`
+    the one that it has among the processes of all gateways."""
 
     path: Path | None
     insecure_open: bool
@@ -60,6 +62,7 @@ class WorkerSettings:
     log: LogForm = "json"
     workers: int | None = None
     number: int = 1
+    name: str = ""
 
 
 SETTINGS: Final = TypeAdapter(WorkerSettings)
@@ -78,7 +81,8 @@ def main(descriptor: int, shared: int, table: LoadedTable | None = None) -> None
     # A reload comes from the supervisor; a SIGHUP to the whole process group must not end this process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.set_inheritable(shared, False)
-    asyncio.run(serve(link, Heartbeat.shared(shared), table))
+    run(serve(link, Heartbeat.shared(shared), table))
+    sys.stdout = sys.stderr  # what plugins print while the interpreter ends
 
 
 async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedTable | None) -> None:
@@ -104,9 +108,11 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
         return open_listener(public, settings.host, settings.port, {"reuse_port": True, **secured})
 
     leases = SupervisorLeases(partial(send, writer, 0, NAME))
-    siblings = Siblings(settings.workers or 1, leases, settings.number)
+    ended = EndedSiblings()
+    siblings = Siblings(settings.workers or 1, leases, settings.number, settings.name, ended)
     outputs = ProcessOutputs(unbuffered(sys.stdout), heartbeat, siblings)
     async with AsyncExitStack() as stack:
+        stack.enter_context(redirect_stdout(sys.stderr))  # standard output is the access log; plugins may print
         # The supervisor acts first; this is for a worker that freezes when its supervisor is gone.
         stack.enter_context(FreezeWatchdog(heartbeat, 2 * server.stall_limit, server.log.form))
         try:
@@ -116,12 +122,12 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
             send(writer, number, name, str(error).encode())
             await close(writer)
             return
-        await stack.enter_async_context(background(app.services))
-        tune_garbage_collector()
+        collecting = partial(collect_by_load, app.objects_held)
+        await stack.enter_async_context(background((*app.services, collecting)))
         send(writer, number, name)
 
         async def respond_to_supervisor() -> None:
-            await respond(reader, writer, handlers(app, source, shutdown, leases))
+            await respond(reader, writer, handlers(app, source, shutdown, leases, ended))
             if not shutdown.requested.is_set():
                 log.warning("the supervisor is gone")
                 shutdown.requested.set()
@@ -157,7 +163,9 @@ async def close(writer: asyncio.StreamWriter) -> None:
         await writer.wait_closed()
 
 
-def handlers(app: PublicGateway, source: Source, shutdown: Shutdown, leases: SupervisorLeases) -> ChannelHandlers:
+def handlers(
+    app: PublicGateway, source: Source, shutdown: Shutdown, leases: SupervisorLeases, siblings: EndedSiblings
+) -> ChannelHandlers:
     """Return what responds to each request of the supervisor."""
 
     async def table(body: bytes) -> bytes:
@@ -176,6 +184,10 @@ def handlers(app: PublicGateway, source: Source, shutdown: Shutdown, leases: Sup
         leases.answered(body)
         return b""
 
+    async def ended(body: bytes) -> bytes:
+        await siblings.hear(body.decode())
+        return b""
+
     async def drain(body: bytes) -> bytes:
         shutdown.requested.set()
         return b""
@@ -185,4 +197,5 @@ def handlers(app: PublicGateway, source: Source, shutdown: Shutdown, leases: Sup
         shutdown.urgent.set()
         return b""
 
-    return {"table": table, "families": families, "status": status, "drain": drain, "stop": stop, NAME: granted}
+    limits = {NAME: granted, ENDED: ended}
+    return {"table": table, "families": families, "status": status, "drain": drain, "stop": stop, **limits}

@@ -137,6 +137,12 @@ def proportional_bytes(pid: int) -> int:
     return sum(parse_rollup(text)["Pss"] for text in rollups)
 
 
+def own_bytes(pid: int) -> int:
+    """The same without the pages of files, whose parts depend on what else runs on the machine."""
+    rollups = ((PROC / str(each) / "smaps_rollup").read_text(encoding="utf-8") for each in family_pids(pid))
+    return sum(parse_rollup(text)["Pss_Anon"] for text in rollups)
+
+
 def pin_pids(pids: Iterable[int], cores: Sequence[int]) -> None:
     """Keep every thread of these processes on these cores."""
     for pid in pids:

@@ -81,8 +81,11 @@ class Pushed:
 
     def push(self, piece: bytes) -> None:
         """Hand a piece to whoever waits for it, who goes on before this returns."""
-        self._piece = piece
-        self._came.set()
+        if self._came.take is None:
+            self._piece = piece
+            self._came.set()
+        elif not self._came.take(piece):
+            self._came.refuse(None)
 
     def take_all(self) -> bytes | None:
         return None
@@ -99,7 +102,7 @@ class Pushed:
 
     async def each(self, take: Take) -> None:
         """See UpstreamResponse."""
-        await self._came.each(lambda: take(self._taken()))
+        await self._came.taking(take)
 
     def release(self) -> None:
         """See UpstreamResponse."""

@@ -6,11 +6,10 @@ a running gateway the same work costs about half as much again.
 """
 
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TypeVar
 
 import orjson
 from aiohttp import HttpVersion11
@@ -39,8 +38,6 @@ from proxy.teams.client_keys import identify, permit_extras
 from proxy.upstream.request_headers import call_headers
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.openai_wire import chat
-
-T = TypeVar("T")
 
 KEY = "sk-bench"
 REQUEST_BYTES, ANSWER_BYTES = 2048, 1200
@@ -127,9 +124,11 @@ class OneRequest:
         """The first target that can be called, and its call."""
         team = self.key.team
         candidates = Candidates(self.breakers, team.tenant, self._prepare)
-        self.prepared = _result(candidates.first(self.planned, 0.0))
+        prepared = candidates.first(self.planned, 0.0)
+        assert isinstance(prepared, CallPlan), "the common way waits for nothing"
+        self.prepared = prepared
 
-    async def _prepare(self, target: Target) -> CallPlan:
+    def _prepare(self, target: Target) -> CallPlan:
         return prepared_for(self.request, target, self.key.team)
 
     def call_headers(self) -> None:
@@ -166,16 +165,6 @@ STAGES: Mapping[str, Callable[[OneRequest], None]] = MappingProxyType(
     }
 )
 """The stages in their order."""
-
-
-def _result(work: Coroutine[object, object, T]) -> T:
-    """Return what work gives that waits for nothing."""
-    try:
-        work.send(None)
-    except StopIteration as ended:
-        result: T = ended.value
-        return result
-    raise RuntimeError("the common way waits for nothing")
 
 
 def costs(turns: int = TURNS, loops: int = LOOPS) -> Mapping[str, float]:

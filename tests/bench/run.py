@@ -31,6 +31,7 @@ from tests.bench.measure import Outcome, Times, measure_case, separate
 from tests.bench.memory import Held, held, idle_stream_bytes
 from tests.bench.probe import probe
 from tests.bench.profiling import profile_text, profiled, profiled_case
+from tests.bench.programs.control import running_control
 from tests.bench.programs.envoy import envoy
 from tests.bench.programs.gateway import Build
 from tests.bench.programs.haproxy import haproxy
@@ -154,19 +155,30 @@ def request_case() -> Case:
 
 
 async def measured_latency(stage: Stage) -> dict[str, Added]:
-    """What each program adds, at half of what the gateway can do, in turns with the direct path. One that cannot do as
-    much has no result."""
+    """What each program adds, at half of what the gateway can do, in turns with the direct path, and what a control
+    adds that is as busy as the gateway then was. One that cannot do as much has no result."""
     case = request_case()
     capacity = await measure_case(stage.targets[:1], case, stage.load, replace(stage.order.times, turns=1))
     if not capacity[stage.targets[0].name].turns:
         return {}
     rate = 0.5e6 / capacity[stage.targets[0].name].total
-    due = due_times(rate, stage.order.times.clocked)
     added: dict[str, Added] = {}
     for target in stage.targets:
-        request = target.request(case)
-        if request is None:
-            continue
+        await measure_added(stage, target, rate, added)
+    name = stage.targets[0].name
+    if name in added:
+        place = stage.folder / "control"
+        place.mkdir()
+        with running_control(place, added[name].best.busy / rate) as control:
+            separate([control.pid], stage.load)
+            await measure_added(stage, control, rate, added)
+    return added
+
+
+async def measure_added(stage: Stage, target: Target, rate: float, added: dict[str, Added]) -> None:
+    """Note what one program adds at a rate, if it has the case and can do as much."""
+    case, due = request_case(), due_times(rate, stage.order.times.clocked)
+    if (request := target.request(case)) is not None:
         expected = await probe(target.port_of(case), request, target.wire(case), case.ask)
         straight = await probe(stage.upstream.port, request, target.wire(case), case.ask)
         past = Way(stage.upstream.port, (), stage.load)
@@ -180,7 +192,6 @@ async def measured_latency(stage: Stage) -> dict[str, Added]:
             print(f"{target.name} at {rate:.0f} a second: no result, {str(error)[:200] or type(error).__name__}")
         else:
             added[target.name] = Added(rate, direct, through)
-    return added
 
 
 async def idle_streams(stage: Stage) -> dict[str, float]:

@@ -46,6 +46,7 @@ def test_a_rate_is_the_loads_where_it_was_busy_and_the_program_was_not(busy: flo
     assert Outcome(Case("request", Ask()), [turn(busy, 0.1, 3000, load)]).load_bound is bound
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(180)
 async def test_every_case_can_be_measured_straight_at_the_upstream(tmp_path: Path) -> None:
     with running_upstream(tmp_path) as upstream:

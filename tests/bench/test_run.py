@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.measure import Times
+from tests.bench.programs.control import CONTROL
 from tests.bench.report import report
 from tests.bench.run import KNOWN, STEPS, bench, ordered
 
@@ -48,13 +49,15 @@ TINY = replace(
 async def test_a_run_measures_its_cases_times_and_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order = replace(TINY, steps=frozenset({"cpu", "latency", "memory"}))
     found = await bench(order, tmp_path, "the command")
-    assert found.versions.keys() == found.memory.keys() == found.added.keys() == {"gateway"}
+    assert found.versions.keys() == found.memory.keys() == {"gateway"}
+    assert found.added.keys() == {"gateway", CONTROL}
     assert found.start is not None
     assert found.workers is None
     assert "### bedrock request, TLS" in report(found)
     assert "no result" not in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(180)
 async def test_a_run_measures_two_workers_beside_one_process(tmp_path: Path) -> None:
     found = await bench(replace(TINY, steps=frozenset({"workers"})), tmp_path, "the command")

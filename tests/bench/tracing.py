@@ -1,37 +1,69 @@
-"""What tracing costs a good request, in one run: `python -m tests.bench.tracing`, with `--python` under another one.
+"""What tracing costs a good request: `python -m tests.bench.tracing`, on Linux.
 
-Gateways on the same table but for `server.tracing` are loaded with the same bytes in turns; the spans go to a process
-that reads them and throws them away. The cheapest round of each counts. What the exporter's thread takes is in it.
+One gateway in this process gets a steady load from another one, and after each turn of some dozen requests it is told
+anew which share of them to trace: the same code and the same memory serve all shares, which they do not in processes of
+their own. Every tenth request is sampled, not each by chance, so that no turn is cheap because it has few of them.
+
+The CPU is that of the whole process: the loop's thread by turns, and the exporter's, which encodes and posts later, by
+its own clock for each sampled request. Of each the cheapest turns count, since other programs can only add to a turn.
+The load, the vendor and the collector are processes of their own, on another core; the collector reads the spans and
+throws them away, and what that costs it is told, and in no other figure.
 """
 
 import argparse
+import asyncio
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import cycle, repeat
 from pathlib import Path
 from typing import Final
 
 import uvloop
 
-from tests.bench.load import WholeCaller
+from proxy.process.assemble_app import Addresses, running
+from proxy.process.load_table import Source
+from proxy.process.set_up_process import tune_garbage_collector
+from proxy.request_record import RequestRecord
+from proxy.tracing.begin_trace import TraceStarter
+from proxy.tracing.export_queue import ExportQueue, ExportState
+from proxy.tracing.tracing_service import Traced
+from tests.bench.cpu import cpu_seconds
+from tests.bench.load import Load, WholeCaller, WrongAnswer, run_load
 from tests.bench.measure import separate
-from tests.bench.overload import Amount, amount_of, readings
-from tests.bench.programs.gateway import Build
-from tests.bench.readings import Reading
-from tests.bench.team_limits import lines
+from tests.bench.programs.gateway import gateway_table
+from tests.bench.traffic import Ask, chat_request
 from tests.bench.upstream import running_upstream
+from tests.support.gateway import ROOT
 
-SHARES: Final[Mapping[str, str]] = {
-    "not traced": "",
-    "0 %": "sample: 0",
-    "10 %": "sample: 0.1",
-    "10 % and metrics": "sample: 0.1, metrics: on",
-    "100 %": "sample: 1",
-}
-"""How many requests are traced, none first."""
+SHARE: Final = 0.1
+"""Which share of requests is sampled, for the figure."""
+
+SHARES: Final = (None, 0.0, SHARE)
+"""Which share of requests is sampled in a turn; None: tracing is off."""
+
+MOST: Final = 0.05
+"""What tracing may cost more, of a request where it is off."""
+
+TURN: Final = 50
+"""Requests."""
+
+CONNECTIONS: Final = 8
+
+UNCOUNTED: Final = 2 * CONNECTIONS
+"""Requests before a turn, so that all that are under way have begun after the last one."""
+
+CHEAPEST: Final = 0.05
+"""Which share of the turns is cheaper than the one that counts."""
+
+SMALLEST: Final = 64
+"""Requests of an export that counts: a smaller one is mostly the cost of a connection, which a second has few of."""
 
 SINK: Final = """\
 import http.server
@@ -48,48 +80,183 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
 print(server.server_address[1], flush=True)
 server.serve_forever()
 """
-"""A collector that keeps nothing: a program, so that its work is not the load's."""
+"""A collector that keeps nothing: a program, so that its work is not the gateway's."""
 
 
 @contextmanager
-def sink() -> Iterator[int]:
-    """A collector that keeps nothing, for the block; its port."""
+def sink() -> Iterator[tuple[int, int]]:
+    """A collector that keeps nothing, for the block; its port and its process."""
     with subprocess.Popen([sys.executable, "-c", SINK], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield int(process.stdout.readline())
+            yield int(process.stdout.readline()), process.pid
         finally:
             process.terminate()
 
 
-def settings(port: int, share: str) -> str:
-    """What stands in the table after the limits of the server."""
-    return f"{{}}, tracing: {{endpoint: 'http://127.0.0.1:{port}', {share}}}" if share else "{}"
+@contextmanager
+def loaded(port: int) -> Iterator[int]:
+    """A load on a gateway's port for the block, from a process of its own; that process."""
+    with subprocess.Popen([sys.executable, "-m", "tests.bench.tracing", "--load", str(port)], cwd=ROOT) as process:
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
 
 
-async def bench(amount: Amount, python: str, folder: Path) -> Mapping[str, Sequence[Reading]]:
-    """Run all, and return what was read."""
-    async with AsyncExitStack() as stack:
-        upstream = stack.enter_context(running_upstream(folder))
-        port = stack.enter_context(sink())
-        targets = []
-        for number, (name, share) in enumerate(SHARES.items()):
-            place = folder / str(number)
-            place.mkdir()
-            build = Build(name, python=python, limits=settings(port, share))
-            targets.append(stack.enter_context(build.start(place, upstream)))
-        separate([target.pid for target in targets], [os.getpid(), upstream.pid])
-        taken = await readings([(target, WholeCaller) for target in targets], amount)
-    return dict(zip(SHARES, taken, strict=True))
+def settings(port: int) -> str:
+    """What stands in the table's `server` section."""
+    return f"tracing: {{endpoint: 'http://127.0.0.1:{port}', sample: 1}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """CPU of a request in µs: where tracing is off, and how much more it is on the loop's thread where none is sampled,
+    and where SHARE is; then what each sampled one costs the exporter's thread, and the collector."""
+
+    plain: float
+    none: float
+    some: float
+    exported: float
+    collector: float
+
+    @property
+    def more(self) -> float:
+        """How much more a request costs on average where SHARE is sampled."""
+        return self.some + self.exported * SHARE
+
+
+def cheap(readings: Sequence[float]) -> float:
+    """Return what the cheapest turns cost. The very cheapest may be a mistake of the clock."""
+    return sorted(readings)[int(len(readings) * CHEAPEST)]
+
+
+def costs(turns: Mapping[float | None, Sequence[float]], exports: Sequence[float], collector: float) -> Costs:
+    """Return the costs by the turns of each share."""
+    plain, none, some = (cheap(turns[share]) for share in SHARES)
+    return Costs(plain, none - plain, some - plain, cheap(exports), collector)
+
+
+def lines(found: Costs) -> list[str]:
+    """The figures."""
+    verdict = "holds" if found.more <= MOST * found.plain else "MISSED"
+    return [
+        f"a request where tracing is off: {found.plain:.1f} µs of CPU",
+        f"0% sampled: {found.none:+.1f} µs, {found.none / found.plain:+.1%}",
+        f"{SHARE:.0%} sampled: {found.some:+.1f} µs on the loop's thread",
+        f"and {found.exported * SHARE:+.1f} µs on the exporter's, {found.exported:.0f} µs for each that is sampled",
+        f"of the whole process: {found.more:+.1f} µs, {found.more / found.plain:+.1%} (at most {MOST:.0%}: {verdict})",
+        f"(the collector, a process of its own: {found.collector:.0f} µs for each that is sampled)",
+    ]
+
+
+class Turns:
+    """Measures the loop's thread over so many requests. `ended` is to be called as each ends. It decides, in the same
+    way in all turns, what begins the next trace: of those of a share, exactly so many are sampled."""
+
+    def __init__(self, traced: Traced) -> None:
+        self._traced = traced
+        none, every = TraceStarter(0.0, content=False), TraceStarter(1.0, content=False)
+        self._orders: Mapping[float | None, Iterator[TraceStarter | None]] = {
+            None: repeat(None),
+            0.0: repeat(none),
+            SHARE: cycle([every, *[none] * (round(1 / SHARE) - 1)]),
+        }
+        self._order = self._orders[None]
+        self._left = 0
+        self._over: asyncio.Future[float] | None = None
+
+    def trace(self, share: float | None) -> None:
+        """Let so many be sampled of the requests that begin from now on."""
+        self._order = self._orders[share]
+        self._traced.traces = next(self._order)
+
+    def ended(self) -> None:
+        """Count a request that has ended."""
+        self._traced.traces = next(self._order)
+        self._left -= 1
+        if not self._left and self._over is not None:
+            self._over.set_result(time.thread_time())
+
+    async def after(self, requests: int) -> float:
+        """Return the CPU that the thread has used when so many more have ended."""
+        self._left, self._over = requests, asyncio.get_running_loop().create_future()
+        return await self._over
+
+
+def measured_exports(queue: ExportQueue, state: ExportState) -> list[float]:
+    """Return a list to which the queue's thread adds from now on what each request of an export cost it."""
+    exports: list[float] = []
+    drain = queue._drain
+
+    def drained() -> None:
+        cpu, count = time.thread_time(), state.exported
+        drain()
+        if (sent := state.exported - count) >= SMALLEST:
+            exports.append((time.thread_time() - cpu) / sent * 1e6)
+
+    queue._drain = drained  # type: ignore[method-assign]
+    return exports
+
+
+async def measure(turns: Turns, rounds: int) -> Mapping[float | None, Sequence[float]]:
+    """Take turns for so many rounds, and return what a request cost in each."""
+    found: dict[float | None, list[float]] = {share: [] for share in SHARES}
+    for number in range(rounds):
+        at = number % len(SHARES)
+        for share in (*SHARES[at:], *SHARES[:at]):
+            turns.trace(share)
+            before = await turns.after(UNCOUNTED)
+            found[share].append((await turns.after(TURN) - before) / TURN * 1e6)
+    return found
+
+
+async def bench(rounds: int, folder: Path) -> Costs:
+    """Run a gateway under load, and return what was read."""
+    with running_upstream(folder) as upstream, sink() as (port, collector):
+        table = gateway_table(upstream, f"server: {{port: 0, watch: false, admin: {{port: 0}}, {settings(port)}}}")
+        path = folder / "gateway.yaml"
+        path.write_text(table, encoding="utf-8")
+        source, anywhere = Source(path, {}), Addresses("127.0.0.1", 0, "127.0.0.1", 0)
+        async with running(source, source.load(), anywhere, BytesIO()) as app:
+            gateway, emit = app.front.gateway, app.front.gateway._emit
+            turns = Turns(gateway)
+
+            def counted(record: RequestRecord) -> None:
+                emit(record)
+                turns.ended()
+
+            gateway._emit = counted
+            tracing, running_now = app.front.tracing, app.front.tracing._running
+            assert running_now is not None
+            tune_garbage_collector()
+            with loaded(int(app.url.rpartition(":")[2])) as load:
+                separate([os.getpid()], [load, upstream.pid, collector])
+                await asyncio.sleep(3)
+                exports, sent = measured_exports(running_now.queue, tracing.state), tracing.state.exported
+                began = cpu_seconds(collector)
+                found = await measure(turns, rounds)
+                took = (cpu_seconds(collector) - began) / (tracing.state.exported - sent) * 1e6
+                return costs(found, exports, took)
+
+
+async def load(port: int) -> None:
+    """Ask without end. On a busy machine the gateway may refuse some: those are few, and count in every turn alike."""
+    while True:
+        with suppress(WrongAnswer):
+            await run_load(port, Load(chat_request(Ask()), 10_000, CONNECTIONS), WholeCaller)
 
 
 def main() -> None:
     """Measure as the command line says."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--python", default=sys.executable)
-    chosen, rest = parser.parse_known_args()
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.tracing", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1000, help="rounds of a turn of each (%(default)s)")
+    parser.add_argument("--load", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.load is not None:
+        uvloop.run(load(chosen.load))
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        for line in lines(uvloop.run(bench(amount_of(rest), chosen.python, Path(folder)))):
+        for line in lines(asyncio.run(bench(chosen.rounds, Path(folder)))):
             print(line)
 
 

@@ -41,6 +41,28 @@ def test_five_planted_mistakes_and_more_are_reported_at_once_in_order() -> None:
     ]
 
 
+def test_a_mistake_in_a_list_of_settings_hides_no_other() -> None:
+    text = """\
+        version: 1
+        vendors: {mock: {}}
+        routes: {r: {targets: [gone]}}
+        teams:
+          t: {keys: ["sha256:zz"], models: [lost], budget: [{usd: 3, per: fortnight}, {usd: 3, tokens: 4, per: day}]}
+          u: {keys: ["sha256:yy"], models: [missed], budget: {usd: 3}}
+        """
+    told = [each.split(" ")[1].rstrip(":") for each in complaints(text)]
+    assert told == [
+        "routes.r.targets.0",
+        "teams.t.keys.0",
+        "teams.t.models.0",
+        "teams.t.budget.0.per",
+        "teams.t.budget.1",
+        "teams.u.keys.0",
+        "teams.u.models.0",
+        "teams.u.budget.per",
+    ]
+
+
 def test_a_mistake_does_not_echo_in_what_depends_on_it() -> None:
     text = """\
         version: 1

@@ -109,7 +109,7 @@ def _started(command: list[str], folder: Path, configuration: str) -> "subproces
 
 def _listens(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        socket.create_connection(("127.0.0.1", port), timeout=30).close()
     except ConnectionRefusedError:
         return False
     return True

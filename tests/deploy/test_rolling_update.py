@@ -9,6 +9,7 @@ from tests.deploy.proxies import HAPROXY, NGINX, ProxyProgram
 from tests.deploy.rolling_update import roll
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(180)
 async def test_a_rolling_update_behind_haproxy_loses_no_request(tmp_path: Path) -> None:
     rolled = await roll(HAPROXY, tmp_path, least=500, clients=16, pause=0.05)

@@ -6,7 +6,7 @@ import socket
 import warnings
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from statistics import median
 from typing import Final, cast
 
@@ -31,8 +31,9 @@ CONTENT: Final = Send(chunk(FRAMES[0]))
 START: Final = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
 ONE: Final = "one/m/default"
 
-AT_ONCE: Final = 0.1
-"""Seconds within which a vendor sees that its client's client is gone."""
+AT_ONCE: Final = 2.0
+"""Seconds within which a vendor sees that its client's client is gone, even where the machine is slow: far fewer than
+any limit of the table."""
 
 Leave = Callable[[RawClient], Awaitable[None]]
 
@@ -83,7 +84,7 @@ async def gone_at_once(rig: Rig, script: Script, seen: Leave) -> None:
     assert good(await rig.ask("both"), rig.stream) == "one"
 
 
-@fault(44)
+@fault(44, PATIENT)
 async def gone_before_the_answer(rig: Rig) -> None:
     async def nothing(client: RawClient) -> None:
         await asyncio.sleep(0.02)
@@ -91,7 +92,7 @@ async def gone_before_the_answer(rig: Rig) -> None:
     await gone_at_once(rig, (Hang(),), nothing)
 
 
-@single_fault(45)
+@single_fault(45, PATIENT)
 async def gone_in_the_middle_of_a_stream(rig: Rig) -> None:
     async def content(client: RawClient) -> None:
         await client.head()
@@ -105,7 +106,7 @@ async def gone_in_the_middle_of_a_stream(rig: Rig) -> None:
         assert (line["usage_estimated"], line["completion_tokens"]) == (True, 1)
 
 
-@fault(45)
+@fault(45, PATIENT)
 async def gone_while_the_gateway_waits_to_try_again(rig: Rig) -> None:
     clock = asyncio.get_running_loop().time
     limited = json_answer(429, {"error": {"message": "slow down"}}, [("retry-after", "1")])
@@ -174,7 +175,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
             begun = clock()
             for received in rig.one.requests:
                 await received.gone.wait()
-            assert clock() - begun < 2.0
+            assert clock() - begun < 20.0
             lines = await rig.logged()
     assert grown.bytes <= DEAF * MOST
     assert {(line["status"], line["outcome"]) for line in lines} == {(499, "client_gone")}
@@ -183,7 +184,7 @@ async def stream_that_nobody_reads(rig: Rig) -> None:
     assert (await rig.series("deployment_state"))[f"deployment_state deployment={ONE}"] == 0
 
 
-@single_fault(46)
+@single_fault(46, PATIENT)
 async def whole_answer_that_nobody_reads(rig: Rig) -> None:
     rig.one.answer(json_answer(200, completion("x" * 16 * 2**20, "m")))
     with pytest.MonkeyPatch.context() as patch:
@@ -216,7 +217,9 @@ async def late(rig: Rig, data: bytes, drip: bytes, path: str) -> None:
         answer = await client.answer()
         dripping.cancel()
         assert refusal(answer, path) == (408, "bad_request")
-        assert await client.closed() == b""
+        # A byte of the drip that crosses the close is answered by a reset.
+        with suppress(*([ConnectionResetError] if drip else ())):
+            assert await client.closed() == b""
 
 
 async def silent(rig: Rig, before: bytes) -> None:

@@ -25,6 +25,7 @@ from proxy.process.load_table import Source
 from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of
+from tests.support.forked_program import fork_child
 from tests.support.gateway import request_lines
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.openai_wire import completion, completion_frames
@@ -83,10 +84,10 @@ COUNTED: Final = replace(SCALED, retries=replace(SCALED.retries, budget=BudgetRu
 UNHURRIED: Final = ShedRules(lag_from=1e9, lag_to=2e9)
 """No request is refused because a busy machine made the loop late; tests/proxy/test_shed.py has that."""
 
-UNLINED: Final = StartQueueRules(busy_lag=1e9)
+UNLINED: Final = StartQueueRules(at_once=10**9)
 """And none stands in line for that; tests/proxy/overload/test_refusing_connection.py has that."""
 
-SETTLED_WITHIN: Final = 1.0
+SETTLED_WITHIN: Final = 10.0
 """Seconds after which everything that a request held is given back."""
 
 
@@ -154,19 +155,15 @@ class Rig:
         lines = request_lines(self.log.getvalue())
         return [line for line in lines for _ in range(cast(int, line.get("count", 1)))]
 
-    async def series(self, prefix: str = "") -> dict[str, float]:
-        """The samples whose name begins so: name with its sorted labels to value."""
+    async def exposition(self) -> str:
+        """Return the text of the metrics now."""
         headers = {"Cache-Control": "no-cache"}
         async with aiohttp.ClientSession() as http, http.get(f"{self.app.admin_url}/metrics", headers=headers) as got:
-            text = await got.text()
-        return {
-            " ".join(
-                [sample.name.removeprefix("dragoman_"), *sorted(map("=".join, sample.labels.items()))]
-            ): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-            if sample.name.startswith(f"dragoman_{prefix}")
-        }
+            return await got.text()
+
+    async def series(self, prefix: str) -> dict[str, float]:
+        """The samples whose name begins so, as of `samples`."""
+        return samples(await self.exposition(), prefix)
 
     async def attempts(self, deployment: str, outcome: str) -> float:
         """Return how often an attempt at a deployment ended so."""
@@ -202,6 +199,19 @@ class Rig:
             await asyncio.sleep(0.01)
 
 
+def samples(exposition: str, prefix: str) -> dict[str, float]:
+    """Return the samples whose name begins so: name with its sorted labels to value. Only their lines are parsed."""
+    begin = f"dragoman_{prefix}"
+    named = (begin, f"# HELP {begin}", f"# TYPE {begin}")
+    lines = [line for line in exposition.splitlines(keepends=True) if line.startswith(named)]
+    return {
+        " ".join([sample.name.removeprefix("dragoman_"), *sorted(map("=".join, sample.labels.items()))]): sample.value
+        for family in text_string_to_metric_families("".join(lines))
+        for sample in family.samples
+        if sample.name.startswith(begin)
+    }
+
+
 def ok(stream: bool, text: str = "hello") -> Script:
     """A good answer."""
     return sse_answer(completion_frames([text])) if stream else json_answer(200, completion(text, "m"))
@@ -231,7 +241,9 @@ async def rig(folder: Path, stream: bool = False, table: str | None = None) -> A
         source = Source(path, {"KEY": OPERATOR_KEY, "ONE": str(one.port), "TWO": str(two.port)})
         log = BytesIO()
         # Lines are not gathered for a while before they are written: every case would wait for that.
+        # Nor is each of them about how the process begins that loads the ledger.
         with (
+            patch("proxy.accounting.loader_process.start_child", fork_child),
             patch("proxy.telemetry.log_writer.FLUSH_EVERY", 0.0),
             patch("proxy.process.assemble_app.ShedRules", lambda: UNHURRIED),
             patch("proxy.process.assemble_app.StartQueueRules", lambda: UNLINED),

@@ -27,6 +27,11 @@ ASKED: Final = 25
 """Requests before and after the loss is noticed."""
 
 
+def said(told: list[str]) -> list[str]:
+    """What the gateway said, but for stacks of a loop that a busy machine let stand."""
+    return [line for line in told if not line.startswith("the event loop has stood still")]
+
+
 @contextmanager
 def hurried() -> Iterator[None]:
     """The built-in waits between two commands would make each case take ten seconds."""
@@ -59,14 +64,14 @@ async def served_alone(rig: Rig, redis: str) -> None:
             shared = app.front.dispatcher.deployments.breakers
             for _ in range(ASKED):
                 assert good(await ask(app.url, "both", rig.stream), rig.stream) == "one"
-            await until(lambda: bool(told))
+            await until(lambda: bool(said(told)))
             for _ in range(ASKED):
                 assert good(await ask(app.url, "both", rig.stream), rig.stream) == "one"
             assert shared.shared == "alone"
             rig.one.answer(LIMITED)
             assert good(await ask(app.url, "both", rig.stream), rig.stream) == "two"
             assert [name for name, _ in shared.waits(app.front.dispatcher.now())] == ["one/m/default"]
-    assert told == [f"shared state at {redis} does not answer; going on alone"]
+    assert said(told) == [f"shared state at {redis} does not answer; going on alone"]
 
 
 @fault(66)
@@ -108,7 +113,7 @@ async def redis_that_comes_and_goes(rig: Rig) -> None:
             assert good(await ask(app.url, "both"), False) == "one"
             assert isinstance(fake, FakeRedis)
     lost, found = "does not answer; going on alone", "answers again"
-    assert told == [f"shared state at 127.0.0.1:{fake.port} {word}" for word in (lost, found, lost, found)]
+    assert said(told) == [f"shared state at 127.0.0.1:{fake.port} {word}" for word in (lost, found, lost, found)]
 
 
 @single_fault(66)
@@ -129,7 +134,7 @@ async def redis_that_is_started_anew(rig: Rig) -> None:
             before = len(rig.one.requests)
             assert good(await ask(yours.url, "both"), False) == "two"
             assert len(rig.one.requests) == before
-    assert len(told) == 4
+    assert len(said(told)) == 4
 
 
 def has_heard(app: WholeGateway) -> bool:

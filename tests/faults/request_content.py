@@ -17,7 +17,7 @@ from config.problem import ConfigError
 from providers.json_types import JsonObject, JsonValue
 from proxy.process.load_table import Source
 from tests.faults.check_answers import SURFACES, refusal, unprocessable
-from tests.faults.fault_rig import OPERATOR_KEY, TABLE, Rig
+from tests.faults.fault_rig import OPERATOR_KEY, PATIENT, TABLE, Rig
 from tests.faults.registry import single_fault
 
 CHATS: Final = {name: path.replace("completions", "chat/completions") for name, path in SURFACES.items()}
@@ -114,7 +114,7 @@ BOMBS: Final = {
 }
 
 
-@single_fault(52)
+@single_fault(52, PATIENT)
 async def more_elements_than_memory_is_worth(rig: Rig) -> None:
     for bomb, path in zip(BOMBS.values(), cycle(EVERYWHERE), strict=False):
         async with lagging() as lag:

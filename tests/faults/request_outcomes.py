@@ -11,7 +11,7 @@ from providers.json_types import JsonObject
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State
 from proxy.teams.retry_budget import BudgetRules
 from tests.faults.check_answers import good, refusal
-from tests.faults.fault_rig import OPERATOR_KEY, SCALED, Rig
+from tests.faults.fault_rig import OPERATOR_KEY, SCALED, Rig, samples
 from tests.proxy.kit.raw_client import Answer
 
 ONE, TWO = "one/m/default", "two/m/default"
@@ -111,9 +111,9 @@ async def assert_accounted(rig: Rig) -> None:
             told[f"attempts_total deployment={deployment} outcome={outcome}"] += 1
         if line["outcome"] == "ok":
             told[f"attempts_total deployment={line['deployment']} outcome=ok"] += 1
-    series = await rig.series()
-    assert {name: value for name, value in series.items() if name.startswith("attempts_total")} == told
-    assert OPERATOR_KEY not in str(series)
+    exposition = await rig.exposition()
+    assert samples(exposition, "attempts_total") == told
+    assert OPERATOR_KEY not in exposition
     assert OPERATOR_KEY.encode() not in rig.log.getvalue()
 
 

@@ -203,7 +203,7 @@ async def finish_twice_and_bytes_after_the_end(rig: Rig) -> None:
     again = completion_frames(["more"], finish_reason="length")
     for rest in (
         FINISH + FINISH + DONE,
-        FINISH + b"".join(again),
+        FINISH + b"".join(completion_frames([""], finish_reason="length")),
         FINISH + USAGE + DONE + b"".join(again) + b"data: {",
     ):
         for size in (len(rest), 16):

@@ -1,14 +1,14 @@
-"""F31, F33, F34, F36 to F39 and F43: faults in the middle of an answer."""
+"""F18, F31, F33, F34, F36 to F39 and F43: faults in the middle of an answer."""
 
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, cast
 
 import orjson
 
 from providers.framing.parse_sse import MAX_EVENT
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from proxy.upstream.transport import MAX_BODY
 from tests.faults.check_answers import SURFACES, broken, choices, committed, fails_over, frames, good, refusal
 from tests.faults.fault_rig import TABLE, Rig, ok
@@ -62,6 +62,63 @@ async def half_an_event_between_good_ones(rig: Rig) -> None:
     else:
         script = sse_answer([CONTENT, MORE, half, FINISH, DONE])
         await fails_over(rig, script, 502, "malformed_upstream", "malformed")
+
+
+OTHERS: Final = (b"1", b"-1", b"2.5")
+
+
+@fault(33)
+async def text_for_a_choice_that_nobody_asked_for(rig: Rig) -> None:
+    for number in OTHERS:
+        other = MORE.replace(b'"index":0', b'"index":%b' % number).replace(b"two", b"three")
+        if rig.stream:
+            await breaks(rig, MORE + other + FINISH + DONE, "malformed_upstream", "malformed")
+        else:
+            script = sse_answer([CONTENT, MORE, other, FINISH, DONE])
+            await fails_over(rig, script, 502, "malformed_upstream", "malformed")
+            whole = orjson.dumps(completion("hello", "m"))
+            choice = whole[whole.index(b'{"index"') : whole.index(b'],"usage"')]
+            both = whole.replace(choice, choice + b"," + choice.replace(b":0", b":" + number, 1))
+            script = body_answer(200, both, [("content-type", "application/json")])
+            await fails_over(rig, script, 502, "malformed_upstream", "malformed")
+
+
+@fault(18)
+async def text_after_the_end_of_its_choice(rig: Rig) -> None:
+    """The client may have been told of the end; it sees that this was none."""
+    if not rig.stream:
+        script = sse_answer([CONTENT, FINISH, MORE, USAGE, DONE])
+        return await fails_over(rig, script, 502, "malformed_upstream", "malformed")
+    for path in SURFACES.values():
+        rig.forget()
+        answer = await committed(rig, (START, Send(chunk(CONTENT)), Send(chunk(FINISH + MORE + USAGE + DONE))), path)
+        parts = frames(answer)
+        assert not answer.whole
+        assert b"[DONE]" not in answer.events()
+        assert cast(JsonObject, parts[-1]["error"])["code"] == "malformed_upstream"
+        assert "two" not in [choice["text"] for choice in choices(parts)]
+        *_, line = await rig.logged()
+        assert (line["outcome"], line["code"]) == ("truncated", "malformed_upstream")
+
+
+HALVES: Final = [data.replace(b"two", half) for data, half in ((MORE, rb"a\ud83d"), (MORE, rb"\ude00b"))]
+
+
+@fault(34)
+async def half_a_character_in_each_of_two_events(rig: Rig) -> None:
+    for path in SURFACES.values():
+        for size in (None, 1):
+            rig.one.answer(sse_answer([CONTENT, *HALVES, MORE, FINISH, USAGE, DONE], size))
+            answer = await rig.ask(path=path)
+            assert (answer.status, answer.whole) == (200, True)
+            found = choices(frames(answer) if rig.stream else [answer.json()])
+            assert "".join(str(choice["text"]) for choice in found) == "onea\U0001f600btwo"
+    assert {line["outcome"] for line in await rig.logged()} == {"ok"}
+    alone = MORE + HALVES[1] + FINISH + DONE
+    if rig.stream:
+        await breaks(rig, alone, "malformed_upstream", "malformed")
+    else:
+        await fails_over(rig, sse_answer([CONTENT, alone]), 502, "malformed_upstream", "malformed")
 
 
 SPOILT: Final = {b"h\xffi": "h\ufffdi", b"h\xe2\x82i": "h\ufffdi", b"\xc3": "\ufffd", b"h\xc3\xa9": "h\u00e9"}

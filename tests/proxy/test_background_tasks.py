@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.background_tasks import SharedTask, Tasks
+from proxy.background_tasks import SharedTask, Tasks, ended_within
 from tests.proxy.kit.virtual_time import run
 
 
@@ -213,3 +213,24 @@ def test_closed_shared_work_has_ended() -> None:
         return work.ends
 
     assert run(main()) == [("run", 2, "cancelled")]
+
+
+async def test_work_within_its_time_returns_and_work_that_hangs_is_cancelled_and_given_up() -> None:
+    async def three() -> int:
+        return 3
+
+    held, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> None:
+        while not held.is_set():
+            try:
+                await held.wait()
+            except asyncio.CancelledError:
+                cancelled.set()
+
+    assert await ended_within(three(), 1.0, 1.0) == 3
+    with pytest.raises(TimeoutError):
+        await ended_within(stubborn(), 0.001, 0.001)
+    assert cancelled.is_set()
+    held.set()
+    await asyncio.sleep(0)

@@ -59,6 +59,17 @@ def test_signs_of_life_renew_a_phase_for_ever() -> None:
     assert deadline_of(work) == (Phase.IDLE, 120.0, 100 * 119 + 120)
 
 
+def test_the_time_of_the_last_content_may_be_set_without_a_call() -> None:
+    async def work(clock: Deadlines) -> None:
+        clock.commit(120.0, 600.0, AGES)
+        for _ in range(100):
+            await asyncio.sleep(119)
+            clock.content_at = asyncio.get_running_loop().time()
+        await asyncio.sleep(AGES)
+
+    assert deadline_of(work) == (Phase.IDLE, 120.0, 100 * 119 + 120)
+
+
 def test_signs_of_life_never_renew_the_total() -> None:
     async def work(clock: Deadlines) -> None:
         clock.enter(Phase.IDLE, 120.0)

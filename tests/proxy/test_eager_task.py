@@ -102,70 +102,85 @@ def test_a_signal_that_nobody_waits_for_is_forgotten(loop: asyncio.AbstractEvent
     assert started.ends == [None]
 
 
-def _counting(counts: list[int], last: int) -> Callable[[], bool]:
-    def step() -> bool:
-        counts.append(len(counts))
-        return len(counts) < last
-
-    return step
-
-
-def test_a_step_is_called_within_the_call_that_sets_the_signal_while_its_task_sleeps(
-    loop: asyncio.AbstractEventLoop,
-) -> None:
-    signal, counts = Signal(), list[int]()
+def test_what_comes_is_taken_by_a_call_while_the_task_sleeps(loop: asyncio.AbstractEventLoop) -> None:
+    signal, taken = Signal(), list[bytes]()
     seen: list[object] = []
 
+    def take(piece: bytes) -> bool:
+        taken.append(piece)
+        return len(taken) < 2
+
     async def work() -> None:
-        await signal.each(_counting(counts, 3))
-        seen.append("went on")
+        seen.append(await signal.taking(take))
         await signal
 
     started = Started(loop, work())
 
-    def set_thrice() -> None:
-        for number in range(3):
-            assert (len(counts), seen) == (number, [])
-            signal.set()
-        assert (len(counts), seen, asyncio.current_task()) == (3, ["went on"], None)
+    def come() -> None:
+        for piece in (b"a", b"b"):
+            assert (signal.take, seen) == (take, [])
+            if not take(piece):
+                signal.refuse(None)
+        assert (signal.take, seen, asyncio.current_task()) == (None, [False], None)
         signal.set()
 
-    in_callback(loop, set_thrice)
-    assert (counts, started.ends) == ([0, 1, 2], [None])
+    in_callback(loop, come)
+    assert (taken, started.ends) == ([b"a", b"b"], [None])
 
 
-def test_the_step_of_a_cancelled_wait_is_not_called(loop: asyncio.AbstractEventLoop) -> None:
-    signal, counts = Signal(), list[int]()
+def test_a_signal_ends_the_taking(loop: asyncio.AbstractEventLoop) -> None:
+    signal, seen = Signal(), list[bool]()
 
     async def work() -> None:
-        await signal.each(_counting(counts, 3))
+        seen.append(await signal.taking(bool))
+
+    started = Started(loop, work())
+    in_callback(loop, signal.set)
+    assert (seen, started.ends, signal.take) == ([True], [None], None)
+
+
+def test_what_the_taking_raises_is_raised_where_it_is_waited_for(loop: asyncio.AbstractEventLoop) -> None:
+    signal, failure = Signal(), ConnectionResetError()
+
+    async def work() -> None:
+        await signal.taking(bool)
+
+    started = Started(loop, work())
+    in_callback(loop, lambda: signal.refuse(failure))
+    assert (started.ends, signal.take) == ([failure], None)
+
+
+def test_of_a_cancelled_wait_nothing_is_taken(loop: asyncio.AbstractEventLoop) -> None:
+    signal, seen = Signal(), list[object]()
+
+    async def work() -> None:
+        await signal.taking(bool)
 
     started = Started(loop, work())
 
     def cancel() -> None:
         started.task.cancel()
+        seen.append(signal.take)
         signal.set()
 
     in_callback(loop, cancel)
     turn(loop)
-    assert counts == []
+    assert seen == [None]
     assert [type(error) for error in started.ends] == [asyncio.CancelledError]
 
 
-def test_a_task_of_asyncio_calls_the_step_itself(loop: asyncio.AbstractEventLoop) -> None:
-    async def work() -> list[int]:
-        signal, counts = Signal(), list[int]()
-        count = _counting(counts, 3)
+def test_a_task_of_asyncio_waits_for_the_signal_alone(loop: asyncio.AbstractEventLoop) -> None:
+    async def work() -> tuple[bool, list[object]]:
+        signal, seen = Signal(), list[object]()
 
-        def step() -> bool:
-            loop.call_soon(signal.set)
-            return count()
+        def come() -> None:
+            seen.append(signal.take)
+            signal.set()
 
-        loop.call_soon(signal.set)
-        await signal.each(step)
-        return counts
+        loop.call_soon(come)
+        return await signal.taking(bool), seen
 
-    assert loop.run_until_complete(asyncio.wait_for(work(), 5)) == [0, 1, 2]
+    assert loop.run_until_complete(asyncio.wait_for(work(), 5)) == (True, [None])
 
 
 def test_a_task_of_asyncio_waits_for_a_signal_too(loop: asyncio.AbstractEventLoop) -> None:

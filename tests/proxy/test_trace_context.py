@@ -7,20 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.trace_context import (
+    HALF,
     MOST_REASONS,
     MOST_STATE,
     SAMPLED,
+    SampledTrace,
+    SpanNotes,
     Trace,
     TraceParent,
     bound_of,
-    is_chosen,
     parse_parent,
     parse_state,
 )
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 VALID = f"00-{TRACE}-{SPAN}-01"
-PARENT = TraceParent(int(TRACE, 16), int(SPAN, 16), SAMPLED)
+PARENT = TraceParent(TRACE, int(SPAN, 16), SAMPLED)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,7 @@ PARENT = TraceParent(int(TRACE, 16), int(SPAN, 16), SAMPLED)
     ],
 )
 def test_a_valid_parent_is_followed_and_flags_that_are_not_known_are_left_out(line: str, flags: int) -> None:
-    assert parse_parent([line]) == TraceParent(PARENT.trace_id, PARENT.span_id, flags)
+    assert parse_parent([line]) == TraceParent(TRACE, PARENT.span_id, flags)
 
 
 @pytest.mark.parametrize(
@@ -103,30 +105,37 @@ def test_a_state_that_is_not_valid_or_too_large_is_left_out(lines: list[str]) ->
 @given(st.lists(st.text(max_size=600), max_size=3), st.lists(st.text(max_size=600), max_size=40))
 def test_no_headers_of_a_client_can_split_the_head_of_a_call(parents: list[str], states: list[str]) -> None:
     parent = parse_parent(parents) or PARENT
-    trace = Trace(parent.trace_id, 1, parent.span_id, parent.flags, parse_state(states))
+    trace = SampledTrace(parent.hex_id, 1, parent.span_id, parent.flags, parse_state(states))
     lines = trace.lines(1)
     assert re.fullmatch(r"traceparent: 00-[0-9a-f]{32}-0{15}2-0[0-3]\r\n(tracestate: [ -~]{3,512}\r\n)?", lines)
 
 
 def test_each_attempt_has_a_span_of_its_own_and_the_answer_names_that_of_the_request() -> None:
-    trace = Trace(PARENT.trace_id, 2**63, PARENT.span_id, 3)
+    trace = SampledTrace(TRACE, 2**63, PARENT.span_id, 3)
     assert trace.lines(0) == f"traceparent: 00-{TRACE}-8000000000000000-03\r\n"
     assert trace.lines(2) == f"traceparent: 00-{TRACE}-8000000000000002-03\r\n"
-    assert trace.response() == f"00-{TRACE}-8000000000000000-03"
-    assert trace.hex_id == TRACE
+    assert trace.text == f"00-{TRACE}-8000000000000000-03"
+    assert (trace.hex_id, trace.line) == (TRACE, "")
 
 
-def test_finish_reasons_are_noted_of_sampled_traces_and_not_without_end() -> None:
-    sampled, other = Trace(1, 1, 0, SAMPLED), Trace(1, 1, 0, 0)
-    for trace in (sampled, other):
-        for _ in range(MOST_REASONS + 1):
-            trace.ended("stop")
-    assert sampled.finish_reasons == ("stop",) * MOST_REASONS
-    assert other.finish_reasons == ()
+def test_all_calls_of_a_request_that_is_not_sampled_have_one_line() -> None:
+    trace = Trace(TRACE, f"traceparent: 00-{TRACE}-{SPAN}-02\r\n", "POST")
+    assert trace.lines(0) == trace.lines(2) == trace.line
 
 
-@pytest.mark.parametrize(("share", "first", "last"), [(0.0, False, False), (1.0, True, True), (0.5, True, False)])
-def test_the_lower_half_of_an_id_decides(share: float, first: bool, last: bool) -> None:
+def test_finish_reasons_are_not_noted_without_end() -> None:
+    notes = SpanNotes()
+    for _ in range(MOST_REASONS + 1):
+        notes.ended("stop")
+    assert notes.finish_reasons == ("stop",) * MOST_REASONS
+
+
+@pytest.mark.parametrize(
+    ("share", "first", "last", "all_of_them"),
+    [(0.0, False, False, False), (0.5, True, False, False), (1.0, True, True, True)],
+)
+def test_the_lower_half_of_an_id_decides(share: float, first: bool, last: bool, all_of_them: bool) -> None:
     bound = bound_of(share)
-    assert is_chosen(2**127, bound) is first
-    assert is_chosen(2**128 - 1, bound) is last
+    assert (f"{2**127:032x}"[-HALF:] < bound) is first
+    assert (f"{2**127 - 1:032x}"[-HALF:] < bound) is last
+    assert (("f" * 32)[-HALF:] < bound) is all_of_them

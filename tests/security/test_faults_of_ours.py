@@ -20,7 +20,7 @@ from tests.support.http_scripts import json_answer, sse_answer
 SECRET = canary("vendor-key")
 
 STEPS = (
-    "proxy.gateway.handle_request.identify",
+    "proxy.gateway.handle_request.key_of",
     "proxy.gateway.client_call.plan",
     "proxy.gateway.answer_generation.permit_extras",
     "proxy.http_client.http_transport.HttpTransport.open",

@@ -13,10 +13,13 @@ UNPACKERS = frozenset({"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpi
 CALLS_C = frozenset({"ctypes", "cffi"})
 MAY_CALL_C = {
     f"proxy/{name}.py"
-    for name in ("process/c_signal_handlers", "process/c_allocator", "process_name", "workers/adopted_process")
+    for name in (
+        *("process/c_signal_handlers", "process/c_allocator", "process/huge_pages"),
+        *("process_name", "workers/adopted_process"),
+    )
 }
-"""Signal handlers that work while native code holds the interpreter's lock, a setting of malloc, a process's name, and
-adopting the processes that a child leaves: Python has no words for any of them."""
+"""Signal handlers that work while native code holds the interpreter's lock, a setting of malloc, an advice about the
+whole heap, a process's name, and adopting the processes that a child leaves: Python has no words for any of them."""
 
 UNSAFE_YAML = frozenset(
     {f"yaml.{name}" for name in ("load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all")}
@@ -30,7 +33,7 @@ MAY_WRITE = frozenset(
     {
         *("config/generate_readme.py", "providers/dialects/readme.py"),
         *("proxy/cli/imports/written_file.py", "proxy/cli/usage/limit_demo.py"),
-        *("proxy/ledger/journal_loader.py", "proxy/limits/share_file.py"),
+        *("proxy/ledger/journal_loader.py", "proxy/accounting/share_file.py"),
     }
 )
 """What `make generate` runs, the command that is asked to write a file, the demo, whose folder is its own, and what is

@@ -75,7 +75,7 @@ async def answered(gateway: RunningGateway) -> Answer:
     """The answer of a worker that serves: the kernel still gives connections to one that stands."""
     while True:
         try:
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(10):
                 return await exchange(port_of(gateway.url), completion("hi"))
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
             continue

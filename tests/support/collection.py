@@ -8,11 +8,12 @@ it again: to walk over 33,000 tests costs a third of a second, more than most te
 
 import gc
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,9 +35,47 @@ LONGEST: Sequence[str] = (
     "tests/proxy/workers/test_restart_workers.py",
     "tests/faults/test_failover.py",
     "tests/trust/test_load_capacity.py",
+    "tests/contracts/test_sent_bodies.py",
 )
 """The files of more than twenty seconds. One worker runs all of a file: begun late, it would run when the others have
 no more to do."""
+
+SHARERS: Mapping[str, Sequence[str]] = {
+    "judges": (
+        "tests/conformance/test_ten_vendors.py",
+        "tests/contracts/test_judged_fixtures.py",
+        "tests/contracts/test_native_bodies.py",
+        "tests/contracts/test_sdk_judges.py",
+        "tests/contracts/test_sent_bodies.py",
+        "tests/contracts/test_task_bodies.py",
+    ),
+    "clients": (
+        "tests/e2e/clients/test_drivers.py",
+        "tests/e2e/test_engine.py",
+        "tests/e2e/test_sdk_failures.py",
+        "tests/e2e/test_sdk_limits.py",
+        "tests/e2e/test_sdks_embeddings.py",
+        "tests/e2e/test_sdks_emulated.py",
+        "tests/e2e/test_sdks_mock.py",
+    ),
+}
+"""The files of each fixture whose processes load the SDKs of all vendors, which takes 20 s of CPU. One worker runs all
+of a fixture's files: in others it would be made again."""
+
+_FIXTURE_OF: Mapping[str, str] = {file: fixture for fixture, files in SHARERS.items() for file in files}
+
+
+class FilesTogether(LoadFileScheduling):  # type: ignore[misc]
+    """Gives a file to one worker, and all of SHARERS with it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def unit_of(nodeid: str) -> str:
+    """Return the fixture whose files stay together, or the file of a test."""
+    file = nodeid.partition("::")[0]
+    return _FIXTURE_OF.get(file, file)
 
 
 def share(files: Iterable[Path], number: int, workers: int) -> list[Path]:

@@ -6,8 +6,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ import aiohttp
 import orjson
 
 from providers.json_types import JsonObject
+from tests.support.forked_program import Launch, Process, forked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +73,7 @@ class RunningGateway:
     url: str
     admin_url: str
     table: Path
-    process: "subprocess.Popen[bytes]"
+    process: Process
     stdout: Path
     stderr: Path
     exit_code: int | None = field(default=None, init=False)
@@ -148,20 +147,14 @@ def with_server(table: str) -> str:
     return table.rstrip("\n") + "\n" + SERVER
 
 
-def start_gateway(table: str, folder: Path, environment: Mapping[str, str]) -> RunningGateway:
+def start_gateway(table: str, folder: Path, environment: Mapping[str, str], launch: Launch = forked) -> RunningGateway:
     """Start the process and return at once. It sees no variable of this process but PATH, and writes into `folder`."""
     port, admin_port = free_ports(2)
     path, stdout, stderr = folder / "gateway.yaml", folder / "stdout.log", folder / "stderr.log"
     path.write_text(with_server(table), encoding="utf-8")
     variables = {"PATH": os.environ.get("PATH", ""), "PORT": str(port), "ADMIN_PORT": str(admin_port)}
     with stdout.open("wb") as out, stderr.open("wb") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "proxy", "serve", "-c", str(path)],
-            cwd=ROOT,
-            env={**variables, **environment},
-            stdout=out,
-            stderr=err,
-        )
+        process = launch(("-m", "proxy", "serve", "-c", str(path)), {**variables, **environment}, out, err)
     url, admin_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{admin_port}"
     return RunningGateway(url, admin_url, path, process, stdout, stderr)
 
@@ -181,13 +174,13 @@ async def until_ready(gateway: RunningGateway) -> None:
 
 @asynccontextmanager
 async def running_gateway(
-    table: str, folder: Path, environment: Mapping[str, str] | None = None
+    table: str, folder: Path, environment: Mapping[str, str] | None = None, launch: Launch = forked
 ) -> AsyncIterator[RunningGateway]:
     """Run a gateway for as long as the block; it is killed at the end unless it was stopped.
 
     Raises AssertionError when it ended by itself, or when a traceback is among its messages.
     """
-    gateway = start_gateway(table, folder, environment or {})
+    gateway = start_gateway(table, folder, environment or {}, launch)
     try:
         await until_ready(gateway)
         yield gateway

@@ -41,7 +41,7 @@ class RealRedis:
             self.process = subprocess.Popen([program, *base, *self.options], stdout=log, stderr=log)
         while self.process.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection(("127.0.0.1", self.port), timeout=30).close()
             except ConnectionRefusedError:
                 time.sleep(0.005)
             else:
@@ -65,7 +65,7 @@ class RealRedis:
 
     def command(self, *words: str) -> list[str]:
         """The lines of one plain answer."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as wire:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as wire:
             parts = "".join(f"${len(word.encode())}\r\n{word}\r\n" for word in words)
             wire.sendall(f"*{len(words)}\r\n{parts}*1\r\n$4\r\nQUIT\r\n".encode())
             answer = b""

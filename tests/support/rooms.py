@@ -61,7 +61,6 @@ PROXY: Final[Rooms] = {
     "limits": ("shared_state",),
     "ledger": ("limits",),
     "telemetry": ("deployment_health", "limits", "ledger"),
-    "payload_log": ("off_loop", "surfaces", "telemetry"),
     "listener": (),
     "upstream": ("off_loop",),
     "http_client": ("upstream",),
@@ -70,6 +69,7 @@ PROXY: Final[Rooms] = {
     "routing": ("surfaces", "deployment_health", "vendor_credentials", "limits"),
     "teams": ("routing", "limits"),
     "tracing": ("surfaces", "telemetry", "upstream", "routing"),
+    "payload_log": ("off_loop", "surfaces", "telemetry", "tracing"),
     "accounting": ("off_loop", "limits", "ledger", "telemetry", "shared_state", "routing", "teams"),
     "conversations": ("surfaces", "surfaces/request"),
     "discovery": ("deployment_health", "upstream", "routing"),
@@ -88,7 +88,7 @@ PROXY: Final[Rooms] = {
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
         *("discovery", "dispatch", "gateway"),
     ),
-    "process/table_checks": ("routing",),
+    "process/table_checks": ("routing", "shared_state"),
     "process": (
         *(
             "process/table_checks",
@@ -147,6 +147,7 @@ PROXY: Final[Rooms] = {
             "dispatch",
             "gateway",
             "process",
+            "process/table_checks",
         ),
         *("limits", "ledger", "plugins", "teams", "workers"),
     ),

@@ -2,13 +2,24 @@
 
 import gc
 import importlib
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from tests.support.collection import LONGEST, ROOT, files_of, import_share, keep_for_good, longest_first, share
+from tests.support.collection import (
+    LONGEST,
+    ROOT,
+    SHARERS,
+    files_of,
+    import_share,
+    keep_for_good,
+    longest_first,
+    share,
+    unit_of,
+)
 
 FILES = [Path(f"test_{number}.py") for number in range(10)]
 
@@ -53,6 +64,15 @@ def test_a_worker_imports_its_share_and_no_other_and_leaves_errors_to_the_collec
 def test_a_process_without_workers_imports_nothing_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib, "import_module", pytest.fail)
     import_share(asked_for("tests/support"))
+
+
+@pytest.mark.parametrize("fixture", SHARERS)
+def test_the_files_with_a_dear_fixture_are_one_unit_of_work(fixture: str) -> None:
+    needs = re.compile(rf"^(async )?def test_\w+\([^)]*\b{fixture}:|^def \w+\([^)]*\b{fixture}: Call", re.MULTILINE)
+    texts = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {name for name, text in texts.items() if needs.search(text)} == set(SHARERS[fixture])
+    assert {unit_of(f"{name}::test_it[a]") for name in SHARERS[fixture]} == {fixture}
+    assert unit_of("tests/test_other.py::test_it") == "tests/test_other.py"
 
 
 def test_the_longest_files_come_first_and_the_others_stay_in_their_order() -> None:

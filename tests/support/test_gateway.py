@@ -6,6 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.support.forked_program import Launch, forked, started
 from tests.support.gateway import SERVER, free_ports, running_gateway, with_server
 
 TABLE = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\n"
@@ -18,8 +19,9 @@ async def ask(url: str, path: str = "/v1/completions") -> int:
         return answer.status
 
 
-async def test_it_serves_logs_and_stops(tmp_path: Path) -> None:
-    async with running_gateway(TABLE, tmp_path) as gateway:
+@pytest.mark.parametrize("launch", [started, forked])
+async def test_it_serves_logs_and_stops(launch: Launch, tmp_path: Path) -> None:
+    async with running_gateway(TABLE, tmp_path, launch=launch) as gateway:
         assert await ask(gateway.url) == 200
         (line,) = await gateway.logged(1)
         assert (line["status"], line["model"]) == (200, "mock/echo")

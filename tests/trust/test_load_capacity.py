@@ -42,7 +42,7 @@ async def test_a_load_tells_for_how_long_it_stood_still() -> None:
 
 
 async def test_what_has_no_answer_is_lost() -> None:
-    async with asyncio.timeout(10), FakeVendor(()) as vendor:
+    async with asyncio.timeout(40), FakeVendor(()) as vendor:
         tally = await OpenLoad(vendor.port, request("POST", "/", b"{}"), 100.0, 0.1, 4).run(0.1)
     assert (tally.answers, tally.lost) == ([], 10)
 

@@ -36,5 +36,6 @@ def test_the_command_says_what_it_did(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.startswith("stopped after 0.02 min: ")
 
 
+@pytest.mark.nightly
 def test_cycles_of_equal_loads_are_weighed(tmp_path: Path) -> None:
     assert " from cycle 2 to cycle 3 of 40 requests each (" in soak.cycling(tmp_path, 3, 40, 100.0).value

@@ -30,7 +30,7 @@ from providers.dialects.anthropic.answer_parts import (
 )
 from providers.dialects.anthropic.errors import failure_of
 from providers.dialects.shared.custom_tools import InputReader
-from providers.dialects.shared.read_json import arguments_text, malformed, parse_json
+from providers.dialects.shared.read_json import arguments_text, malformed, parse_event, parse_json
 from providers.dialects.shared.stream_reader import NOTHING
 from providers.failure import UpstreamError
 from providers.framing.text_frames import MARK
@@ -105,7 +105,7 @@ class AnthropicReader:
 
     __slots__ = (
         *("_blocks", "_count", "_end", "_held", "_kept", "_length", "_members", "_said", "_sent", "_size"),
-        *("_thoughts", "_usage", "complete", "kind"),
+        *("_newest", "_thoughts", "_usage", "complete", "kind"),
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
@@ -114,6 +114,7 @@ class AnthropicReader:
         self._sent = sent
         self._blocks: dict[int, _OpenBlock] = {}
         self._count = self._thoughts = 0
+        self._newest = -1
         # Code points of text so far; bytes of the event being read, and of those kept.
         self._length = self._size = self._kept = 0
         self._usage: JsonObject = {}
@@ -125,7 +126,7 @@ class AnthropicReader:
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Events of unknown types are skipped: the vendor adds them."""
         try:
-            event = parse_json(payload)
+            event = parse_event(payload)
         except orjson.JSONDecodeError:
             if name and name not in _EVENTS:
                 return NOTHING
@@ -133,7 +134,7 @@ class AnthropicReader:
         if type(event) is not dict:
             return NOTHING
         self._size = len(payload)
-        kind = event.get("type", name)
+        kind = event.get("type", name) or ("error" if "error" in event else "")
         if type(kind) is not str:
             return NOTHING
         self.kind = kind
@@ -145,7 +146,9 @@ class AnthropicReader:
         delta = event.get("delta")
         if event.get("type") != "content_block_delta" or not isinstance(delta, dict) or self._sent.unwrap_choice:
             return None
-        return ("text", {**event, "delta": {**delta, "text": MARK}}) if delta.get("type") == "text_delta" else None
+        if delta.get("type") != "text_delta" or not self._has_begun(event.get("index")):
+            return None
+        return "text", {**event, "delta": {**delta, "text": MARK}}
 
     def take(self, run: TextRun) -> None:
         """See TextReader."""
@@ -157,13 +160,17 @@ class AnthropicReader:
         if not isinstance(delta, dict):
             return NOTHING
         kind = delta.get("type")
-        if kind == "text_delta":
-            return self._text(delta.get("text"))
         index = event.get("index")
+        if kind == "text_delta":
+            if delta.get("text") and not self._has_begun(index):
+                raise malformed("holds a text of a block that has not begun")
+            return self._text(delta.get("text"))
         block = self._blocks.get(index) if isinstance(index, int) else None
         match block, delta:
             case _OpenToolCall(), {"partial_json": str(piece)} if piece:
                 return self._arguments(block, piece)
+            case None | _OpenText() | _OpenThought(), {"type": "input_json_delta", "partial_json": str(piece)} if piece:
+                raise malformed("holds arguments of a call that has not begun, or has ended")
             case _, {"type": "thinking_delta", "thinking": str(piece)} if piece:
                 return _thought(block, piece)
             case _OpenThought(), {"type": "signature_delta", "signature": str(signature)} if signature:
@@ -178,6 +185,10 @@ class AnthropicReader:
             case _:
                 pass
         return NOTHING
+
+    def _has_begun(self, index: JsonValue) -> bool:
+        """Return whether a block has begun; one without a number passes for the one that is open."""
+        return not isinstance(index, int) or index <= self._newest
 
     def _arguments(self, call: _OpenToolCall, piece: str) -> Events:
         call.arguments = ""
@@ -196,6 +207,8 @@ class AnthropicReader:
 
     def _text(self, text: JsonValue) -> Events:
         if not isinstance(text, str) or not text:
+            if text:
+                raise malformed("holds a text that is none")
             return NOTHING
         self._said = True
         self._length += len(text)
@@ -209,6 +222,8 @@ class AnthropicReader:
         if not isinstance(block, dict):
             return NOTHING
         kind = block.get("type")
+        if isinstance(index, int) and index > self._newest:
+            self._newest = index
         if kind == "tool_use":
             return self._call(block, index)
         if kind == "redacted_thinking":
@@ -237,6 +252,9 @@ class AnthropicReader:
         call, name = block.get("id"), block.get("name")
         if not isinstance(index, int) or not isinstance(call, str) or not isinstance(name, str):
             raise malformed("begins a tool call without index, id or name")
+        before = self._blocks.get(index)
+        if isinstance(before, _OpenToolCall):
+            raise malformed("begins a tool call within another")
         opened = _OpenToolCall(self._count, arguments_text(block.get("input") or {}))
         self._blocks[index] = opened
         self._count += 1

@@ -83,6 +83,8 @@ class ConverseReader:
                 return self._arguments(event.get("contentBlockIndex"), piece) if piece else NOTHING
             case {"reasoningContent": dict(thinking)}:
                 return self._thinking(_index(event), thinking)
+            case {"text": piece} if piece:
+                raise malformed("holds a text that is none")
             case dict(other) if other:
                 return self._hold(_index(event), other)
             case _:
@@ -131,8 +133,10 @@ class ConverseReader:
     def _arguments(self, index: JsonValue, piece: str) -> Events:
         call = self._calls.get(index) if isinstance(index, int) else None
         if call is None:
-            if isinstance(index, int) and (block := self._blocks.get(index)) is not None:
-                block.pieces.append(piece)
+            block = self._blocks.get(index) if isinstance(index, int) else None
+            if block is None or not block.kind:
+                raise malformed("holds arguments of a call that has not begun, or has ended")
+            block.pieces.append(piece)
             return NOTHING
         call.begun = True
         if call.text is not None:
@@ -157,6 +161,8 @@ class ConverseReader:
         identity, name = call.get("toolUseId"), call.get("name")
         if not isinstance(index, int) or not isinstance(identity, str) or not isinstance(name, str):
             raise malformed("begins a tool call without index, id or name")
+        if index in self._calls:
+            raise malformed("begins a tool call within another")
         own = self._sent.tool_names.get(name, name)
         opened = self._calls[index] = _OpenCall(self._count)
         self._count += 1

@@ -21,7 +21,7 @@ from providers.dialects.cohere.answer import (
 from providers.dialects.cohere.citations import citation_extras
 from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.errors import failure_in_body
-from providers.dialects.shared.read_json import call_id, is_json, unwrap_answer
+from providers.dialects.shared.read_json import call_id, is_json, malformed, unwrap_answer
 from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
 from providers.framing.text_frames import MARK
@@ -35,13 +35,26 @@ class CohereReader:
 
     text_mark = b'"text":'
 
-    __slots__ = ("_answer", "_calls", "_held", "_led", "_said", "_sent", "_starts", "_stop", "_texts", "complete")
+    __slots__ = (
+        "_answer",
+        "_calls",
+        "_count",
+        "_held",
+        "_led",
+        "_said",
+        "_sent",
+        "_starts",
+        "_stop",
+        "_texts",
+        "complete",
+    )
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
         self._answer: JsonValue = None
         self._calls: dict[int, int] = {}
+        self._count = 0
         self._held: list[str] = []
         self._said = 0
         self._led = 0
@@ -92,6 +105,8 @@ class CohereReader:
         entry = event.get("logprobs")
         logprobs = logprobs_of([entry] if isinstance(entry, dict) else entry)
         shown = text if isinstance(text, str) else ""
+        if text and not isinstance(text, str):
+            raise malformed("holds a text that is none")
         if isinstance(text, str):
             self._starts.setdefault(index, self._said)
             self._said += len(shown)
@@ -116,10 +131,14 @@ class CohereReader:
 
     def _call_start(self, event: JsonObject) -> Events:
         """Begin a call. The vendor's indices may have gaps; those of the common shape have none."""
-        number = len(self._calls)
+        number = self._count
         call = call_of(self._sent, _message(event).get("tool_calls"), call_id(self._answer, 0, number))
         index = event.get("index")
-        self._calls[index if isinstance(index, int) else number] = number
+        key = index if isinstance(index, int) else number
+        if key in self._calls:
+            raise malformed("begins a tool call within another")
+        self._calls[key] = number
+        self._count += 1
         begun = call.arguments
         if call.kind == "custom":
             self._texts[number] = [begun]
@@ -130,7 +149,9 @@ class CohereReader:
         index = event.get("index")
         number = self._calls.get(index) if isinstance(index, int) else None
         match _message(event).get("tool_calls"):
-            case {"function": {"arguments": str(piece)}} if piece and number is not None:
+            case {"function": {"arguments": str(piece)}} if piece:
+                if number is None:
+                    raise malformed("holds arguments of a call that has not begun, or has ended")
                 if number in self._texts:
                     self._texts[number].append(piece)
                     return NOTHING
@@ -141,7 +162,7 @@ class CohereReader:
     def _call_end(self, event: JsonObject) -> Events:
         """Show the text of a custom tool's call, which is known only when its arguments are whole."""
         index = event.get("index")
-        number = self._calls.get(index) if isinstance(index, int) else None
+        number = self._calls.pop(index, None) if isinstance(index, int) else None
         return NOTHING if number is None else self._text_of(number)
 
     def _text_of(self, number: int) -> Events:

@@ -68,23 +68,34 @@ class GeminiAnswer:
         if len(listed) != 1 or not isinstance(raw := listed[0], dict) or "finishReason" in raw:
             return self._each(listed)
         # Nearly every object: one candidate, which goes on.
-        chunk = self._candidate(raw).read(raw, self._id)
+        candidate = self._candidate(raw)
+        chunk = None if candidate is None else candidate.read(raw, self._id)
         return iter(()) if chunk is None else iter((chunk,))
 
     def _each(self, candidates: list[JsonValue]) -> Iterator[Chunk]:
-        for raw in candidates:
-            if isinstance(raw, dict):
-                candidate = self._candidate(raw)
+        known = [raw for raw in candidates if isinstance(raw, dict)]
+        speaking = [_index_of(raw) for raw in known if _parts_of(raw)] if len(known) > 1 else []
+        if len(set(speaking)) < len(speaking):
+            raise malformed("has two candidates with one number")
+        for raw in known:
+            candidate = self._candidate(raw)
+            if candidate is not None:
                 chunk = candidate.read(raw, self._id)
                 if chunk is not None:
                     yield chunk
                 if "finishReason" in raw:
                     candidate.keep_finish(raw)
 
-    def _candidate(self, raw: JsonObject) -> GeminiCandidate:
+    def _candidate(self, raw: JsonObject) -> GeminiCandidate | None:
+        """Return the reader of a candidate; None where nobody asked for it and nothing is said for it. Raises
+        UpstreamError where something is."""
         index = _index_of(raw)
         candidate = self._candidates.get(index)
         if candidate is None:
+            if not 0 <= index < self._sent.choices:
+                if _parts_of(raw):
+                    raise malformed("has a candidate that was not asked for")
+                return None
             candidate = self._candidates[index] = GeminiCandidate(self._sent, index)
         return candidate
 
@@ -149,8 +160,13 @@ class GeminiAnswer:
         return GeminiCandidate(self._sent, 0, BLOCKED + str(reason), text)
 
 
+def _parts_of(candidate: JsonObject) -> JsonValue:
+    content = candidate.get("content")
+    return content.get("parts") if isinstance(content, dict) else None
+
+
 def _index_of(candidate: JsonObject) -> int:
     index = candidate.get("index", 0)
-    if not isinstance(index, int):
+    if type(index) is not int:
         raise malformed("has a candidate without a number")
     return index

@@ -137,7 +137,7 @@ class GeminiCandidate:
     def read(self, raw: JsonObject, answer_id: str) -> Chunk | None:
         """Return what is new, None for nothing. Raises UpstreamError for parts that make no sense."""
         content = raw.get("content")
-        parts = content.get("parts") if isinstance(content, dict) else None
+        parts = content.get("parts") if isinstance(content, dict) else content if isinstance(content, str) else None
         if not _READ.issuperset(raw):
             for name in raw:
                 if name not in _READ:
@@ -145,6 +145,8 @@ class GeminiCandidate:
         if "logprobsResult" not in raw and (text := _only_text(parts)):
             self._say(text)
             return Chunk(self._index, text)
+        if isinstance(parts, str | dict) and parts:
+            raise malformed("has a content that is no list of parts")
         return self._read_parts(parts if isinstance(parts, list) else [], raw.get("logprobsResult"), answer_id)
 
     def keep_finish(self, raw: JsonObject) -> None:
@@ -213,6 +215,8 @@ class GeminiCandidate:
                 if first:
                     self._parts[number] = self._length
                 self._read_part(part, delta, answer_id)
+            elif isinstance(part, str):
+                raise malformed("has a part that is a bare text")
         text, thought, scores = "".join(delta.texts), "".join(delta.thoughts), logprobs_of(logprobs)
         extras = delta.extras()
         if not (text or thought or delta.calls or scores or extras):
@@ -233,6 +237,8 @@ class GeminiCandidate:
             delta.calls += self._read_call(call, signature, answer_id)
         elif isinstance(piece, str) or part.keys() == {"thoughtSignature"}:
             self._text_signature = signature or self._text_signature
+        if piece and not isinstance(piece, str):
+            raise malformed("has a part whose text is none")
         if isinstance(piece, str) and piece:
             if part.get("thought") is True:
                 delta.thoughts.append(piece)
@@ -289,6 +295,8 @@ class GeminiCandidate:
             raise malformed("has a call without a name")
         if isinstance(arguments, dict):
             open_call.arguments.update(arguments)
+        elif arguments:
+            raise malformed("has a call whose arguments are no object")
         open_call.arguments.put(call.get("partialArgs"))
         if call.get("willContinue") is True:
             return

@@ -9,52 +9,83 @@ quote them.
 
 from collections.abc import Iterator
 
-from providers.completion import StreamEvent
+import orjson
+
+from providers.completion import Chunk, StreamEvent
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.answer import GeminiAnswer
+from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
-from providers.dialects.shared.read_json import malformed, parse_answer
-from providers.dialects.shared.stream_reader import cut, failing
+from providers.dialects.shared.read_json import SplitCharacter, malformed, parse_event
+from providers.dialects.shared.stream_reader import Characters, cut, failing
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import EventTooLarge
+from providers.json_types import JsonValue
 
-_NO_JSON = "holds an event that is not JSON"
+_DONE = b"[DONE]"
 
 
 class GeminiStream:
     """See providers.dialect.StreamDecoder."""
 
-    __slots__ = ("_answer", "_frames", "complete")
+    __slots__ = ("_answer", "_characters", "_frames", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._answer = GeminiAnswer(sent)
+        self._characters: Characters | None = None
         self._frames = EventsOrJSON()
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
         event = self._frames.only(data)
-        try:
-            return self._events(data) if event is None else self._answer.read(parse_answer(event[1], _NO_JSON))
-        except UpstreamError as error:
-            return failing(error)
+        if event is not None and not event[0] and self._characters is None:
+            try:
+                return self._answer.read(parse_event(event[1]))
+            except (SplitCharacter, orjson.JSONDecodeError):
+                pass  # the other way is for these
+            except UpstreamError as error:
+                return failing(error)
+        return self._events(data)
 
     def _events(self, data: bytes) -> Iterator[StreamEvent]:
         try:
-            for _, payload in self._frames.feed(data):
-                yield from self._answer.read(parse_answer(payload, _NO_JSON))
+            for event in self._frames.feed(data):
+                yield from self._answer.read(self._value(*event))
         except EventTooLarge as error:
             raise malformed(f"holds {error}") from None
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
         try:
-            for _, payload in self._frames.finish():
-                yield from self._answer.read(parse_answer(payload, _NO_JSON))
+            for event in self._frames.finish():
+                yield from self._answer.read(self._value(*event))
         except UpstreamError as error:
             # The last event is no JSON where the body was cut within it.
             raise (cut() if error.failure.kind is FailureKind.MALFORMED else error) from None
         if not self._answer.ended:
             raise cut()
-        yield from self._answer.end()
+        for last in self._answer.end():
+            joined = self._characters
+            yield joined.end(last) if joined is not None and isinstance(last, Chunk) else last
         self.complete = True
+
+    def _value(self, name: str, payload: bytes) -> JsonValue:
+        """Parse an event. Raises UpstreamError, also for one that is called an error and is none by its members."""
+        value = self._parsed(payload)
+        if name == "error" and isinstance(value, dict) and "candidates" not in value:
+            raise UpstreamError(failure_of(error_in(value) or value))
+        return value
+
+    def _parsed(self, payload: bytes) -> JsonValue:
+        try:
+            return parse_event(payload) if self._characters is None else self._characters.parse(payload)
+        except SplitCharacter:
+            if self._characters is not None:
+                raise
+            self._characters = Characters()
+            return self._characters.parse(payload)
+        except orjson.JSONDecodeError:
+            if payload == _DONE:
+                return None  # of a server in between; whether the answer is whole shows at the end
+            raise malformed("holds an event that is not JSON") from None

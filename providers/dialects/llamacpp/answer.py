@@ -146,9 +146,11 @@ class LlamaReader:
         index, text = index_of(result, 0), result.get("content")
         if not 0 <= index < self._expected:
             raise malformed("has a choice that was not asked for")
-        if index in self._ends:
-            return NOTHING
         text = text if isinstance(text, str) else ""
+        if index in self._ends:
+            if text:
+                raise malformed("goes on after the end of a choice")
+            return NOTHING
         logprobs = logprobs_of({"content": result.get("completion_probabilities")}, text)
         if result.get("stop") is not True:
             return (Chunk(index, text, logprobs=logprobs),) if text or logprobs else NOTHING

@@ -161,7 +161,9 @@ def _message(line: JsonObject) -> JsonObject:
 
 def _text(message: JsonObject) -> str:
     text = message.get("content", message.get("response"))
-    return text if isinstance(text, str) else ""
+    if text and not isinstance(text, str):
+        raise malformed("holds a text that is none")
+    return str(text or "")
 
 
 def _reasoning(message: JsonObject) -> str | None:

@@ -172,9 +172,11 @@ def _cited(extras: Extras | None, text: str, sources: Sequence[Source]) -> Extra
 
 def calls_in(message: JsonObject) -> list[JsonValue]:
     """Return the tool calls of a message or delta; the call of a model that was given OpenAI's older `functions` is the
-    only one."""
+    only one. Raises UpstreamError for calls in a form that nobody reads."""
     calls, legacy = message.get("tool_calls"), message.get("function_call")
-    if isinstance(calls, list) and calls:
+    if calls:
+        if not isinstance(calls, list):
+            raise malformed("has tool calls that are no list")
         return calls
     return [{"function": legacy}] if isinstance(legacy, dict) and legacy else []
 

@@ -19,7 +19,7 @@ from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.capabilities import capabilities
 from providers.dialects.openai.fields import members_of_writers, put_own_fields, writers
 from providers.dialects.openai.messages import vendor_messages
-from providers.dialects.openai.stream import OpenAIStream, decode_stream, is_stream
+from providers.dialects.openai.stream import OpenAIStream
 from providers.dialects.openai.tools import with_fitting_names, without_custom_tools
 from providers.dialects.responses.answer import decode_response
 from providers.dialects.responses.call import encode_responses, responses_request
@@ -27,8 +27,10 @@ from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
+from providers.dialects.shared.read_json import malformed
 from providers.dialects.shared.request_body import FieldWriter, RequestBody, build_request, put_fields, unsupported
 from providers.dialects.shared.stream_reader import NativeReader, NativeStream
+from providers.emulation.collect_stream import Gatherer
 from providers.failure import Refusal
 from providers.framing.parse_sse import SSEParser
 from providers.frozen_record import record
@@ -53,7 +55,8 @@ class OpenAIDialect(OpenAIErrors):
         """See Dialect."""
         endpoint = _endpoint(request, target)
         if (body := _simple_body(request, endpoint)) is not None:
-            return UpstreamRequest(target, endpoint.operation, endpoint.url, orjson.dumps(body), request.stream)
+            url, data, choices = endpoint.url, orjson.dumps(body), request.params.get("n", 1)
+            return UpstreamRequest(target, endpoint.operation, url, data, request.stream, choices=choices)
         profile = endpoint.profile
         custom: frozenset[str] = frozenset()
         renamed: Mapping[str, str] = {}
@@ -87,14 +90,32 @@ class OpenAIDialect(OpenAIErrors):
         """See Dialect. Some models only stream, and some servers stream without being told to."""
         if sent.native:
             return decode_response(sent, body)
-        streamed = (body[:1] != b"{" and is_stream(body)) or _for_target(sent.target).profile.streams_only
-        return (decode_stream if streamed else decode_body)(sent, body)
+        streamed = (body[:1] != b"{" and _is_stream(body)) or _for_target(sent.target).profile.streams_only
+        return (_decode_stream if streamed else decode_body)(sent, body)
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
         if sent.native:
             return NativeStream(SSEParser(), NativeReader(ResponsesReader(sent)))
         return OpenAIStream(sent)
+
+
+def _is_stream(body: bytes) -> bool:
+    """Return whether a body is a stream of events although the request was for a whole answer."""
+    return body[:64].lstrip().startswith((b"data:", b"event:", b":"))
+
+
+def _decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode the whole answer of a stream. Raises UpstreamError."""
+    decoder = OpenAIStream(sent)
+    events = [*decoder.feed(body), *decoder.finish()]
+    gatherer = Gatherer(sent.choices)
+    for event in events:
+        gatherer.add(event)
+    try:
+        return gatherer.completion()
+    except ValueError:
+        raise malformed("lacks a choice that was asked for") from None
 
 
 class _ForModel(NamedTuple):

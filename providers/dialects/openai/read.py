@@ -71,6 +71,8 @@ def message_of(choice: JsonObject, *, whole: bool = False) -> JsonObject:
         holder = choice.get(name)
         if isinstance(holder, dict):
             return holder
+        if holder:
+            raise malformed("has a message that is not an object")
     return choice
 
 

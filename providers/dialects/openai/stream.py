@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import orjson
 
-from providers.completion import Chunk, Completion, Extras, StreamEvent, TextRun
+from providers.completion import Chunk, Extras, StreamEvent, TextRun
 from providers.dialect import RunDecoder, UpstreamRequest
 from providers.dialects.openai.answer import calls_in, decode_object, signature_of, signs
-from providers.dialects.openai.cited_marks import MarkFinder, Source, sources_of
+from providers.dialects.openai.cited_marks import Source, sources_of
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
@@ -30,24 +30,25 @@ from providers.dialects.openai.read_extras import (
     says_nothing,
     with_members,
 )
-from providers.dialects.openai.streamed_calls import StreamedCalls, StreamedChoice
+from providers.dialects.openai.streamed_calls import StreamedChoice, adds_to_answer, check_text, choice_of
 from providers.dialects.openai.text_runs import MOST_LED, SameMembers, TextRuns
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
-    index_of,
+    SplitCharacter,
     is_json,
     json_object,
     load_json,
     malformed,
-    parse_answer,
+    parse_event,
     unknown_in,
 )
 from providers.dialects.shared.read_logprobs import logprobs_of
-from providers.dialects.shared.stream_reader import cut
-from providers.emulation.collect_stream import Gatherer, to_chunks
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.dialects.shared.stream_reader import Characters, cut
+from providers.emulation.collect_stream import to_chunks
+from providers.emulation.merge_choices import as_asked
+from providers.failure import UpstreamError
 from providers.framing.parse_sse import DataLines, EventTooLarge, SSEParser
-from providers.framing.text_frames import NO_ODD, text_run
+from providers.framing.text_frames import Around, text_run
 from providers.json_types import JsonObject, JsonValue
 
 MAX_BODY = 32 * 1024 * 1024
@@ -68,7 +69,8 @@ class OpenAIStream(RunDecoder):
     """
 
     __slots__ = (
-        *("_answer", "_body", "_choices", "_done", "_lifting", "_own", "_runs", "_same", "_sent", "_signs", "_slow"),
+        *("_answer", "_body", "_characters", "_choices", "_done", "_lifting"),
+        *("_own", "_runs", "_same", "_sent", "_signs", "_slow"),
         *("_sources", "_sse", "_started", "_tier", "_waiting"),
     )
 
@@ -80,6 +82,7 @@ class OpenAIStream(RunDecoder):
         self._choices: dict[int, StreamedChoice] = {}
         self._answer: JsonValue = None
         self._body: bytearray | None = None
+        self._characters: Characters | None = None
         self._started = False
         self._tier: JsonValue = None
         self._signs = signs(sent)
@@ -115,8 +118,8 @@ class OpenAIStream(RunDecoder):
                 raise malformed("is too large")
             return
         try:
-            for _, frame in self._sse.feed(data):
-                body = self._event(frame)
+            for name, frame in self._sse.feed(data):
+                body = self._event(frame, name)
                 chunk = self._plain(body)
                 if chunk is None:
                     yield from self._pieces(body, len(frame))
@@ -131,11 +134,6 @@ class OpenAIStream(RunDecoder):
         """See RunDecoder. The events of a run change what `_plain` would have changed for them."""
         same = self._same
         if same is not None:
-            literal = same.form.only(data)
-            if literal is not None:
-                size = len(literal)
-                same.choice.written += size
-                return TextRun(same.choice.index, [literal], NO_ODD, size, size, same.fingerprint), b""
             literals, end = same.form.read(data)
             if end == len(data) <= MOST_LED:
                 run = text_run(same.choice.index, literals, same.fingerprint)
@@ -148,6 +146,15 @@ class OpenAIStream(RunDecoder):
         self._same.choice.written += run.characters
         self._tier = self._same.tier or self._tier
         return run, rest
+
+    def around(self) -> Around | None:
+        """See RunDecoder."""
+        return None if self._same is None else self._same.form.around
+
+    def passed(self, size: int) -> None:
+        """See RunDecoder."""
+        if self._same is not None:
+            self._same.choice.written += size
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
@@ -200,10 +207,11 @@ class OpenAIStream(RunDecoder):
         if not reason or self._waiting is not None or state.calls.count or repeated_in(body):
             return None
         state.finished = True
+        if len(self._choices) == 1:
+            self._runs.ready = False  # until another choice has a text
         self._answer, self._tier = body.get("id"), body.get("service_tier") or self._tier
-        fingerprint, tier = body.get("system_fingerprint"), self._tier
+        fingerprint, tier = body.get("system_fingerprint"), self._tier if type(self._tier) is str else None
         fingerprint = fingerprint if type(fingerprint) is str else None
-        tier = tier if type(tier) is str else None
         return Chunk(state.index, finish_reason=reason, system_fingerprint=fingerprint, service_tier=tier)
 
     def _pieces(self, body: JsonObject, size: int) -> Iterator[StreamEvent]:
@@ -231,9 +239,9 @@ class OpenAIStream(RunDecoder):
             if usage is not None:
                 yield usage
 
-    def _event(self, frame: bytes) -> JsonObject:
+    def _event(self, frame: bytes, name: str = "") -> JsonObject:
         """Parse a frame's object; empty for the `null` that begins some streams of llama.cpp, and for the terminator
-        and what follows it. Raises UpstreamError for a terminator before the end."""
+        and what follows it. Raises UpstreamError for a terminator before the end, and for an event called an error."""
         if self._done or not frame:
             return {}
         if frame.startswith(b"[DONE]"):
@@ -242,14 +250,28 @@ class OpenAIStream(RunDecoder):
             self._done = True
             return {}
         try:
-            body = load_json(frame)
+            body = load_json(frame) if self._characters is None else self._characters.parse(frame)
         except orjson.JSONDecodeError:
-            body = parse_answer(frame, "has an event that is not valid JSON")
+            body = self._mended(frame)
         if body is None:
             return {}
         if not isinstance(body, dict):
             raise malformed("has an event that is not a JSON object")
+        if name == "error" and not body.get("choices"):
+            raise UpstreamError(failure_in_body(self._sent.target.profile, {"error": body, **body}))
         return body if self._lifting is None else lift_members(self._lifting, body)
+
+    def _mended(self, frame: bytes) -> JsonValue:
+        """Parse an event that is no JSON as it is. Raises UpstreamError."""
+        try:
+            return parse_event(frame)
+        except SplitCharacter:
+            self._characters = Characters()
+            self._slow = True
+            self._runs.stop()
+            return self._characters.parse(frame)
+        except orjson.JSONDecodeError:
+            raise malformed("has an event that is not valid JSON") from None
 
     def _begin(self, chunk: Chunk, waiting: list[Chunk], size: int) -> Iterator[Chunk]:
         """Yield a chunk of a stream that has not begun. The first chunk commits the gateway to the vendor, so what a
@@ -259,7 +281,7 @@ class OpenAIStream(RunDecoder):
             self._slow = True
             return
         self._waiting = None
-        self._slow = self._sent.unwrap_choice or bool(self._sources)
+        self._slow = self._sent.unwrap_choice or bool(self._sources) or self._characters is not None
         yield from waiting
         yield chunk
 
@@ -285,11 +307,9 @@ class OpenAIStream(RunDecoder):
         if not isinstance(raw, dict):
             raise malformed("has a choice that is not an object")
         index = raw.get("index")
-        if type(index) is not int:
-            index = index_of(raw, 0)
-        state = self._choices.get(index)
-        if state is None:
-            state = self._choices[index] = StreamedChoice(index, StreamedCalls(self._sent, index))
+        state = self._choices.get(index) if type(index) is int else None
+        if state is None and (state := choice_of(raw, self._choices, self._sent)) is None:
+            return None
         fingerprint = body.get("system_fingerprint")
         fingerprint = fingerprint if isinstance(fingerprint, str) else None
         if (text := only_text_of(raw)) and not (state.finished or self._sources or self._sent.unwrap_choice):
@@ -300,6 +320,8 @@ class OpenAIStream(RunDecoder):
         if extras is not None:
             state.blocks += sum(map(ends_block, extras.reasoning_details))
         if state.finished:
+            if adds_to_answer(raw):
+                raise malformed("goes on after the end of a choice")
             return None if extras is None else Chunk(state.index, extras=extras)
         return self._full(state, raw, message, extras, body, fingerprint)
 
@@ -317,17 +339,19 @@ class OpenAIStream(RunDecoder):
             refusal = None
         state.refused = state.refused or refusal is not None
         text = content_of(raw, message)
+        if state.written == len(text) > 0 and raw.get("finish_reason") and message is raw.get("message"):
+            text, message = "", {}  # the whole message at its end, as some send it: it has been said
         calls = state.calls.read(calls_in(message), self._answer)
         reason, native = finish_reason(raw.get("finish_reason"), state.calls.count > 0)
         if reason is not None and self._sent.custom_tools:
             calls += state.calls.rest()
         if text and reason is not None:
-            self._check_text(text)
+            check_text(self._sent.target.profile, text)
         logprobs = logprobs_of(raw.get("logprobs"), text)
         if self._sent.unwrap_choice:
             text = state.hold(text, reason)
         if self._sources:
-            extras = self._cited(state, extras, text, reason is not None)
+            extras = state.cited(extras, text, self._sources, reason is not None)
         if reason is not None and (repeated := repeated_in(body)):
             extras = replace(extras or Extras(), answer=repeated)
         reasoning, signature = reasoning_of(message), signature_of(self._sent, message)
@@ -335,7 +359,7 @@ class OpenAIStream(RunDecoder):
             return None
         state.written += len(text)
         state.finished = reason is not None
-        return Chunk(
+        chunk = Chunk(
             index=state.index,
             text=text or refusal or "",
             finish_reason=reason,
@@ -350,45 +374,15 @@ class OpenAIStream(RunDecoder):
             service_tier=self._tier if reason and isinstance(self._tier, str) else None,
             extras=extras,
         )
-
-    def _cited(self, state: StreamedChoice, extras: Extras | None, text: str, last: bool) -> Extras | None:
-        """Return the extras with citations for the marks in the text, where the sources came before it."""
-        if state.marks is None:
-            if state.written:
-                return extras
-            state.marks = MarkFinder()
-        found = state.marks.cite(text, self._sources, last)
-        return replace(extras or Extras(), annotations=found) if found else extras
-
-    def _check_text(self, text: str) -> None:
-        """Raise UpstreamError for a text that is an error; LocalAI sends one in a frame with the finish reason."""
-        pattern = self._sent.target.profile.errors.text
-        if pattern is not None and pattern.search(text):
-            raise UpstreamError(
-                Failure(FailureKind.NONCONFORMING, "The upstream wrote an error in the answer's place.")
-            )
+        return chunk if reason is None or self._characters is None else self._characters.end(chunk)
 
     def _whole(self, data: bytes) -> Iterator[StreamEvent]:
         """Decode a whole body in place of a stream, one chunk a choice; one that is no JSON was cut off."""
         if not is_json(data):
             raise cut()
-        yield from to_chunks(decode_object(self._sent, json_object(data)))
+        completion = decode_object(self._sent, json_object(data))
+        try:
+            yield from to_chunks(as_asked(completion, self._sent.choices))
+        except ValueError as problem:
+            raise malformed(f"has {problem}") from None
         self._done = True
-
-
-def is_stream(body: bytes) -> bool:
-    """Return whether a body is a stream of events although the request was for a whole answer."""
-    return body[:64].lstrip().startswith((b"data:", b"event:", b":"))
-
-
-def decode_stream(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode the whole answer of a stream. Raises UpstreamError."""
-    decoder = OpenAIStream(sent)
-    events = [*decoder.feed(body), *decoder.finish()]
-    gatherer = Gatherer(len({event.index for event in events if isinstance(event, Chunk)}))
-    for event in events:
-        gatherer.add(event)
-    try:
-        return gatherer.completion()
-    except ValueError:
-        raise malformed("has choices whose numbers leave a gap") from None

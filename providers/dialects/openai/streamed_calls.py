@@ -1,14 +1,18 @@
 """Choices in streams of the OpenAI family, and their tool calls piece by piece."""
 
-from dataclasses import dataclass, field
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from providers.completion import ToolCallDelta
+from providers.completion import Extras, ToolCallDelta
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai.answer import READ_IN_CALL, called_in, shown_id
-from providers.dialects.openai.cited_marks import MarkFinder
+from providers.dialects.openai.answer import READ_IN_CALL, called_in, calls_in, shown_id
+from providers.dialects.openai.cited_marks import MarkFinder, Source
+from providers.dialects.openai.read import content_of, reasoning_of
 from providers.dialects.shared.custom_tools import InputReader
-from providers.dialects.shared.read_json import call_id, malformed, unknown_in, unwrap_answer
-from providers.json_types import JsonValue
+from providers.dialects.shared.read_json import asked_index, call_id, malformed, unknown_in, unwrap_answer
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
 
 
 @dataclass(slots=True)
@@ -75,6 +79,24 @@ class StreamedCalls:
         return ToolCallDelta(begun.number, shown, name, arguments, kind, extra)
 
 
+def check_text(profile: Profile, text: str) -> None:
+    """Raise UpstreamError for a text that is an error; LocalAI sends one in a frame with the finish reason."""
+    pattern = profile.errors.text
+    if pattern is not None and pattern.search(text):
+        raise UpstreamError(Failure(FailureKind.NONCONFORMING, "The upstream wrote an error in the answer's place."))
+
+
+def adds_to_answer(choice: JsonObject) -> bool:
+    """Return whether a streamed choice holds a piece of text, thinking or a call. A whole message is none: some vendors
+    repeat it at the end."""
+    delta = choice.get("delta")
+    held = delta if isinstance(delta, dict) else {}
+    if content_of(choice, held) or reasoning_of(held) or held.get("refusal"):
+        return True
+    calls = [entry.get("function") or entry.get("custom") for entry in calls_in(held) if isinstance(entry, dict)]
+    return any(call.get(name) for call in calls if isinstance(call, dict) for name in ("name", "arguments", "input"))
+
+
 @dataclass(slots=True)
 class StreamedChoice:
     """State of one choice: `held` is text kept for its end, `written` the length of its text, `blocks` the number of
@@ -97,3 +119,29 @@ class StreamedChoice:
             return ""
         whole = "".join(self.held)
         return unwrap_answer(whole) if reason == "stop" and not self.refused else whole
+
+    def cited(self, extras: Extras | None, text: str, sources: Sequence[Source], last: bool) -> Extras | None:
+        """Return the extras with citations for the marks in the text, where the sources came before it."""
+        if self.marks is None:
+            if self.written:
+                return extras
+            self.marks = MarkFinder()
+        found = self.marks.cite(text, sources, last)
+        return replace(extras or Extras(), annotations=found) if found else extras
+
+
+def choice_of(
+    choice: JsonObject, choices: MutableMapping[int, StreamedChoice], sent: UpstreamRequest
+) -> StreamedChoice | None:
+    """Return the state of a streamed choice, which may be its first; None where nobody asked for it and it says
+    nothing. Raises UpstreamError where it says something."""
+    try:
+        index = asked_index(choice, sent.choices)
+    except UpstreamError:
+        if adds_to_answer(choice):
+            raise
+        return None
+    state = choices.get(index)
+    if state is None:
+        state = choices[index] = StreamedChoice(index, StreamedCalls(sent, index))
+    return state

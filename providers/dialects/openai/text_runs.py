@@ -47,6 +47,11 @@ class TextRuns:
         self._same: SameMembers | None = None
         self.ready = False
 
+    def stop(self) -> None:
+        """Read no more runs: what the events hold depends on those before."""
+        self._frames = self._recent = self._same = None
+        self.ready = False
+
     def note(self, data: bytes, event: JsonObject) -> None:
         """Note the data of an event that was parsed and held text alone, and the event: its form may be learned. It is
         when another such event seems to come, so that an answer of one event pays nothing for it."""

@@ -28,12 +28,12 @@ from providers.completion import (
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
-from providers.dialects.sglang.repeated_parts import RepeatedParts
+from providers.dialects.sglang.repeated_parts import RepeatedParts, cumulative_object
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import index_of, malformed, parse_answer, unknown_in
 from providers.dialects.shared.read_logprobs import logprob
-from providers.dialects.shared.stream_reader import NOTHING, cut, event_object
+from providers.dialects.shared.stream_reader import NOTHING, cut
 from providers.emulation.logprob_slices import join_logprobs
 from providers.emulation.logprobs import Offsets, to_legacy
 from providers.failure import UpstreamError
@@ -304,7 +304,7 @@ class SglangReader:
             self.complete = True
             return self._last
         repeated = self._repeated
-        result = _checked(self._sent, event_object(repeated.without(payload)))
+        result = _checked(self._sent, cumulative_object(repeated.without(payload)))
         index = index_of(result, 0)
         state = self._states.get(index)
         if state is None:
@@ -325,7 +325,7 @@ class SglangReader:
         goes_on = self._repeated.text
         if goes_on and (new_only is not False or self._whole is not state):
             # What the event shares with the one before is text of its own.
-            goes_on, text = False, event_object(payload).get("text")
+            goes_on, text = False, cumulative_object(payload).get("text")
         text = text if isinstance(text, str) else ""
         if new_only is None:
             new_only = not state.repeats(text)

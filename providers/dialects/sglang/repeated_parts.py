@@ -6,6 +6,10 @@ a stream of n tokens would cost the square of n. The text comes first, the ids a
 Source: `sglang` 0.5.23 `srt/managers/tokenizer_manager.py`, November 2026.
 """
 
+from providers.dialects.shared.read_json import parse_json
+from providers.dialects.shared.stream_reader import event_object
+from providers.json_types import JsonObject
+
 _BEGIN, _IDS = b'{"text":"', b'","output_ids":['
 _DIGITS = b"0123456789,"
 
@@ -63,3 +67,9 @@ def _is_text(event: bytes, start: int, end: int) -> bool:
     """Return whether the text, which is read from `start`, lasts until `end`: no quote in it ends it before."""
     inner = event[start:end].replace(rb"\\", b"")
     return b'"' not in inner.replace(rb"\"", b"") and not inner.endswith(b"\\")
+
+
+def cumulative_object(payload: bytes) -> JsonObject:
+    """Parse the object of an event that holds the whole text so far: half a character at its end is whole in the next
+    one. Raises UpstreamError(MALFORMED)."""
+    return event_object(payload, parse_json)

@@ -36,6 +36,9 @@ SHORT = 2 * _MOST_OPEN
 """Bytes of the longest text that needs no check, as most events of a stream are."""
 
 
+HALF_CHARACTER = "The upstream's answer holds half of a character."
+
+
 def malformed(what: str) -> UpstreamError:
     """Return the error for an answer that makes no sense; `what` is our text and quotes nothing of the vendor's."""
     return UpstreamError(Failure(FailureKind.MALFORMED, f"The upstream's answer {what}."))
@@ -108,6 +111,33 @@ def parse_json(data: bytes) -> JsonValue:
         if mended == data:
             raise
     return load_json(mended)
+
+
+class SplitCharacter(UpstreamError):
+    """An event of a stream holds half of a character, whose other half may be in another event. Where nobody looks for
+    that the answer makes no sense."""
+
+    def __init__(self) -> None:
+        super().__init__(Failure(FailureKind.MALFORMED, HALF_CHARACTER))
+
+
+def parse_event(data: bytes) -> JsonValue:
+    """Parse an event of a stream as `parse_json` does a whole text. Raises SplitCharacter besides."""
+    try:
+        return orjson.loads(data) if len(data) <= SHORT else load_json(data)
+    except orjson.JSONDecodeError:
+        value = parse_json(data)
+        if any(map(_is_half, _SURROGATES.finditer(data))):
+            raise SplitCharacter from None
+        return value
+
+
+def _is_half(found: re.Match[bytes]) -> bool:
+    try:
+        found[2].decode("unicode_escape").encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _mend_surrogates(found: re.Match[bytes]) -> bytes:
@@ -199,6 +229,22 @@ def index_of(choice: JsonObject, position: int) -> int:
     """Return a choice's index, or its position where the vendor leaves the index out."""
     value = choice.get("index")
     return value if isinstance(value, int) and not isinstance(value, bool) else position
+
+
+def asked_index(choice: JsonObject, choices: int) -> int:
+    """Return the index of a streamed choice of so many that were asked for: the first, where the vendor leaves it out.
+    Raises UpstreamError for what is the number of none of them."""
+    value = choice.get("index")
+    match value:
+        case None:
+            value = 0
+        case float() if value.is_integer():
+            value = int(value)
+        case str() if value.isdecimal() and len(value) < 10:
+            value = int(value)
+    if type(value) is not int or not 0 <= value < choices:
+        raise malformed("has a choice that was not asked for")
+    return value
 
 
 def text_of(content: JsonValue) -> str:

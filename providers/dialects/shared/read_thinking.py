@@ -4,11 +4,14 @@ Claude refuses its thinking anywhere but where it came, and it thinks between ca
 order between these, so a detail of Claude's thinking says in `after` what came before it (see `Thinking`).
 
 Sources: OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19 and its ai-sdk-provider 2.10.0; litellm 1.109.1
-`thinking_blocks`; "Thought signatures" page of the Gemini API, November 2026.
+`thinking_blocks`; "Thought signatures" page of the Gemini API, November 2026. OpenAI's own client joins the pieces of a
+stream by their index, and what is the same in each piece, a format or a list of numbers, comes to stand as often as
+there were pieces (openai 3.54.0 `lib/streaming/_deltas.py`).
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT, Part, RedactedThinking, Text, Thinking
 from providers.json_types import JsonObject, JsonValue
@@ -81,7 +84,7 @@ def _from(part: Part, offset: int) -> Part:
 
 def _after(detail: JsonObject, form: str) -> tuple[int, int]:
     match detail.get(AFTER):
-        case [int(text), int(calls)] if form == CLAUDE_FORMAT:
+        case [int(text), int(calls), *more] if form == CLAUDE_FORMAT and more == [text, calls] * (len(more) // 2):
             return text, calls
         case _:
             return 0, 0
@@ -115,12 +118,23 @@ def _continues(before: JsonObject, detail: JsonObject) -> bool:
     return same and "index" in detail and not before.get("signature") and detail.get("type") == "reasoning.text"
 
 
+LONGEST_FORMAT: Final = 4096
+"""Characters of a format that may have been joined of many; a longer one is taken as it is."""
+
+
+def _once(form: JsonValue) -> JsonValue:
+    """Return a format that was joined of equal ones as one of them."""
+    if not isinstance(form, str) or len(form) > LONGEST_FORMAT:
+        return form
+    return form[: (form + form).find(form, 1)]
+
+
 def _of_pieces(pieces: list[JsonObject]) -> Iterator[Part]:
     if not pieces:
         return
     first = pieces[0]
     signature = next((str(each["signature"]) for each in pieces if each.get("signature")), None)
-    given = first.get("format")
+    given = _once(first.get("format"))
     form = given if isinstance(given, str) and given else CLAUDE_FORMAT if signature else UNKNOWN_FORMAT
     match first.get("type"):
         case "reasoning.text":

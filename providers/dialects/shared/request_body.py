@@ -357,6 +357,7 @@ def build_request(
         draft.in_text,
         tool_names,
         draft.unwrap,
+        choices=draft.request.choices,
     )
 
 

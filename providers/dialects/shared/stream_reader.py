@@ -7,18 +7,21 @@ That is read as for any other call; only calls whose `native` is true cost more 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
 import orjson
 
 from providers.completion import Chunk, Completion, NativeEvent, StreamEvent, TextRun
 from providers.dialect import RunDecoder
-from providers.dialects.shared.read_json import is_json, load_json, malformed, parse_json
+from providers.dialects.shared.read_json import SplitCharacter, is_json, load_json, malformed, parse_event, parse_json
 from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
+from providers.framing.join_surrogates import REPLACEMENT, HalfCharacter, SurrogateJoiner
 from providers.framing.parse_sse import EventTooLarge, SSEParser
-from providers.framing.text_frames import MOST_BYTES, FrameLearner, text_run
-from providers.json_types import JsonObject
+from providers.framing.text_frames import MOST_BYTES, NO_ODD, Around, FrameLearner, text_run
+from providers.json_types import JsonObject, JsonValue
 
 NOTHING: tuple[StreamEvent, ...] = ()
 
@@ -74,21 +77,34 @@ class NativeStream:
         reader = self._reader
         if reader.complete:
             return iter(NOTHING)
+        event: tuple[str, bytes] | None = None
         try:
             event = self._frames.only(data)
             return self._events(data) if event is None else iter(reader.read(*event))
+        except SplitCharacter:
+            return iter(() if event is None else self._join(*event))
         except UpstreamError as error:
             return failing(error)
 
     def _events(self, data: bytes) -> Iterator[StreamEvent]:
-        reader = self._reader
         try:
             for name, payload in self._frames.feed(data):
-                yield from reader.read(name, payload)
-                if reader.complete:
+                yield from self._read(name, payload)
+                if self._reader.complete:
                     return
         except EventTooLarge as error:
             raise malformed(f"holds {error}") from None
+
+    def _read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        try:
+            return self._reader.read(name, payload)
+        except SplitCharacter:
+            return self._join(name, payload)
+
+    def _join(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """Read an event with half a character, and from now on every event with those before in mind."""
+        self._reader = JoiningReader(self._reader)
+        return self._reader.read(name, payload)
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""
@@ -96,7 +112,7 @@ class NativeStream:
         if not reader.complete:
             try:
                 for name, payload in self._frames.finish():
-                    yield from reader.read(name, payload)
+                    yield from self._read(name, payload)
             except UpstreamError as error:
                 # An event that the end cut in two is no JSON: the answer was cut off.
                 if error.failure.kind is not FailureKind.MALFORMED:
@@ -152,6 +168,10 @@ class TextStream(NativeStream, RunDecoder):
         self._alone = False
         return super().feed(data)
 
+    def _join(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        self._learner.frames, self._learner.lessons = None, 0  # a text alone may be what half a character wants
+        return super()._join(name, payload)
+
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
         """See RunDecoder."""
         texts, learner = self._texts, self._learner
@@ -172,6 +192,15 @@ class TextStream(NativeStream, RunDecoder):
         self._alone = True
         texts.take(run)
         return run, data[end:]
+
+    def around(self) -> Around | None:
+        """See RunDecoder."""
+        frames = self._learner.frames
+        return frames.around if self._alone and frames is not None else None
+
+    def passed(self, size: int) -> None:
+        """See RunDecoder."""
+        self._texts.take(TextRun(0, [], NO_ODD, size, size))
 
     def _learn(self, data: bytes) -> None:
         """Learn the form of the event that the data begins with."""
@@ -268,15 +297,73 @@ def cut() -> UpstreamError:
     return UpstreamError(Failure(FailureKind.TRUNCATED, ENDED_EARLY, ours=True))
 
 
-def event_object(payload: bytes) -> JsonObject:
-    """Parse an event's JSON object. Raises UpstreamError(MALFORMED)."""
+def event_object(payload: bytes, parse: Callable[[bytes], JsonValue] = parse_event) -> JsonObject:
+    """Parse an event's JSON object. Raises UpstreamError(MALFORMED), and what else `parse` raises: SplitCharacter."""
     try:
-        event = parse_json(payload)
+        event = parse(payload)
     except orjson.JSONDecodeError:
         raise malformed("holds an event that is not JSON") from None
     if type(event) is not dict:
         raise malformed("holds an event that is not a JSON object")
     return event
+
+
+# Characters in two events ---------------------------------------------------------------------------------------------
+
+
+class Characters:
+    """The characters of one stream, joined where their halves came in two events."""
+
+    __slots__ = ("_joiner",)
+
+    def __init__(self) -> None:
+        self._joiner = SurrogateJoiner()
+
+    def parse(self, payload: bytes) -> JsonValue:
+        """Parse an event, joined to those before. Raises UpstreamError(MALFORMED) for a half without its other half,
+        and JSONDecodeError."""
+        parse_json(payload)  # within its bounds of memory and depth
+        try:
+            return self._joiner.parse(payload)
+        except HalfCharacter:
+            raise SplitCharacter from None
+
+    def end(self, chunk: Chunk) -> Chunk:
+        """Return the last chunk of a choice. Raises SplitCharacter for a half that the vendor did not complete, but for
+        one at which it had to stop: that is shown as U+FFFD."""
+        held = self._joiner.open
+        places = [place for place in held if place[0] != "choices" or place[1] == chunk.index]
+        if not places:
+            return chunk
+        if chunk.finish_reason != "length":
+            raise SplitCharacter
+        for place in places:
+            del held[place]
+        return replace(chunk, text=chunk.text + REPLACEMENT)
+
+
+class JoiningReader:
+    """A reader of a stream whose events hold halves of characters. See Reader."""
+
+    __slots__ = ("_characters", "_inner")
+
+    def __init__(self, inner: Reader) -> None:
+        self._inner = inner
+        self._characters = Characters()
+
+    @property
+    def complete(self) -> bool:
+        """See Reader."""
+        return self._inner.complete
+
+    def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
+        """See Reader."""
+        if payload[:1] == b"{":
+            with suppress(orjson.JSONDecodeError):
+                payload = orjson.dumps(self._characters.parse(payload))
+        for event in self._inner.read(name, payload):
+            ends = isinstance(event, Chunk) and event.finish_reason is not None
+            yield self._characters.end(event) if ends and isinstance(event, Chunk) else event
 
 
 MAX_BODY = 32 * 1024 * 1024

@@ -37,7 +37,8 @@ class LineSplitter:
     def feed(self, data: bytes) -> Batch:
         """Return the lines that these bytes complete."""
         *ends, rest = data.split(b"\n")
-        lines = [self._completed(end) for end in ends]
+        # Between the first newline and the last a line is whole, and no longer than what was read at once.
+        lines = [self._completed(end) for end in ends[:1]] + ends[1:]
         self._keep(rest)
         return lines
 

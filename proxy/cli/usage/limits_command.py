@@ -90,6 +90,8 @@ def show_limits(found: Mapping[str, Any], zone: tzinfo) -> None:
     """Print a table for people, what is used most first."""
     if found.get("alone"):
         print(paint("This gateway counts alone now: whoever counts for all does not answer.", Ink.YELLOW))
+    if isinstance(evicted := found.get("evicted"), str):
+        print(paint(f"{shown(evicted)}.", Ink.YELLOW))
     if not found["limits"]:
         print("no limits" + (f" of team {shown(str(found['team']))}" if found.get("team") else ""))
         return
@@ -122,10 +124,11 @@ def _cells(limit: Limit, zone: tzinfo) -> tuple[str, ...]:
     ends = (
         "" if limit["ends"] is None else datetime.fromisoformat(limit["ends"]).astimezone(zone).strftime("%a %d %H:%M")
     )
+    burst = f", {_number(limit['burst'])} in one go" if limit.get("burst") else ""
     then = f"{limit['then']} at {limit['at']:.0%}" if limit["kind"] == "budget" else "reject"
     return (
         shown(limit["scope"]),
-        f"{_number(limit['limit'])} {_UNITS.get(limit['unit'], limit['unit'])}{period}",
+        f"{_number(limit['limit'])} {_UNITS.get(limit['unit'], limit['unit'])}{period}{burst}",
         _number(limit["used"]),
         _number(limit["remaining"]),
         f"{limit['ratio']:.0%}",

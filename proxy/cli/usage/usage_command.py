@@ -22,7 +22,7 @@ from proxy.ledger.usage_report import (
 from proxy.process.load_table import LoadedTable, Source
 
 NO_LEDGER: Final = (
-    "the table has no ledger: one without teams writes down nothing unless it says where, such as "
+    "the table has no ledger: it is switched off, or there are no teams. Say where it is, such as "
     "`server: {ledger: sqlite:ledger.db}`"
 )
 

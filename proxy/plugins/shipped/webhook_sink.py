@@ -1,11 +1,12 @@
 """A usage sink that posts batches of rows as signed JSON.
 
-Options: `url`; `secret`, with which a batch is signed; `allow_private`, for an address in the own network, which may be
-plain http.
+Options: `url`; `secret`, with which a batch is signed, or a list of several while a receiver learns the next one;
+`allow_private`, for an address in the own network, which may be plain http.
 
 The body is `{"version": 1, "rows": […]}`. The header `x-dragoman-signature` is `t=SECONDS,v1=HEX`, the HMAC-SHA256 of
-`SECONDS.BODY` under the secret, in the manner of Stripe's webhooks (docs.stripe.com/webhooks, November 2026). A batch
-that is not answered with a 2xx is sent again, so a row may come twice: its `id` tells.
+`SECONDS.BODY` under the secret, with a `v1` for each of several, in the manner of Stripe's webhooks
+(docs.stripe.com/webhooks, November 2026). A batch that is not answered with a 2xx is sent again, so a row may come
+twice: its `id` tells.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 from proxy.plugins.api import OptionError, Poster, UsageRow
 
+MOST_SECRETS: Final = 4
 _KEYS: Final = ("url", "secret", "allow_private")
 
 
@@ -39,21 +41,27 @@ class WebhookSink:
             raise OptionError("must be an address that begins with https://", "url")
         if parts.scheme == "http" and not private:
             raise OptionError("plain http leads nowhere but into the own network: write allow_private: true", "url")
-        if not isinstance(secret, str) or len(secret) < 16:
-            raise OptionError('must be at least 16 characters, best as "${VAR}"', "secret")
+        secrets = secret if isinstance(secret, list) else [secret]
+        if not 1 <= len(secrets) <= MOST_SECRETS:
+            raise OptionError(f"must be one secret, or a list of at most {MOST_SECRETS}", "secret")
+        for at, each in enumerate(secrets):
+            if not isinstance(each, str) or len(each) < 16:
+                path = ("secret", at) if isinstance(secret, list) else ("secret",)
+                raise OptionError('must be at least 16 characters, best as "${VAR}"', *path)
         self._private = private
         self._url = parts.geturl()
-        self._secret = secret.encode()
+        self._secrets = [str(each).encode() for each in secrets]
 
     async def deliver(self, rows: Sequence[UsageRow], http: Poster) -> None:
         """See UsageSink."""
         body = json.dumps({"version": 1, "rows": [asdict(row) for row in rows]}).encode()
         seconds = str(int(time.time()))
-        signature = hmac.new(self._secret, seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
+        signed = seconds.encode() + b"." + body
+        signatures = [hmac.new(secret, signed, hashlib.sha256).hexdigest() for secret in self._secrets]
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "dragoman",
-            "x-dragoman-signature": f"t={seconds},v1={signature}",
+            "x-dragoman-signature": ",".join([f"t={seconds}", *(f"v1={each}" for each in signatures)]),
         }
         post = http.post_inside if self._private else http.post
         status = await post(self._url, body, headers)

@@ -13,7 +13,7 @@ from config.problem import Path, Problem
 def payload_log_warnings(loaded: Loaded) -> tuple[Problem, ...]:
     """Return a warning where entries of the payload log could not be written now."""
     place = loaded.payloads
-    if place is None:
+    if place is None or place.file is None:
         return ()
     if os.path.isdir(place.file):
         message = "this is a folder: entries of the payload log are dropped"

@@ -40,13 +40,13 @@ from proxy.surfaces.anthropic.events import (
     vendors_event,
 )
 from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for, whole_blocks
-from proxy.surfaces.response.write_sse import ascii_json, run_events, utf8_json
+from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
 _AFTER_TEXT = b'"' + END
 
 
-class MessagesRenderer:
+class MessagesRenderer(RunRenderer):
     """Renders one answer; see proxy.surfaces.surface.Renderer.
 
     `_index` is that of the next block, `_open` the type of the open one, empty for none and for a call's. `_text` is
@@ -129,13 +129,13 @@ class MessagesRenderer:
             return b""
         return self._render(chunk)
 
-    def run(self, run: TextRun) -> bytes | None:
-        """See Renderer."""
+    def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
+        """See FramingRenderer."""
         if self._text is None:
             return None
         if run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
-        return run_events(self._text + b'"', run, _AFTER_TEXT)
+        return self._text + b'"', _AFTER_TEXT
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the counts are sent last."""

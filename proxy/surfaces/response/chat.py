@@ -11,9 +11,9 @@ from typing import ClassVar
 from providers.completion import Choice, Chunk, Completion, TextRun, Usage
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
-from proxy.surfaces.response.extras import answer_members, choice_members, is_late, message_members
+from proxy.surfaces.response.extras import answer_members, choice_members, delta_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
-from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json, run_events, utf8_json
+from proxy.surfaces.response.write_sse import AnswerStyle, RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
 WHOLE, PIECE = "chat.completion", "chat.completion.chunk"
@@ -27,10 +27,10 @@ _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 _USUAL_ENDS = ("stop", "length")
 
 
-class ChatRenderer(AnswerRenderer):
+class ChatRenderer(AnswerRenderer, RunRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_around", "_choices", "_request", "_tool_finish")
+    __slots__ = ("_around", "_choices", "_request", "_shown", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
@@ -39,16 +39,19 @@ class ChatRenderer(AnswerRenderer):
         self._request = request
         self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
         # A choice's number, the suffix of events for which it holds, and what is before and after its text in a run.
-        self._around = (-1, b"", b"", b"")
+        self._around = (-1, b"", (b"", b""))
         # Whether each choice that has begun has ended.
         self._choices: dict[int, bool] = {}
+        # How many entries each list in the deltas of a choice has had.
+        self._shown: dict[int, dict[str, int]] = {}
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
         choices, usage = completion.choices, completion.usage
         if len(choices) == 1 and usage is not None and completion.extra is None:
             choice = choices[0]
-            if _is_text(choice) and _is_counts(usage):
+            details = usage.prompt_details or usage.completion_details or usage.estimated or usage.extra
+            if not details and _is_text(choice):
                 return self._text_alone(choice, usage, completion)
         return self._whole(WHOLE, completion, [self._choice(choice) for choice in choices])
 
@@ -110,21 +113,23 @@ class ChatRenderer(AnswerRenderer):
             body = {**choice_members(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
 
-    def run(self, run: TextRun) -> bytes | None:
-        """See Renderer."""
+    def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
+        """See FramingRenderer."""
         if run.index not in self._choices:
             return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
-        index, suffix, before, after = self._around
+        index, suffix, around = self._around
         writer = self._writer
         if index != run.index or suffix is not writer.suffix:
-            before, after = writer.prefix + _BEFORE_TEXT % run.index, _AFTER_TEXT + writer.suffix
-            self._around = run.index, writer.suffix, before, after
-        return run_events(before, run, after)
+            around = writer.prefix + _BEFORE_TEXT % run.index, _AFTER_TEXT + writer.suffix
+            self._around = run.index, writer.suffix, around
+        return around
 
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)
+        if chunk.extras is not None:
+            delta |= delta_members(chunk.extras, self._shown.setdefault(chunk.index, {}))
         if self._request.legacy_calls and chunk.tool_calls and chunk.tool_calls[0].index == 0:
             delta["function_call"] = delta_json(chunk.tool_calls[0])["function"]
         logprobs = chat_logprobs(self._request, chunk.logprobs)
@@ -166,11 +171,6 @@ def _is_text(choice: Choice) -> bool:
     )
 
 
-def _is_counts(usage: Usage) -> bool:
-    """Return whether a usage is two counts of the vendor's and nothing else."""
-    return not (usage.prompt_details or usage.completion_details or usage.estimated or usage.extra)
-
-
 def _only_text(chunk: Chunk) -> bool:
     return (
         chunk.finish_reason is None
@@ -195,8 +195,6 @@ def _delta(chunk: Chunk) -> dict[str, object]:
         delta["tool_calls"] = [delta_json(call) for call in chunk.tool_calls]
     if chunk.signature is not None:
         delta["extra_content"] = _signed(chunk.signature)
-    if chunk.extras is not None:
-        delta |= message_members(chunk.extras)
     return delta
 
 

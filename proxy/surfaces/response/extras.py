@@ -3,13 +3,18 @@
 `reasoning_details` have OpenRouter's form, `thinking_blocks` LiteLLM's (Claude's blocks only), `annotations` OpenAI's,
 `images` OpenRouter's; clients of those read them and send them back (@openrouter/ai-sdk-provider 2.10.0, litellm
 1.109.1, openai-agents 0.24.0, read in November 2026).
+
+In a stream each entry of such a list has an `index`: OpenAI's own client joins lists by it, and ends where an entry of
+the second one has none (openai 3.54.0 `lib/streaming/_deltas.py`, November 2026).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from providers.completion import Chunk, Extras
 from providers.conversation import CLAUDE_FORMAT
 from providers.json_types import JsonObject, JsonValue
+
+DETAILS, BLOCKS = "reasoning_details", "thinking_blocks"
 
 _OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "reasoning", "reasoning_content"})
 _OF_CHOICE = frozenset({"index", "message", "delta", "text", "logprobs", "finish_reason"})
@@ -24,15 +29,34 @@ def message_members(extras: Extras | None) -> dict[str, object]:
         return {}
     members: dict[str, object] = {**_without(extras.message, _OF_MESSAGE)}
     if extras.reasoning_details:
-        members["reasoning_details"] = extras.reasoning_details
+        members[DETAILS] = extras.reasoning_details
         if blocks := [block for detail in extras.reasoning_details if (block := _claude_block(detail))]:
-            members["thinking_blocks"] = blocks
+            members[BLOCKS] = blocks
     if extras.annotations:
         members["annotations"] = extras.annotations
     if extras.images:
         members["images"] = extras.images
     if extras.audio is not None:
         members["audio"] = extras.audio
+    return members
+
+
+def delta_members(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
+    """Return the members of a delta; `shown` are the numbers of entries that the lists of its choice have had so far,
+    and is brought up to date."""
+    members = message_members(extras)
+    if BLOCKS in members:
+        claudes = [(_claude_block(detail), detail) for detail in extras.reasoning_details]
+        members[BLOCKS] = _numbered(
+            [_like(block, detail) for block, detail in claudes if block is not None], BLOCKS, shown
+        )
+    for name, entries in (
+        (DETAILS, extras.reasoning_details),
+        ("annotations", extras.annotations),
+        ("images", extras.images),
+    ):
+        if entries:
+            members[name] = _numbered(entries, name, shown)
     return members
 
 
@@ -57,11 +81,23 @@ def text_members(extras: Extras | None) -> dict[str, object]:
     if extras is None:
         return {}
     shown = {**message_members(extras), **choice_members(extras)}
-    return {
-        name: value
-        for name, value in shown.items()
-        if name not in _OF_CHOICE and name not in ("reasoning_details", "thinking_blocks")
-    }
+    return {name: value for name, value in shown.items() if name not in _OF_CHOICE and name not in (DETAILS, BLOCKS)}
+
+
+def _numbered(entries: Iterable[JsonObject], name: str, shown: dict[str, int]) -> list[JsonObject]:
+    """Return the entries of a list with an index each: their own, else their place among all of the stream."""
+    found: list[JsonObject] = []
+    for entry in entries:
+        place = shown.get(name, 0)
+        shown[name] = place + 1
+        found.append(entry if isinstance(entry.get("index"), int) else {**entry, "index": place})
+    return found
+
+
+def _like(block: JsonObject, detail: JsonObject) -> JsonObject:
+    """Return a block with the index of the detail that it is made of."""
+    index = detail.get("index")
+    return {**block, "index": index} if isinstance(index, int) else block
 
 
 def _without(members: Mapping[str, JsonValue] | None, names: Collection[str]) -> dict[str, object]:

@@ -10,7 +10,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, PendingCalls, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, is_late, text_members
 from proxy.surfaces.response.logprobs import TextLogprobs
-from proxy.surfaces.response.write_sse import AnswerStyle, ascii_json, run_events
+from proxy.surfaces.response.write_sse import AnswerStyle, RunRenderer, ascii_json
 from proxy.surfaces.surface import AnswerFacts
 
 OBJECT = "text_completion"
@@ -21,7 +21,7 @@ _TEXT = b'{"index":%d,"text":%b,"logprobs":null,"finish_reason":null}'
 _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 
 
-class TextRenderer(AnswerRenderer):
+class TextRenderer(AnswerRenderer, RunRenderer):
     """Renders one text completion."""
 
     __slots__ = ("_calls", "_ended", "_logprobs")
@@ -65,12 +65,12 @@ class TextRenderer(AnswerRenderer):
             return self._writer.event(_TEXT % (chunk.index, ascii_json(chunk.text)))
         return self._full(chunk)
 
-    def run(self, run: TextRun) -> bytes:
-        """See Renderer."""
+    def around(self, run: TextRun) -> tuple[bytes, bytes]:
+        """See FramingRenderer."""
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
         writer = self._writer
-        return run_events(writer.prefix + _BEFORE_TEXT % run.index, run, _AFTER_TEXT + writer.suffix)
+        return writer.prefix + _BEFORE_TEXT % run.index, _AFTER_TEXT + writer.suffix
 
     def _full(self, chunk: Chunk) -> bytes:
         index = chunk.index

@@ -12,6 +12,7 @@ import orjson
 from providers.completion import FinishReason, TextRun, Usage
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
+from proxy.surfaces.surface import FramingRenderer
 
 DONE = b"data: [DONE]\n\n"
 _ESCAPING = json.JSONEncoder(separators=(",", ":"))
@@ -35,17 +36,26 @@ def _escaped(value: object) -> bytes:
     return _ESCAPING.encode(value).encode()
 
 
-def run_events(before: bytes, run: TextRun, after: bytes) -> bytes:
-    """Return an event for each text of a run: the inside of its JSON string, as `ascii_json` writes that, between
-    `before` and `after`, which have the string's quotes."""
-    literals = run.literals
-    if run.odd:
-        literals = [*literals]
-        for place, text in run.odd.items():
-            literals[place] = ascii_json(text)[1:-1]
-    if len(literals) == 1:
-        return b"".join((before, literals[0], after))
-    return before + (after + before).join(literals) + after
+class RunRenderer(FramingRenderer):
+    """Base of renderers that write a run as one event for each text: the inside of its JSON string, as `ascii_json`
+    writes that, between constants."""
+
+    __slots__ = ()
+
+    def run(self, run: TextRun) -> bytes | None:
+        """See Renderer."""
+        around = self.around(run)
+        if around is None:
+            return None
+        before, after = around
+        literals = run.literals
+        if run.odd:
+            literals = [*literals]
+            for place, text in run.odd.items():
+                literals[place] = ascii_json(text)[1:-1]
+        if len(literals) == 1:
+            return b"".join((before, literals[0], after))
+        return before + (after + before).join(literals) + after
 
 
 def event(data: bytes) -> bytes:

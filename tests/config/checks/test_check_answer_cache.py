@@ -42,3 +42,29 @@ def test_a_team_s_own_route_is_looked_at_too() -> None:
 def test_a_deployment_has_no_cache_of_its_own() -> None:
     (problem,) = problems("models: {v/m: {deployments: {eu: {cache: {}}}}}")
     assert "models.v/m.deployments.eu.cache has no effect" in problem.replace(": has", " has")
+
+
+def test_every_mistake_is_told_at_once_each_where_it_is_written() -> None:
+    found = problems(
+        "defaults:\n"
+        "  cache: {ttl: 0s, max_bytes: 2MiB, secret: short, where: redis, stale: 25h, scop: x, scope: all}\n"
+        "models:\n"
+        "  v/m: {cache: {where: redis, ttl: 10ms}}\n"
+        "routes:\n"
+        "  fast: {targets: [v/m], cache: {where: nowhere, max_bytes: 1}}\n"
+    )
+    assert [each.removeprefix("t.yaml:").split(": ")[0] for each in found] == [
+        "4:16 defaults.cache.ttl",
+        "4:31 defaults.cache.max_bytes",
+        "4:45 defaults.cache.secret",
+        "4:59 defaults.cache.where",
+        "4:73 defaults.cache.stale",
+        "4:78 defaults.cache.scop",
+        "4:94 defaults.cache.scope",
+        "6:24 models.v/m.cache.where",
+        "6:24 models.v/m.cache.where",
+        "6:36 models.v/m.cache.ttl",
+        "8:41 routes.fast.cache.where",
+        "8:61 routes.fast.cache.max_bytes",
+    ]
+    assert "redis needs a secret" in "".join(found)

@@ -36,6 +36,7 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "models: {v/m: {deployments: {a: {wieght: 1}}}}",
             "2:34 models.v/m.deployments.a.wieght: unknown key; did you mean weight?",
         ),
+        ("server: {workers: -2}", "2:19 server.workers: must be at least 1 or auto"),
         ("server: {shared: {}}", "2:10 server.shared.redis: required key is missing"),
         (
             "server: {shared: {redis: localhost:6379}}",

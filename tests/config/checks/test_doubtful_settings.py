@@ -11,6 +11,12 @@ TEAM = f"{BASE}routes: {{}}\nteams:\n  t:\n    keys: ['sha256:{'a' * 64}']\n    
     ("line", "env", "expected"),
     [
         (
+            "models: {mock/echo: {cache: {ttl: 1m, where: redis, secret: canary-canary-canary}}}\n"
+            "vendors: {mock: {}}\nserver: {shared: {redis: 'redis://localhost'}}",
+            {},
+            ["2:61 models.mock/echo.cache.secret: the secret is written in the table itself"],
+        ),
+        (
             "vendors: {v: {api_key: sk-canary}}",
             {},
             ["2:24 vendors.v.api_key: the secret is written in the table itself"],

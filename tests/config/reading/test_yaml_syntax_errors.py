@@ -29,6 +29,9 @@ SLIPS = {
     " version: 1\nvendors: {}\n": (
         "2:1 not YAML: the outermost keys all begin at the same column: the lines above are indented"
     ),
+    "routes:\n  fast {targets: [a]}\n": (
+        "2:21 not YAML: a colon is missing on this line, between its key and the bracket or brace"
+    ),
     "vendors:\n  openai\n  anthropic: {}\n": (
         "3:12 not YAML: line 2 has no colon: a key is followed by one, as in key: value"
     ),

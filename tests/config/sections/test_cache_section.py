@@ -17,7 +17,6 @@ def test_nothing_written_is_ten_minutes_in_memory_for_each_team() -> None:
         ({"ttl": "0s"}, "1s or more"),
         ({"ttl": "25h"}, "86400"),
         ({"max_bytes": "2MiB"}, "1MiB or less"),
-        ({"where": "redis"}, "needs a secret"),
         ({"where": "redis", "secret": "short"}, "16 characters"),
         ({"scope": "all"}, "table"),
     ],

@@ -60,3 +60,25 @@ def test_the_payload_log_is_off_unless_written_and_stands_beside_the_table(tmp_p
     assert place.file == tmp_path / "p.jsonl"
     assert (place.most, place.redact, place.rotate, place.keep) == (65_536, (), 104_857_600, 5)
     assert place.concerns("anonymous")
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("{teams: ['*']}", "needs path or otlp"),
+        ("{teams: ['*'], path: p, otlp: {endpoint: 'http://127.0.0.1:4318'}}", "leave one of them out"),
+        ("{teams: ['*'], otlp: {endpoint: 'http://127.0.0.1:4318', timeout: 11s}}", "10"),
+        ("{teams: ['*'], path: p, models: [v/m, w/x]}", "w/x"),
+        ("{teams: ['*'], path: p, models: ['w/*']}", "w/*"),
+    ],
+)
+def test_a_payload_log_has_one_place_and_names_that_there_are(written: str, told: str) -> None:
+    assert told in complaint(f"{{payload_log: {written}}}")
+
+
+def test_the_names_of_a_payload_log_are_those_of_allow_lists() -> None:
+    text = f"{HEAD}server: {{payload_log: {{teams: ['*'], path: p, models: ['v/*', v/m]}}}}\n"
+    place = load_text(text, "t.yaml", {}).payloads
+    assert place is not None
+    assert place.names_one("v/other")
+    assert not place.names_one("w/m", "other")

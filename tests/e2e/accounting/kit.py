@@ -73,10 +73,6 @@ class Client:
         """Each request that was answered, once."""
         return Counter(list(self.answers))
 
-    def passed(self, begin: float, end: float) -> int:
-        """How many were answered well in this time."""
-        return sum(1 for name, at in self.at.items() if begin <= at < end and self.answers[name] == 200)
-
     async def ask(self, gateway: RunningGateway, count: int = 1, model: str = "mock/echo") -> Counter[int]:
         """Send requests one after the other, each on a connection of its own, and return their statuses."""
         found: Counter[int] = Counter()

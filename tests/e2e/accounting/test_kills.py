@@ -10,11 +10,15 @@ import pytest
 
 from tests.e2e.accounting.kit import Client, Rows, ended, sqlite_rows, started, table
 from tests.support.gateway import RunningGateway
+from tests.support.redis import real_redis
 from tests.support.waiting import until
 
 TICK = 0.1
 WRITING = 0.2
 """Seconds for a write that a busy machine delays."""
+
+LAPSE = 9.0
+"""Seconds, before those after which the places of who is not heard of lapse."""
 
 BUDGET = "budget: {usd: 0.01, per: day}"
 PASSES = 500
@@ -42,7 +46,9 @@ async def gone(processes: list[int]) -> None:
     await until(lambda: not any(Path(f"/proc/{process}/cmdline").exists() for process in processes))
 
 
-@pytest.mark.parametrize("victims", ["a worker", pytest.param("the supervisor", marks=pytest.mark.nightly), "all"])
+@pytest.mark.parametrize(
+    "victims", [*(pytest.param(one, marks=pytest.mark.nightly) for one in ("a worker", "the supervisor")), "all"]
+)
 async def test_rows_and_budget_after_a_kill_under_load(tmp_path: Path, client: Client, victims: str) -> None:
     text = table(BUDGET, "", 2)
     async with started(text, tmp_path) as gateway:
@@ -79,7 +85,7 @@ async def test_a_spent_budget_stays_so_after_everything_was_killed(tmp_path: Pat
         # What has just been loaded may count twice for a second or two.
         await client.load(gateway, 5, 200)
         assert client.statuses[200] == pytest.approx(PASSES, abs=2)
-        await asyncio.sleep(TICK + WRITING)
+        await until(lambda: sqlite_rows(tmp_path / "ledger.db").spent[0] == client.statuses[200])
         gateway.process.kill()
         await ended(gateway)
     async with started(table(BUDGET, "ledger: {unread: reject}"), tmp_path) as gateway:
@@ -115,3 +121,25 @@ async def test_a_killed_workers_places_are_free_at_once(tmp_path: Path, client: 
         await gateway.serving(2, restarts=2)
         assert [(await (await client.hold(gateway)).head())[0] for _ in range(4)] == [200] * 4
         assert await client.ask(gateway, 1) == {429: 1}
+
+
+async def test_a_killed_workers_places_are_free_at_the_other_gateway_before_they_lapse(
+    tmp_path: Path, client: Client
+) -> None:
+    text = "limits: {concurrent: 3}", 'shared: {redis: "${REDIS}"}'
+    places = [tmp_path / name for name in ("one", "two")]
+    for place in places:
+        place.mkdir()
+    with real_redis(tmp_path) as redis:
+        environment = {"REDIS": redis.url}
+        first, second = table(*text, workers=2), table(*text)
+        async with started(first, places[0], environment) as one, started(second, places[1], environment) as two:
+            await one.serving(2)
+            assert [(await (await client.hold(one)).head())[0] for _ in range(3)] == [200] * 3
+            assert await client.ask(two) == {429: 1}
+            victims = list(await one.in_flight())
+            async with asyncio.timeout(LAPSE):
+                for process in victims:
+                    os.kill(process, signal.SIGKILL)
+                while await client.ask(two) != {200: 1}:  # noqa: ASYNC110 - no one tells of it
+                    await asyncio.sleep(0.05)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from providers.json_types import JsonObject
+from proxy.limits.held_units import SPEAKS
 from tests.e2e.accounting.kit import KEY, Client, postgres_rows, sqlite_rows, started, table
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.whole_gateway import port_of
@@ -17,6 +18,9 @@ from tests.support.redis import real_redis
 from tests.support.waiting import until
 
 PER_SECOND = 200
+
+ALONE = "who counts for all does not answer"
+"""What a gateway says that goes on with its share, which is set aside for it by whoever counts for the others."""
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -57,7 +61,14 @@ async def test_places_are_held_together_and_come_back(tmp_path: Path, workers: i
 
 
 async def together(client: Client, folder: Path, gateways: int, seconds: float) -> None:
-    """Assert that so many gateways of two workers hold one limit within 2 % at 1.5 times of it, and write each row."""
+    """Assert that so many gateways of two workers hold one limit within 2 % at 1.5 times of it, and write each row.
+
+    On a busy machine one of them may hear nothing for a while: what they take before anybody can tell is SPEAKS of the
+    limit at most, and what is set aside for one is not always used.
+
+    What passed is counted from the beginning to the last that did. In a part of that time more may pass: what a client
+    that was held up did not ask for before, and what was granted before and read late. Being late only adds time.
+    """
     limit = f"limits: {{requests_per_second: {PER_SECOND}}}"
     loop = asyncio.get_running_loop()
     with real_redis(folder) as redis, real_postgres() as postgres:
@@ -72,8 +83,11 @@ async def together(client: Client, folder: Path, gateways: int, seconds: float) 
             begin = loop.time()
             each = 1.5 * PER_SECOND / gateways
             await asyncio.gather(*(client.load(gateway, seconds, each, 4) for gateway in made))
-            settled = begin + 2  # the burst of the first second is used up
-            assert client.passed(settled, begin + seconds) == pytest.approx(PER_SECOND * (seconds - 2), rel=0.02)
+            last = max(client.at[name] for name, status in client.answers.items() if status == 200)
+            alone = any(ALONE in gateway.messages() for gateway in made)
+            most = PER_SECOND * (1.02 * (1 + last - begin) + (SPEAKS if alone else 0))
+            least = PER_SECOND * (1 + seconds) * (0.9 if alone else 0.98)
+            assert least <= client.statuses[200] <= most
             for gateway in made:
                 assert await gateway.stop() == 0
         rows = postgres_rows(environment["LEDGER"])

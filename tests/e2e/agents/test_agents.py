@@ -22,7 +22,13 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300), pytest.mark.asyncio
 
 IN_NODE = ("vercel", "vercel_openrouter", "vercel_openai", "vercel_anthropic")
 NEEDS_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-EVERY = [*FRAMEWORKS, *(pytest.param(name, marks=NEEDS_NPM) for name in IN_NODE)]
+EACH_TIME = ("openai_agents", "pydantic_ai_anthropic", "vercel_openai", "vercel_anthropic")
+"""One for each way to ask; loading the others takes a minute."""
+
+EVERY = [
+    pytest.param(name, marks=(*marks, *(() if name in EACH_TIME else (pytest.mark.nightly,))))
+    for name, marks in (*((name, ()) for name in FRAMEWORKS), *((name, (NEEDS_NPM,)) for name in IN_NODE))
+]
 STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 MODELS = pytest.mark.parametrize("model", list(VENDORS))
 
@@ -96,7 +102,7 @@ def strict(vendors: Vendors, model: str) -> StrictVendor:
 
 @MODELS
 @STREAMED
-@pytest.mark.parametrize("framework", [each for each in EVERY if each != "instructor"])
+@pytest.mark.parametrize("framework", [each for each in EVERY if each.values != ("instructor",)])
 async def test_an_agent_thinks_and_calls_tools_over_five_turns(
     framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
 ) -> None:

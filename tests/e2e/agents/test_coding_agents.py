@@ -269,6 +269,7 @@ async def test_claude_codes_counts_are_answered_and_start_no_generation(desk: De
     assert asked == {("/v1/messages/count_tokens", 200)}
 
 
+@pytest.mark.nightly
 async def test_coding_agents_know_that_their_window_is_full(desk: Desk, folder: Path) -> None:
     session = await claude_code(desk.gateway.url, "mock/full", "Edit the notes.", folder)
     assert session.status == 1

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import shutil
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 
@@ -58,12 +58,13 @@ NEEDS_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not i
 PYTHON, NODE, RAG = "agents", "node", "rag"
 
 
+MARKS: Mapping[str, pytest.MarkDecorator] = {NODE: NEEDS_NPM, RAG: pytest.mark.nightly}
+"""Of the environments: to load the frameworks for retrieval takes half a minute of CPU."""
+
+
 def ways(*named: tuple[str, str]) -> list[object]:
     """Parameters of an environment and a client in it."""
-    return [
-        pytest.param(place, client, id=f"{place}-{client}", marks=NEEDS_NPM if place == NODE else ())
-        for place, client in named
-    ]
+    return [pytest.param(place, client, id=f"{place}-{client}", marks=MARKS.get(place, ())) for place, client in named]
 
 
 TALKING = pytest.mark.parametrize(
@@ -211,6 +212,7 @@ async def test_models_are_listed_in_the_form_of_messages(place: str, client: str
     assert "mock/cut-2" in outcome["result"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("client", ["llama_index", "haystack"])
 @STREAMED
 async def test_a_rag_framework_asks_over_responses(client: str, stream: bool, bench: Bench) -> None:

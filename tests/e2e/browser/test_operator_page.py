@@ -33,6 +33,9 @@ vendors:
 models:
   mock/echo: {{price: {{input: 20, output: 30}}}}
   down/m: {{deployments: {{one: {{}}, two: {{concurrent: 3}}}}}}
+routes:
+  fast: {{policy: weighted, targets: [{{target: mock/echo, weight: 3}}, down/m]}}
+  nowhere: {{targets: [down/m]}}
 teams:
   search:
     keys: ["{digest_of("k")}"]
@@ -99,6 +102,7 @@ async def test_without_scripts_the_page_is_whole_and_its_filter_works(
     text = await text_of(page, "main")
     for part in ("Overview", "down/m/one", "Failed requests", "team search", "changed: budget", HOSTILE):
         assert part in text
+    assert "mock/echo, 75% ✓ up" in await text_of(page, "#routes")
     assert await page.take("evaluate", code="document.getElementById('pause').checkVisibility()") is False
     assert str(await page.take("submit", name="q", value="echo")).endswith("?vendor=&q=echo")
     names = "[...document.querySelectorAll('#deployments tbody th')].map((each) => each.innerText)"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Choice, Chunk, Completion, ContentLogprobs, Extras, Usage
-from providers.emulation.merge_choices import CallShare, UsageTally, billed_usage, merge, renumber
+from providers.emulation.merge_choices import CallShare, UsageTally, as_asked, billed_usage, merge, renumber
 
 # Prompts A and B, two candidates each, one to a call.
 SINGLES = (CallShare(0, 0, 1), CallShare(0, 1, 1), CallShare(1, 0, 1), CallShare(1, 1, 1))
@@ -141,3 +141,13 @@ def test_extras_stay_with_their_choices_and_those_of_every_answer_come_together(
     assert [choice.extras for choice in merged.choices] == [images, None]
     chunk = Chunk(0, extras=Extras(answer={"citations": ["x"]}))
     assert renumber(shares[1], chunk, 1) == Chunk(1, extras=Extras(answer={"citations": ["x"]}))
+
+
+@pytest.mark.parametrize("indices", [(0,), (0, 2), (1, 2), (-1, 0), (0, 1, 2), (0, 0)])
+def test_other_choices_than_asked_for_are_refused(indices: tuple[int, ...]) -> None:
+    choices = tuple([Choice(index, "x", "stop") for index in indices])
+    with pytest.raises(ValueError, match="choice"):
+        as_asked(replace(answer("a"), choices=choices), 2)
+    with pytest.raises(ValueError, match="not asked for"):
+        as_asked(replace(answer("a"), choices=(Choice(1, "x", "stop"),)), 1)
+    assert as_asked(answer("a", "b"), 2) == answer("a", "b")

@@ -41,7 +41,7 @@ def said(text: str, index: int = 0, reason: str | None = None) -> bytes:
 
 def scanning(finishing: PostProcessing = STOP, count: int = 1) -> StopScanningDecoder:
     """A search behind the decoder of the OpenAI family."""
-    return StopScanningDecoder(DIALECT.stream(sent(chats=False)), finishing, count)
+    return StopScanningDecoder(DIALECT.stream(sent(chats=False, choices=count)), finishing, count)
 
 
 def play(decoder: StreamDecoder, pieces: Sequence[bytes]) -> list[StreamEvent]:

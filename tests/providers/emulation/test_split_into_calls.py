@@ -389,3 +389,11 @@ def test_the_gateway_keeps_one_call_where_the_vendor_has_no_such_switch(profile:
 def test_the_gateway_has_no_part_in_calls_otherwise(to: Target, params: Params) -> None:
     plan = plan_calls(chat(params), to)
     assert (plan.emulated, plan.finishing) == ((), None)
+
+
+def test_each_call_knows_how_many_choices_answer_it() -> None:
+    three = completion({"n": 2}, ABC)
+    for request_ in (chat(), chat({"n": 3}), chat({"best_of": 4, "n": 2}), three):
+        for row in ("openai", "deepseek", "anthropic", "vllm"):
+            for call in plan_calls(request_, target(row)).calls if request_ is not three or row == "vllm" else ():
+                assert call.sent.choices == call.part.count

@@ -110,8 +110,8 @@ def test_a_byte_order_mark_counts_only_at_the_start(size: int) -> None:
     assert parsed(*in_pieces(stream, size)) == [("", b"a"), ("", b"\xef\xbb\xbfb")]
 
 
-def test_a_byte_order_mark_after_a_whole_event_is_no_mark() -> None:
-    assert parsed(b"data: a\n\n", b"\xef\xbb\xbfdata: b\n\n") == [("", b"a")]
+def test_a_byte_order_mark_after_a_whole_event_hides_none() -> None:
+    assert parsed(b"data: a\n\n", b"\xef\xbb\xbfdata: b\n\n") == [("", b"a"), ("", b"b")]
 
 
 @pytest.mark.parametrize("start", [b"\xef\xbb", b"\xef\xbbx\ndata: a\n\n"])

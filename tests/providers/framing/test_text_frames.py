@@ -37,16 +37,21 @@ def test_the_texts_of_equal_events_are_read_up_to_another_one() -> None:
     assert form().read(piece + event(b'"z"')[:-1]) == ([b"x", b" y"], len(piece))
 
 
-def test_one_event_of_plain_text_is_read_alone_and_nothing_else_is() -> None:
-    found = form()
-    assert found.only(event(b'"x"')) == b"x"
-    others = [
-        event(text) for text in (b'""', b"null", b'"a"b"', b'"a\\\\"', b'"\\"', b'"\xff"', b'"\x00"', b'"a","b":"c"')
-    ]
-    others += [event(b'"x"')[:-1], event(b'"x"') * 2, event(b'"x"', more=1), b" " + event(b'"x"'), b""]
-    others.append(event(b'""').replace(b'""', b'"'))
-    assert {found.only(other) for other in others} == {None}
-    assert form("id", id="one").only(event(b'"x"', id="one")) is None
+def test_what_is_around_the_text_is_told_where_nothing_else_changes() -> None:
+    before, middle, after = form().around or (b"", b"", b"")
+    assert (before + b"x" + after, middle) == (event(b'"x"'), None)
+    assert form("at", at=1).around is None
+    assert form("id", id="one").around is None
+
+
+def test_what_is_around_the_text_and_a_string_behind_it_is_told() -> None:
+    marks: JsonObject = {"say": MARK, "pad": "p", "at": 1}
+    found = learn(b'{"say":"a","pad":"p","at":1}', "say", marks, ["pad"], AROUND)
+    assert found is not None
+    assert found.around == (b'data: {"say":"', b'","pad":"', b'","at":1}\n\n')
+    number = learn(b'{"say":"a","pad":"p","at":1}', "say", marks, ["at"], AROUND)
+    assert number is not None
+    assert number.around is None
 
 
 @pytest.mark.parametrize("text", [b'""', b"null", b'"a', b'"a"x', b' "a"', b'"a\\"', b'["a"]', b'"a","b":"c"'])

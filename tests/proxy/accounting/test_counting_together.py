@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from config.sections.server_section import SharedSection
-from proxy.accounting.counting_together import ALONE, Siblings, lease_book
+from proxy.accounting.counting_together import ALONE, EndedSiblings, Siblings, lease_book
 from proxy.loop_clock import loop_clock
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant
 from proxy.shared_state.redis_leases import RedisLeases
@@ -34,4 +34,12 @@ async def test_redis_counts_for_workers_too_and_each_process_has_a_name_of_its_o
     sources = [book._source for book in books if book is not None]
     names = {source.process for source in sources if isinstance(source, RedisLeases)}
     assert len(names) == 2
+    heard = EndedSiblings()
+    await heard.hear("one")  # nobody counts yet
+    named = lease_book(shared, Siblings(2, Silent(), 1, "gateway.7", heard), loop_clock())
+    assert named is not None
+    assert isinstance(named._source, RedisLeases)
+    assert named._source.process == "gateway.7"
+    assert heard.bury == named._source.bury
+    await heard.hear("one")  # Redis is away
     await shared._redis.aclose()

@@ -140,6 +140,36 @@ async def test_what_is_spent_is_known_after_a_restart_and_counted_once(tmp_path:
         assert sums(settings) == (2, 2 * (20_000 * 150 + 10 * 600))
 
 
+async def test_what_a_killed_process_left_is_known_before_the_first_request(tmp_path: Path) -> None:
+    made = table(tmp_path)
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    left = Journal(settings.journals, LedgerState())
+    left.start()
+    left.append(spent(70_000), None, None)
+    left.close()
+    ledger, book = service(made)
+    async with loading(settings, ledger.state):
+        await ledger.catch_up()
+        assert budget_spent(book)
+    await ledger.aclose()
+
+
+async def test_a_start_waits_for_a_ledger_that_nobody_loads_no_longer_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CATCH_UP", 0.2)
+    made = table(tmp_path)
+    settings = settings_of(made.loaded)
+    assert settings is not None
+    settings.journals.mkdir(parents=True)
+    (settings.journals / "ledger.a.1.jsonl").write_bytes(b"{}\n")
+    ledger, _ = service(made)
+    await ledger.catch_up()
+    assert not ledger._read
+    await ledger.aclose()
+
+
 async def test_budgets_refuse_what_nobody_has_read_only_where_the_table_says_so(tmp_path: Path) -> None:
     lenient, _ = service(table(tmp_path))
     assert not lenient.unread()

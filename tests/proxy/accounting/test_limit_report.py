@@ -1,5 +1,7 @@
 """What operators see of limits: the most used first, several processes as one, and what nobody has used."""
 
+import orjson
+
 from proxy.accounting.limit_report import (
     MOST_LINES,
     limit_lines,
@@ -86,6 +88,7 @@ def test_money_is_in_usd_and_a_period_has_its_end() -> None:
                 "unit": "usd",
                 "period": "month",
                 "limit": 500.0,
+                "burst": None,
                 "used": 401.0,
                 "remaining": 99.0,
                 "ratio": 0.802,
@@ -97,6 +100,13 @@ def test_money_is_in_usd_and_a_period_has_its_end() -> None:
         ],
     }
     assert limit_lines([spent]) == ["team a: 401.00 of 500.00 USD per month (80%), warn at 80%, reached"]
+
+
+def test_a_rate_whose_burst_is_not_its_amount_shows_both_as_its_refusals_do() -> None:
+    full = LimitView("team a", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 100, 5, reached=True, burst=5)
+    assert limit_lines([full]) == ["team a: 5 of 5 in one go, 100 requests per minute (100%), reached"]
+    report = orjson.loads(orjson.dumps(limits_report([full], {})))
+    assert [report["limits"][0][name] for name in ("limit", "burst", "used", "remaining")] == [100, 5, 5, 0]
 
 
 def test_the_status_page_has_few_lines_and_none_of_what_is_unused() -> None:

@@ -15,7 +15,7 @@ from proxy.background_tasks import background
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.reservation import Reservation
 from proxy.process.load_table import LoadedTable
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, RateAsk
+from proxy.shared_state.lease import LeaseAsk, LeaseGrant, RateAsk, SpentAsk
 from proxy.shared_state.redis_sync import SharedState
 from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 
@@ -24,7 +24,7 @@ class Generous:
     """Grants what is asked for."""
 
     async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
-        return [LeaseGrant(each.want if isinstance(each, RateAsk) else 0, 1000, 0.25, 4) for each in asks]
+        return [LeaseGrant(each.want if isinstance(each, RateAsk | SpentAsk) else 0, 1000, 0.25, 4) for each in asks]
 
 
 async def test_a_table_without_a_ledger_starts_no_thread_and_reads_nothing(tmp_path: Path) -> None:

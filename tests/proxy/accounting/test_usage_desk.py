@@ -110,7 +110,7 @@ class Fake:
         self.together += 1
         self.most = max(self.most, self.together)
         self.begun.set()
-        assert self.go.wait(10)
+        assert self.go.wait(40)
         time.sleep(0.001)
         self.together -= 1
         return []
@@ -145,6 +145,7 @@ async def test_a_report_that_takes_too_long_is_interrupted(settings: LedgerSetti
     reader = Fake(slow=True)
     desk = UsageDesk(settings, now, longest=0.01, opener=lambda where: reader)
     assert await desk.answer("") is TOO_LONG
+    desk._longest = 40.0
     assert (await desk.answer("")).status == 200
     await desk.aclose()
 

@@ -80,7 +80,19 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "model_lists": [],
         "limits": [],
         "limits_alone": False,
+        "limits_evicted": "",
         "states": {},
+        "route_targets": [
+            {
+                **{"route": "fast", "team": None, "policy": "priority", "more": 0, "fallbacks": []},
+                "targets": [
+                    {
+                        **{"name": "mock/echo", "share": None, "state": "up", "deployments": 1},
+                        **{"asked": 1, "passed_over": None},
+                    }
+                ],
+            }
+        ],
         "failed_requests": [],
         "reloads": [],
         "warnings": [],

@@ -30,7 +30,7 @@ def test_every_part_has_its_landmark_heading_and_link() -> None:
     reader = read(render(page()))
     names = [dict(attributes).get("id") for tag, attributes in reader.elements if tag == "section"]
     links = [dict(attributes)["href"] for tag, attributes in reader.elements if tag == "a"]
-    assert names == ["overview", "deployments", "failures", "limits", "workers", "reloads", "models"]
+    assert names == ["overview", "deployments", "routes", "failures", "limits", "workers", "reloads", "models"]
     assert [link for link in links if link and link.startswith("#")][1:] == [f"#{name}" for name in names]
     assert {"header", "nav", "main", "h1"} <= set(elements(reader))
     assert [dict(attributes).get("lang") for tag, attributes in reader.elements if tag == "html"] == ["en"]

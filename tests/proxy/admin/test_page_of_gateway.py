@@ -1,17 +1,26 @@
 """The operator's page and status of a running gateway: what they show, to whom, and what they never show."""
 
+import asyncio
 from base64 import b64encode
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
 
 from providers.failure import Failure, FailureKind
+from proxy.admin import admin_endpoints
+from proxy.admin.admin_endpoints import Admin
+from proxy.admin.page import render
 from proxy.admin.page_assets import POLICY
+from proxy.admin.page_model import PageQuery, StatusPage
+from proxy.admin.status import GatewayView, StatusSource
 from proxy.deployment_health import circuit_breaker as health
+from tests.proxy.admin.kit import view
 from tests.proxy.admin.operators import BEARER, TABLE, TOKEN, WITH_TOKEN, Operator, said, up
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("path", ["/", "/status", "/?q=echo&vendor=mock&rows=all&q=x&unknown=%ff"])
@@ -116,3 +125,45 @@ async def test_another_site_s_page_cannot_reload_with_the_browser_s_password(gua
         answer = await guarded.ask("POST", "/-/reload", {"Authorization": basic, **page})
         assert answer.status == 403
     assert said(await guarded.ask("GET", "/status", BEARER))["reloads"] == []
+
+
+async def test_pages_that_are_asked_for_at_once_are_drawn_together(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[PageQuery] = []
+
+    def noted(page: StatusPage) -> str:
+        drawn.append(page.query)
+        return render(page)
+
+    monkeypatch.setattr(admin_endpoints, "render", noted)
+    asked = [operator.ask("GET", f"/?q={text}", {"Accept": "text/html"}) for text in ["echo"] * 20 + ["other"] * 20]
+    answers = await asyncio.gather(*asked)
+    assert {answer.status for answer in answers} == {200}
+    assert len(drawn) < 10
+    assert {query.text for query in drawn} == {"echo", "other"}
+
+
+class Unhurried:
+    """A source whose first view waits for a word."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.go_on: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def view(self) -> GatewayView:
+        self.asked += 1
+        await asyncio.shield(self.go_on)
+        return view()
+
+
+async def test_a_visitor_who_leaves_costs_the_others_nothing(operator: Operator) -> None:
+    admin = Admin(cast(StatusSource, source := Unhurried()), operator.app.reloader, None)
+    first, second, third = (asyncio.ensure_future(admin._drawn_for_all(PageQuery())) for _ in range(3))
+    await until(lambda: source.asked == 1 and len(admin._wanted) == 1)
+    second.cancel()
+    source.go_on.set_result(None)
+    pages = await asyncio.gather(first, second, third, return_exceptions=True)
+    assert isinstance(pages[1], asyncio.CancelledError)
+    assert [isinstance(page, bytes) for page in (pages[0], pages[2])] == [True, True]
+    assert admin._wanted == {}

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.admin import page_sections as sections
 from proxy.admin.page_model import PageQuery
-from tests.proxy.admin.kit import failed, page, status
+from tests.proxy.admin.kit import TABLE, failed, page, status
 from tests.proxy.admin.test_html import read
 from tests.proxy.kit.tables import snapshot
 
@@ -132,3 +132,22 @@ def test_older_failures_are_folded_and_each_has_an_id_of_its_own() -> None:
     assert "<summary>80 older</summary>" in shown
     ids = re.findall(r'<tr role="row" id="(r-[^"]*)"', shown)
     assert len(ids) == len(set(ids)) == 100
+
+
+def test_a_route_tells_its_strategy_and_its_targets_with_their_shares_and_why_one_is_passed_over() -> None:
+    text = said(sections.routes(page()))
+    assert "Route Of Strategy State Targets fast all priority ✓ up" in text
+    assert "mock/echo ✓ up v/m ▲ limited 2 of 4 deployments asked" in text
+    split = "{policy: weighted, targets: TARGETS, fallbacks: {context_window: [mock/echo]}}"
+    targets = "[{target: v/m/a, weight: 3}, mock/echo, {target: v/m/b, weight: 0}]"
+    routed = TABLE.partition("routes:")[0] + f"routes: {{split: {split.replace('TARGETS', targets)}}}\n"
+    weighted = snapshot(routed)
+    text = said(sections.routes(page(snapshot=weighted)))
+    assert "split all weighted ▲ in part 2 of 3 targets passed over" in text
+    assert (
+        "v/m/a, 75% ✕ breaker open passed over: breaker open after server, status 500: it broke, next probe in 12 s"
+    ) in text
+    assert "mock/echo, 25% ✓ up" in text
+    assert "v/m/b, 0% ■ cooling down passed over: weight 0: out of service" in text
+    assert "on context_window: mock/echo" in text
+    assert sections.routes(page(snapshot=snapshot("vendors: {mock: {}}\nmodels: {mock/a: {}}\n"))) == ""

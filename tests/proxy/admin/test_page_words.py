@@ -3,7 +3,6 @@
 import pytest
 
 from proxy.admin.html import element
-from proxy.admin.page_model import Health
 from proxy.admin.page_words import (
     STATES,
     Column,
@@ -19,6 +18,7 @@ from proxy.admin.page_words import (
     state,
     table,
 )
+from proxy.admin.route_states import Health
 
 
 @pytest.mark.parametrize(

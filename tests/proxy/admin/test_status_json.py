@@ -26,6 +26,11 @@ def test_the_facts_of_the_page_are_there_as_values() -> None:
     }
     assert [each["result"] for each in facts["reloads"]] == ["refused", "taken"]
     assert facts["warnings"] == ["t.yaml:1:2 teams: careful"]
+    (route,) = facts["route_targets"]
+    assert (route["route"], route["team"], route["policy"], route["more"]) == ("fast", None, "priority", 0)
+    assert route["targets"][1] == {
+        **{"name": "v/m", "share": None, "state": "limited", "deployments": 4, "asked": 2, "passed_over": None}
+    }
     assert len(facts["workers"]) == 2
     assert "workers" not in status_json(view(workers=None), (), ())
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from providers.completion import Choice, Completion, ContentLogprobs, Extras, LegacyLogprobs, TokenLogprob, ToolCall
 from providers.json_types import JsonObject, JsonValue
-from proxy.answer_cache.cached_answers import least_size
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
 from tests.proxy.kit.raw_client import Answer, connected, request
 from tests.proxy.kit.tables import digest_of
@@ -369,14 +367,3 @@ async def test_dropped_fields_are_named_with_the_answer_out_of_the_cache() -> No
     names = [each.headers.get("x-dragoman-dropped") for each in answers]
     assert told(answers[1])[0] == "hit"
     assert names[0] == names[1]
-
-
-def test_the_least_size_of_an_answer_counts_all_that_may_be_large() -> None:
-    token = TokenLogprob("a", -1.0, None, (TokenLogprob("b", -2.0),))
-    choices = (
-        Choice(0, "x" * 10, "stop", reasoning="y" * 20, tool_calls=(ToolCall("i", "n", "z" * 30),)),
-        Choice(1, "", "stop", logprobs=ContentLogprobs((token,))),
-        Choice(2, "", "stop", logprobs=LegacyLogprobs(("a",), (None,), None, None)),
-        Choice(3, "", "stop", extras=Extras(message={"m": "w" * 100})),
-    )
-    assert least_size(Completion(choices, None, native=b"n" * 40)) >= 10 + 20 + 30 + 3 * 48 + 100 + 40

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,9 @@ from providers.profiles.load_profiles import load_profiles
 from proxy.cli.check_command import FORMS, Finding, check, github_lines
 from proxy.process.load_table import Source
 from proxy.routing.build_target import GENERIC
+from proxy.routing.cache_rules import ASKED_BY
 from tests.proxy.cli.conftest import CANARY, TABLE
+from tests.support.redis import real_redis
 
 Writer = Callable[[str], Source]
 Output = pytest.CaptureFixture[str]
@@ -35,6 +38,17 @@ models:
 routes:
   fast: openai/gpt-5
 """
+
+
+def test_a_redis_that_may_throw_limits_away_is_a_warning_at_its_line(
+    source: Writer, capsys: Output, tmp_path: Path
+) -> None:
+    with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
+        shared = f"server: {{shared: {{redis: '{redis.url}'}}}}\n"
+        assert check(source(SOUND + shared), "warning", FORMS["text"]) == 0
+        assert "server.shared.redis: warning: Redis throws keys away" in capsys.readouterr().out
+        assert check(source(SOUND + shared), "error", FORMS["text"]) == 1
+    assert check(source(SOUND + shared), "error", FORMS["text"]) == 0
 
 
 def test_a_sound_table_is_counted_in_one_line(source: Writer, capsys: Output) -> None:
@@ -281,3 +295,26 @@ def test_a_secret_that_became_part_of_a_key_is_in_no_form(form: str, source: Wri
     told = capsys.readouterr().out
     assert told.count("a space is missing after the colon of") == 2
     assert CANARY not in told
+
+
+CACHED = """\
+version: 1
+vendors: {mock: {}}
+models:
+  mock/a: {cache: {ttl: 1h, scope: table}}
+  mock/b: {cache: {where: off}}
+"""
+
+
+def test_what_each_cache_does_is_said_where_it_is_written_and_is_no_problem(source: Writer, capsys: Output) -> None:
+    table = source(CACHED)
+    assert check(table, "error", FORMS["text"]) == 0
+    first, second, last = capsys.readouterr().out.splitlines()
+    does = f"answers are kept 3600 s for all teams together, in memory, for {ASKED_BY}"
+    assert first == f"{table.path}:4:19 models.mock/a.cache: note: {does}"
+    assert second == f"{table.path}:5:19 models.mock/b.cache: note: no answers are kept"
+    assert last.startswith("ok: ")
+    check(table, "error", FORMS["json"])
+    assert [each["severity"] for each in json.loads(capsys.readouterr().out)] == ["note", "note"]
+    check(table, "error", FORMS["github"])
+    assert capsys.readouterr().out.startswith("::notice file=")

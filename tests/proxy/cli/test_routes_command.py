@@ -1,15 +1,30 @@
 """What every name resolves to, a row for each deployment, whole and as a team sees it."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 
-from proxy.cli.routes_command import MODEL_COLUMNS, ROUTE_COLUMNS, SETTINGS, TEAM_COLUMNS, print_columns, routes
+from proxy.cli.routes_command import (
+    CACHE_COLUMNS,
+    FORMS,
+    MODEL_COLUMNS,
+    ROUTE_COLUMNS,
+    SETTINGS,
+    TEAM_COLUMNS,
+    print_columns,
+)
+from proxy.cli.routes_command import routes as routes_as
 from proxy.process.load_table import Source
+from proxy.routing.cache_rules import ASKED_BY
 from tests.proxy.cli.conftest import CANARY, TABLE
 
 Writer = Callable[[str], Source]
 Output = pytest.CaptureFixture[str]
+
+
+def routes(source: Source, team: str | None) -> int:
+    return routes_as(source, team, FORMS["text"])
 
 
 def rows(output: str) -> list[list[str]]:
@@ -180,3 +195,54 @@ def test_the_operators_limit_on_requests_at_once_is_shown(source: Writer, capsys
         ("mock/b", "concurrent: 64"),
         ("mock/*", "concurrent: 64"),
     ]
+
+
+CACHES = """\
+version: 1
+defaults: {cache: {ttl: 5m}}
+vendors: {mock: {}}
+models:
+  mock/a: {}
+  mock/b: {cache: {ttl: 1h, stale: 2h, scope: table, max_bytes: 1024}}
+  mock/off: {cache: {where: off}}
+routes:
+  fast: {targets: [mock/a], cache: {ttl: 30s}}
+teams:
+  search: {keys: ["sha256:KEY"], models: [mock/a, fast], routes: {own: {targets: [mock/b], cache: {ttl: 1s}}}}
+""".replace("KEY", "0" * 64)
+
+
+def test_caches_are_shown_with_what_they_are_of_and_who_is_answered_by_them(source: Writer, capsys: Output) -> None:
+    routes(source(CACHES), None)
+    output = capsys.readouterr().out
+    found = rows(output)
+    start = found.index(list(CACHE_COLUMNS)) + 1
+    assert found[start:-1] == [
+        ["mock/a", "-", "300s", "-", "team", "memory", "262144"],
+        ["mock/b", "-", "3600s", "7200s", "table", "memory", "1024"],
+        ["fast", "-", "30s", "-", "team", "memory", "262144"],
+        ["own", "search", "1s", "-", "team", "memory", "262144"],
+    ]
+    assert output.endswith(f"Caches are for {ASKED_BY}.\n")
+
+
+def test_a_team_is_shown_the_caches_of_its_names_alone(source: Writer, capsys: Output) -> None:
+    routes(source(CACHES), "search")
+    found = rows(capsys.readouterr().out)
+    start = found.index(list(CACHE_COLUMNS)) + 1
+    assert [row[:2] for row in found[start:-1]] == [["mock/a", "-"], ["fast", "-"], ["own", "search"]]
+
+
+def test_the_same_is_said_as_json(source: Writer, capsys: Output) -> None:
+    routes_as(source(CACHES), None, FORMS["json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["caches"][1] == {
+        **{"name": "mock/b", "team": None, "ttl": 3600.0, "stale": 7200.0},
+        **{"scope": "table", "where": "memory", "max_bytes": 1024},
+    }
+    assert [each["team"] for each in said["caches"]] == [None, None, None, "search"]
+    assert "x-dragoman-cache: use" in said["caches_are_for"]
+    assert said["models"][0]["model"] == "mock/a"
+    assert [each["route"] for each in said["routes"]] == ["fast", "own"]
+    routes_as(source("version: 1\nvendors: {mock: {}}\nmodels: {mock/a: {}}\n"), None, FORMS["json"])
+    assert json.loads(capsys.readouterr().out)["caches"] == []

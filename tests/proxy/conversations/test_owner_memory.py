@@ -95,6 +95,6 @@ async def test_a_deletion_that_may_not_have_arrived_is_none(
 
 async def test_an_answer_does_not_wait_long_for_others_to_know() -> None:
     others = Others(result=None)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await memory(others).put_and_wait("a", {"k": b"1"})
     assert others.data == {("a", "k"): b"1"}

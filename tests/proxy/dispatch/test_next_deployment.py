@@ -1,6 +1,7 @@
 """Who is left to be asked, and what is said when nobody is."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 
 import pytest
@@ -39,11 +40,12 @@ class Group:
         self.plan = Plan("v/m", "v/m", tuple(TARGETS[name] for name in names), False, ())
         self.candidates = Candidates(self.breakers, ANYONE.tenant, self._prepared)
 
-    async def _prepared(self, target: Target) -> CallPlan:
+    def _prepared(self, target: Target) -> CallPlan:
         return prepared_for(ASKED, target, ANYONE)
 
     def first(self, now: float = 0.0) -> CallPlan:
-        return asyncio.run(self.candidates.first(self.plan, now))
+        first = self.candidates.first(self.plan, now)
+        return asyncio.run(first) if isinstance(first, Coroutine) else first
 
     def next(self, now: float = 0.0) -> CallPlan | None:
         return asyncio.run(self.candidates.next(now))
@@ -75,6 +77,17 @@ def test_where_none_can_the_first_reason_is_told() -> None:
     facts = caught.value.facts
     assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "suffix")
     assert facts.message == "'suffix' is not supported by v/m/picky."
+
+
+def test_what_has_to_be_waited_for_may_refuse_the_request_as_well() -> None:
+    group = Group("picky", "good")
+
+    async def prepared(target: Target) -> CallPlan:
+        await asyncio.sleep(0)
+        return prepared_for(ASKED, target, ANYONE)
+
+    group.candidates = Candidates(group.breakers, ANYONE.tenant, prepared)
+    assert group.order() == ["good"]
 
 
 def test_those_that_are_away_are_left_out() -> None:

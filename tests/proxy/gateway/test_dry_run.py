@@ -1,7 +1,7 @@
 """An explanation says what the gateway does: the same targets, the same call byte for byte, the same error."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 
 import aiohttp
@@ -67,10 +67,11 @@ def chosen_by_the_gateway(snapshot: Snapshot, name: str, request: UnifiedRequest
     """The calls that a request would get."""
     planned = plan(snapshot, ANYONE, name, "openai", IDLE)
 
-    async def prepared(target: Target) -> CallPlan:
+    def prepared(target: Target) -> CallPlan:
         return prepared_for(request, target, ANYONE)
 
-    return asyncio.run(Candidates(Breakers(HealthRules(), lambda: 0.0), ANYONE.tenant, prepared).first(planned, 0.0))
+    first = Candidates(Breakers(HealthRules(), lambda: 0.0), ANYONE.tenant, prepared).first(planned, 0.0)
+    return asyncio.run(first) if isinstance(first, Coroutine) else first
 
 
 def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:

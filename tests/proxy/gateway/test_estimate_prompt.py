@@ -1,5 +1,8 @@
 """Estimates of conversations."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Operation, Params, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.gateway.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt, request_size
@@ -26,6 +29,18 @@ def test_a_request_takes_its_prompt_and_all_its_answers() -> None:
         request_size(UnifiedRequest(Operation.COMPLETIONS, "v/m", TokenPrompt(((1, 2, 3), (4,))), {"n": 2})),
     ]
     assert sizes == [(318, None, 1), (5, 7, 10), (16, None, 4)]
+
+
+@given(
+    st.lists(st.text(), max_size=4), st.booleans(), st.sampled_from([{}, {"tools": [{"type": "function"}]}, {"n": 3}])
+)
+def test_messages_that_are_known_to_be_plain_have_the_same_size(
+    texts: list[str], surrogate: bool, params: Params
+) -> None:
+    messages: list[JsonObject] = [{"role": "user", "content": f"{text}\udc00" if surrogate else text} for text in texts]
+    known, looked_at = (ChatPrompt(tuple(messages), plain) for plain in (True, False))
+    sizes = [request_size(UnifiedRequest(Operation.CHAT, "v/m", each, params)) for each in (known, looked_at)]
+    assert sizes[0] == sizes[1]
 
 
 def test_more_text_is_never_fewer_tokens() -> None:

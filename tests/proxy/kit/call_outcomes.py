@@ -140,12 +140,12 @@ class Rig:
         url = f"http://127.0.0.1:{vendor.port}/"
         vendor.prepare(pieces, ending)
         calling = asyncio.get_running_loop().create_task(caller(url, method, seen))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await vendor.sent.wait()
         await settle(8)
         if not calling.done():
             # Nothing more will come; the loop may only have been slow, above all to see an end, which ends every call.
-            await asyncio.wait([calling], timeout=0.005 if ending == "stays" else 1.0)
+            await asyncio.wait([calling], timeout=0.005 if ending == "stays" else 30.0)
         if not calling.done():
             calling.cancel()
             await asyncio.wait([calling])
@@ -153,7 +153,7 @@ class Rig:
         else:
             calling.result()
         again = Outcome()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await caller(url, "POST", again)
         seen.reused = vendor.served == 1
         seen.mixed_up = (again.end, again.body) != ("ok", b"ok")

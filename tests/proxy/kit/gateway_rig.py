@@ -95,8 +95,8 @@ class Rig:
         self.records.append(record)
         self._told.set()
 
-    def tell_of_the_door(self, surface: str, reason: OverloadReason, count: int) -> None:
-        self.metrics.shed_before_parsing(surface, reason, count)
+    def tell_of_the_door(self, surface: str, status: int, reason: OverloadReason, count: int) -> None:
+        self.metrics.shed_before_parsing(surface, status, reason, count)
         self.turned_away.append((surface, reason, count))
 
     async def finished(self, count: int) -> list[RequestRecord]:
@@ -147,7 +147,7 @@ async def rig(
         metrics, http = Metrics(), HttpTransport()
         told: list[RequestRecord] = []
         lags, memory, loop = Lags(), MemoryMeter(()), asyncio.get_running_loop()
-        line = StartQueue(StartQueueRules(), loop.time, loop.call_soon)
+        line = StartQueue(StartQueueRules(), loop)
         # A lag that sheds anything at all sheds everything here.
         admission = Admission(limits, ShedRules(), lags, line, memory, lambda: 0.0)
         checks = AnswerChecks()

@@ -11,6 +11,7 @@ from proxy.ledger.journal_files import (
     journal_bytes,
     journal_file,
     journal_files,
+    left_behind,
     lock_file,
     locked,
 )
@@ -54,3 +55,14 @@ def test_only_plain_names_name_files(tmp_path: Path) -> None:
 
 def test_processes_have_names_of_their_own() -> None:
     assert len({fresh_process_name() for _ in range(100)}) == 100
+
+
+def test_what_ended_processes_left_is_told_from_what_others_still_write(tmp_path: Path) -> None:
+    assert not left_behind(tmp_path / "none")
+    descriptor, _ = create_locked(tmp_path, "a", 1)
+    assert not left_behind(tmp_path)
+    os.close(descriptor)
+    assert left_behind(tmp_path)
+    descriptor = os.open(tmp_path / "ledger.a.1.jsonl", os.O_RDONLY)
+    assert locked(descriptor)
+    os.close(descriptor)

@@ -1,32 +1,15 @@
 """Places, in one process and leased."""
 
-from dataclasses import dataclass, field
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.limits.concurrency import REFUSED_FOR, Lease, LeasedPlaces, Places, alone_share
+from proxy.limits.concurrency import REFUSED_FOR, LeasedPlaces, Places, RollCall, alone_share, idle_share
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease import LeaseGrant
+from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 WALL = 0.0
-
-
-@dataclass(slots=True)
-class Keeper:
-    alone: bool = False
-    expected: int = 4
-    noted: list[str] = field(default_factory=list)
-
-    def due(self, lease: Lease) -> None:
-        self.noted.append("due")
-
-    def watch(self, lease: Lease) -> None:
-        self.noted.append("watch")
-
-    def wake(self, lease: Lease) -> None:
-        self.noted.append("wake")
 
 
 def exchange(places: LeasedPlaces, counter: LeaseCounter, process: str, now: float) -> None:
@@ -52,15 +35,15 @@ def test_a_place_is_free_again_when_it_is_released() -> None:
     places.settle(1, 0)
     assert places.full_in(0.0, WALL) == 0
     places.refused(1, 0.0)
-    assert not places.fetchable(0.0)
+    assert not places.fetchable(1, 0.0)
 
 
 def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
-    keeper, counter = Keeper(), LeaseCounter()
+    keeper, counter = StillKeeper(turns=1), LeaseCounter()
     one, two = (LeasedPlaces("t", 2, keeper) for _ in range(2))
     for each, name in ((one, "one"), (two, "two")):
         assert each.lacks(1, 0.0, WALL)
-        assert each.fetchable(0.0)
+        assert each.fetchable(1, 0.0)
         each.wait_for(1)
         exchange(each, counter, name, 0.0)
         each.wait_no_more(1)
@@ -69,8 +52,8 @@ def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
     one.wait_for(1)
     exchange(one, counter, "one", 1.0)
     assert one.lacks(1, 1.0, WALL)
-    assert not one.fetchable(1.0)
-    assert one.fetchable(1.0 + REFUSED_FOR)
+    assert not one.fetchable(1, 1.0)
+    assert one.fetchable(1, 1.0 + REFUSED_FOR)
     assert one.taken == 2
     two.settle(1, 1)
     assert keeper.noted[-1] == "wake"
@@ -83,7 +66,7 @@ def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
 
 
 def test_large_pools_are_leased_ahead_a_little() -> None:
-    keeper, counter = Keeper(), LeaseCounter()
+    keeper, counter = StillKeeper(turns=1), LeaseCounter()
     places = LeasedPlaces("t", 400, keeper)
     assert places.spare == 4
     exchange(places, counter, "one", 0.0)
@@ -95,7 +78,7 @@ def test_large_pools_are_leased_ahead_a_little() -> None:
 
 
 def test_the_places_of_a_process_that_died_come_back_after_ten_seconds() -> None:
-    keeper, counter = Keeper(), LeaseCounter()
+    keeper, counter = StillKeeper(turns=1), LeaseCounter()
     one, two = (LeasedPlaces("t", 1, keeper) for _ in range(2))
     one.wait_for(1)
     exchange(one, counter, "one", 0.0)
@@ -107,13 +90,13 @@ def test_the_places_of_a_process_that_died_come_back_after_ten_seconds() -> None
 
 
 def test_alone_it_goes_on_with_its_part_and_at_least_one_place() -> None:
-    keeper = Keeper(alone=True)
+    keeper = StillKeeper(turns=1, alone=True)
     places = LeasedPlaces("t", 40, keeper)
     for _ in range(10):
         assert not places.lacks(1, 0.0, WALL)
         places.take(1, 0.0, WALL)
     assert places.lacks(1, 0.0, WALL)
-    assert not places.fetchable(0.0)
+    assert not places.fetchable(1, 0.0)
     assert not LeasedPlaces("t", 1, keeper).lacks(1, 0.0, WALL)
     keeper.alone = False
     ask = places.ask(0.0)
@@ -122,7 +105,7 @@ def test_alone_it_goes_on_with_its_part_and_at_least_one_place() -> None:
 
 
 def test_where_something_else_is_kept_it_goes_on_with_its_part() -> None:
-    places = LeasedPlaces("t", 40, Keeper())
+    places = LeasedPlaces("t", 40, StillKeeper(turns=1))
     places.tell(None, 0.0)
     places.untold()
     assert not places.lacks(1, 0.0, WALL)
@@ -135,8 +118,10 @@ def test_where_something_else_is_kept_it_goes_on_with_its_part() -> None:
 def test_the_parts_of_all_who_are_alone_add_up_to_one(demands: list[int]) -> None:
     total, count = sum(demands), len(demands)
     shares = [0.9 * each / total + 0.1 / count if total > 0 else 1 / count for each in demands]
-    assert sum(alone_share(share, count) for share in shares) == pytest.approx(1)
-    assert all(alone_share(share, count) >= 0.25 / count for share in shares)
+    assert sum(alone_share(share, count, count) for share in shares) == pytest.approx(1)
+    assert all(alone_share(share, count, count) >= 0.25 / count for share in shares)
+    others = 8 - count
+    assert sum(alone_share(share, count, 8) for share in shares) + others * idle_share(8) == pytest.approx(1)
 
 
 def test_a_place_that_an_attempt_took_is_put_back_without_waking_who_waits() -> None:
@@ -151,6 +136,40 @@ def test_a_place_that_an_attempt_took_is_put_back_without_waking_who_waits() -> 
 
 
 def held_place() -> LeasedPlaces:
-    places = LeasedPlaces("t", 1, Keeper())
+    places = LeasedPlaces("t", 1, StillKeeper(turns=1))
     places.held = 1
     return places
+
+
+S = 1_000_000
+
+
+def called(call: RollCall, counter: LeaseCounter, name: str, seconds: float) -> None:
+    ask = call.ask(seconds)
+    call.tell(counter.exchange(name, [ask], seconds * S)[0], seconds)
+
+
+def test_each_hears_of_all_that_were_heard_of_lately_and_of_no_fewer_than_its_gateway_has() -> None:
+    counter, calls = LeaseCounter(), {name: RollCall(2) for name in "abc"}
+    for name, call in calls.items():
+        called(call, counter, name, 0.0)
+    assert [call.processes for call in calls.values()] == [2, 2, 3]
+    called(calls["a"], counter, "a", 1.0)
+    assert calls["a"].processes == 3
+    called(calls["a"], counter, "a", 12.0)
+    assert calls["a"].processes == 2
+
+
+def test_no_answer_and_one_of_somebody_else_change_nothing() -> None:
+    call = RollCall(0)
+    assert call.processes == 1
+    call.processes = 5
+    call.tell(None, 0.0)
+    call.untold()
+    assert call.processes == 5
+
+
+def test_it_is_always_told_and_never_rests() -> None:
+    call = RollCall(1)
+    assert call.renew(0.0)
+    assert call.holds()

@@ -169,7 +169,7 @@ def test_parts_of_a_limit_add_up_to_it(amount: int, count: int) -> None:
 def test_nobody_else_has_units() -> None:
     meter = LocalRate(rule_of(rate()))
     meter.refused(5, 0.0)
-    assert not meter.fetchable(0.0)
+    assert not meter.fetchable(1, 0.0)
     assert meter.remaining(0.0, 0.0) == 60
 
 

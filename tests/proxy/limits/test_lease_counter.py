@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.lease_counter import SWEEP, LeaseCounter
-from proxy.shared_state.lease import PlacesAsk, RateAsk, SpentAsk
+from proxy.shared_state.lease import LeaseGrant, PlacesAsk, RateAsk, SpentAsk
 from tests.proxy.limits.kit.simulation import excess
 
 S = 1_000_000
@@ -113,6 +113,47 @@ def test_spending_is_heard_by_the_others_for_ten_seconds() -> None:
     assert counter.exchange("b", [SpentAsk("s", 1)], 10 * S)[0].level == 75
     assert counter.exchange("b", [SpentAsk("s", 1)], 11 * S)[0].level == 5
     assert counter.exchange("c", [SpentAsk("s", 0)], 11 * S)[0].level == 1
+
+
+def test_claims_and_what_is_spent_are_never_more_than_the_limit() -> None:
+    counter = LeaseCounter()
+    assert counter.exchange("a", [SpentAsk("s", 30, 0, 100, 0, 50, 0)], 0)[0].granted == 50
+    assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 0, 50, 0)], 0)[0] == LeaseGrant(20, 30, 1.0, 2, 0, 50)
+    assert counter.exchange("c", [SpentAsk("s", 0, 0, 100, 0, 1, 0)], 0)[0].granted == 0
+    assert counter.exchange("a", [SpentAsk("s", 80, 0, 100, 0, 9, 0)], 1)[0].granted == 0
+    assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 5, 0, 0)], 2)[0].claimed == 0
+    assert counter.exchange("a", [SpentAsk("s", 80, 0, 100, 0, 16, 16)], 3)[0].granted == 0
+    assert counter.exchange("a", [SpentAsk("s", 80, 0, 100, 0, 16, 15)], 4)[0].granted == 15
+    assert counter.exchange("b", [SpentAsk("s", 5, 0, 90, 0, 9, 0)], 5)[0].granted == 0
+
+
+def test_a_claim_lapses_with_the_process_that_has_it() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [SpentAsk("s", 0, 0, 100, 0, 100, 0)], 0)
+    assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 0, 9, 9)], 10 * S)[0].granted == 0
+    assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 0, 9, 9)], 10 * S + 1)[0].granted == 9
+    counter.exchange("a", [SpentAsk("s", 0, 0, 100, 0, 91, 0)], 11 * S)
+    counter.forget("a")
+    assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 9, 91, 91)], 11 * S)[0].granted == 91
+
+
+def test_the_highest_sum_of_the_ledger_counts_for_all_until_they_have_read_it() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [SpentAsk("s", 20, 0, 100, 0, 0, 0)], 0)
+    counter.exchange("b", [SpentAsk("s", 10, 50, 100, 0, 0, 0)], 1)
+    (grant,) = counter.exchange("a", [SpentAsk("s", 20, 0, 100, 0, 60, 0)], 2)
+    assert (grant.granted, grant.level, grant.claimed) == (20, 60, 20)
+    (grant,) = counter.exchange("a", [SpentAsk("s", 0, 50, 100, 20, 60, 0)], 3)
+    assert (grant.granted, grant.level, grant.claimed) == (20, 10, 0)
+
+
+def test_what_a_killed_process_had_spent_is_in_the_ledger_after_three_seconds() -> None:
+    counter = LeaseCounter()
+    counter.exchange("a", [SpentAsk("s", 70, 5, 100, 0, 0, 0)], 0)
+    (grant,) = counter.exchange("b", [SpentAsk("s", 0, 70, 100, 0, 30, 0)], 2 * S)
+    assert (grant.granted, grant.level, grant.claimed) == (0, 70, 65)
+    (grant,) = counter.exchange("b", [SpentAsk("s", 0, 70, 100, 0, 30, 0)], 3 * S)
+    assert (grant.granted, grant.level, grant.claimed) == (25, 5, 0)
 
 
 def test_keys_that_are_over_are_forgotten() -> None:

@@ -2,7 +2,21 @@
 
 import pytest
 
-from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, Unit
+from proxy.limits.limit import (
+    NANO,
+    UNLIMITED,
+    Limits,
+    Period,
+    Quota,
+    Rate,
+    TeamBudget,
+    Unit,
+    amount_words,
+    budget_words,
+    limit_words,
+    number_words,
+    period_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,3 +33,37 @@ def test_limits_are_true_with_any_limit_in_them(limits: Limits) -> None:
 
 def test_no_limit_is_false() -> None:
     assert not UNLIMITED
+
+
+@pytest.mark.parametrize(
+    ("unit", "amount", "words"),
+    [
+        (Unit.USD, 0, "0.00 USD"),
+        (Unit.USD, 1_234_567 * NANO, "1234567.00 USD"),
+        (Unit.USD, 39_996_000_000, "40.00 USD"),
+        (Unit.USD, 1_250_000, "0.001250 USD"),
+        (Unit.TOKENS, 1000, "1000 tokens"),
+    ],
+)
+def test_an_amount_has_its_unit_and_of_usd_the_digits_that_matter(unit: Unit, amount: int, words: str) -> None:
+    assert amount_words(unit, amount) == words
+    assert number_words(unit, amount) == words.split()[0]
+
+
+def test_what_is_under_way_has_no_period() -> None:
+    assert (period_words(None), period_words(Period.WEEK)) == ("at once", "per week")
+
+
+def test_words_tell_the_unit_the_period_and_what_may_come_at_once() -> None:
+    rates = (Rate(Unit.REQUESTS, 60, Period.MINUTE, 60), Rate(Unit.TOKENS, 100, Period.SECOND, 10))
+    assert limit_words(Limits(rates, (Quota(Unit.TOKENS, 7, Period.HOUR),), 3)) == (
+        "60 requests per minute",
+        "100 tokens per second, 10 in one go",
+        "7 tokens per hour",
+        "3 requests at once",
+    )
+
+
+def test_a_budget_is_told_as_it_was_written() -> None:
+    told = [budget_words(TeamBudget(Unit.USD, amount, Period.MONTH)) for amount in (500 * NANO, 12_340_000_000)]
+    assert told == ["500 USD per month", "12.34 USD per month"]

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Mapping
+from datetime import UTC
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
-from proxy.limits.reservation import Reservation
+from proxy.limits.reservation import Meters, Reservation
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
 SCOPES = ("team t", "key t/k", "team t model m")
@@ -281,6 +282,19 @@ def test_a_deployment_at_its_limit_says_how_long() -> None:
     for _ in range(60):
         assert isinstance(desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL), Reservation)
     assert desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL) == pytest.approx(1.0)
+
+
+def test_what_counts_for_several_scopes_is_joined_once_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, scopes = Desk({"team t": Limits((REQUESTS,)), "key t/k": Limits((TOKENS,))}), ("team t", "key t/k")
+    first, second = (desk.book.begin(scopes, 1, 0, 0.0, WALL) for _ in range(2))
+    assert first is second
+    monkeypatch.setattr("proxy.limits.limit_book.JOINED", 1)
+    assert desk.book.begin(scopes[::-1], 1, 0, 0.0, WALL) is not first
+    assert len(desk.book._joined) == 1
+    desk.book.use({"team t": Limits((REQUESTS,)), "key t/k": Limits((REQUESTS,))}, {}, UTC, 0.0)
+    after = desk.book.begin(scopes, 1, 0, 0.0, WALL)
+    assert isinstance(after, Meters)
+    assert [rate.rule.rate for rate in after.rates] == [REQUESTS, REQUESTS]
 
 
 def test_ten_thousand_teams_take_a_kilobyte_each() -> None:

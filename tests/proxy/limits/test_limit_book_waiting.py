@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from proxy.limits.lease_book import FIRST
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
@@ -151,8 +152,23 @@ async def test_a_leased_deployment_is_waited_for_when_it_may_have_enough() -> No
 
 @in_virtual_time
 async def test_lost_while_requests_wait_they_go_on_alone() -> None:
-    process = SimulatedProcess(World(lost=True), "one", 2, {"team t": Limits((REQUESTS,))})
+    process = SimulatedProcess(world := World(), "one", 2, {"team t": Limits((REQUESTS,))})
+    await asyncio.sleep(1)
+    world.lost = True
     assert await process.ask()
-    assert asyncio.get_running_loop().time() == pytest.approx(0.1)
+    assert asyncio.get_running_loop().time() == pytest.approx(1.1)
     assert process.book.alone
     await stop([process])
+
+
+@in_virtual_time
+async def test_at_the_start_requests_wait_a_second_for_a_first_answer_and_no_longer() -> None:
+    late, never = (SimulatedProcess(World(lost=True), "one", 2, {"team t": Limits((REQUESTS,))}) for _ in range(2))
+    asking = [asyncio.create_task(each.ask()) for each in (late, never)]
+    await asyncio.sleep(0.6)
+    late.world.lost = False
+    assert all(await asyncio.gather(*asking))
+    assert late.waits[0] == pytest.approx(0.7, abs=0.1)
+    assert never.waits[0] == pytest.approx(FIRST, abs=0.1)
+    assert [late.book.alone, never.book.alone] == [False, True]
+    await stop([late, never])

@@ -9,11 +9,11 @@ from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
 
-def test_a_rate_shows_its_burst_and_what_is_used_of_it() -> None:
+def test_a_rate_shows_its_amount_and_what_is_used_of_its_burst() -> None:
     meter = LocalRate(rule_of(Rate(Unit.REQUESTS, 60, Period.MINUTE, 30)))
     meter.take(20, 0.0, WALL)
     (view,) = meter.views("team t", 0.0, WALL)
-    assert view == LimitView("team t", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 30, 20)
+    assert view == LimitView("team t", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 60, 20, burst=30)
     assert (view.remaining, view.ratio) == (10, 2 / 3)
 
 
@@ -51,11 +51,11 @@ def test_a_scope_has_a_view_of_each_of_its_limits_before_any_is_used() -> None:
     ends = {Period.DAY: 10, Period.WEEK: 20}
     limits = Limits((Rate(Unit.TOKENS, 60, Period.MINUTE, 10),), (Quota(Unit.TOKENS, 9, Period.DAY),), 3)
     views = list(unused_views("team a", limits, (TeamBudget(Unit.TOKENS, 8, Period.WEEK, 0.5, "warn"),), ends))
-    assert [(each.kind.value, each.limit, each.used) for each in views] == [
-        ("rate", 10, 0),
-        ("quota", 9, 0),
-        ("budget", 8, 0),
-        ("concurrent", 3, 0),
+    assert [(each.kind.value, each.limit, each.most, each.used) for each in views] == [
+        ("rate", 60, 10, 0),
+        ("quota", 9, 9, 0),
+        ("budget", 8, 8, 0),
+        ("concurrent", 3, 3, 0),
     ]
     assert (views[2].at, views[2].then) == (0.5, "warn")
     assert [each.ends for each in views] == [None, 10, 20, None]

@@ -1,15 +1,23 @@
 """What a request holds, and what it is told of each kind of limit."""
 
+from typing import TypeAlias
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import Places
+from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.gcra import LocalRate, rule_of
-from proxy.limits.limit import Period, Quota, Rate, TeamBudget, Unit
-from proxy.limits.limit_views import Exceeded, LimitKind
+from proxy.limits.limit import Limits, Period, Quota, Rate, TeamBudget, Unit
+from proxy.limits.limit_views import Exceeded, LimitKind, Shown
+from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import PLACE, Meter, Meters, Reservation, joined
+from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
+from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
+from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 RATE = Rate(Unit.TOKENS, 600, Period.MINUTE, 100)
 QUOTA = Quota(Unit.TOKENS, 500, Period.DAY)
@@ -124,3 +132,145 @@ def test_it_may_end_with_a_cost_that_nobody_knows() -> None:
     usd.take(30, 0.0, WALL)
     Reservation(Meters((), (), (usd,)), 60, 30).settle(5, None)
     assert usd.spent == 0
+
+
+# The shortcuts of a request beside what they stand for ----------------------------------------------------------------
+
+PERIODS = st.sampled_from((Period.HOUR, Period.MONTH))
+LIMITS = st.builds(
+    Limits,
+    st.lists(
+        st.builds(
+            Rate,
+            st.sampled_from((Unit.REQUESTS, Unit.TOKENS)),
+            st.sampled_from((1, 7, 600, 10**11)),
+            st.sampled_from((Period.SECOND, Period.MINUTE)),
+            st.sampled_from((1, 5, 600)),
+        ),
+        max_size=3,
+    ).map(tuple),
+    st.lists(
+        st.builds(Quota, st.sampled_from((Unit.REQUESTS, Unit.TOKENS)), st.sampled_from((3, 900)), PERIODS), max_size=2
+    ).map(tuple),
+    st.none() | st.integers(1, 4),
+)
+BUDGET = st.builds(
+    TeamBudget,
+    st.sampled_from((Unit.TOKENS, Unit.USD)),
+    st.sampled_from((1, 500)),
+    PERIODS,
+    st.sampled_from((1.0, 0.5)),
+    st.sampled_from(("reject", "warn")),
+    unpriced=st.sampled_from(("reject", "ignore")),
+)
+TOKENS = st.sampled_from((0, 1, 3, 50, 700, 10**9))
+STEP = st.tuples(
+    st.sampled_from((0.0, 0.0, 0.001, 0.3, 20.0, 5000.0, -3.0)),
+    st.booleans(),
+    TOKENS,
+    st.none() | st.sampled_from((0, 1, 40, 10**6)),
+    st.none() | st.tuples(TOKENS, st.none() | st.integers(0, 60)),
+)
+Step: TypeAlias = tuple[float, bool, int, int | None, tuple[int, int | None] | None]
+"""The seconds that pass, whether nobody answers who counts for all, what a request takes, and what the last one that
+is under way used, None where it goes on."""
+
+
+def made(limits: Limits, budgets: tuple[TeamBudget, ...], keeper: StillKeeper | None) -> Meters:
+    notes = SpendingNotes()
+    places: list[Places] = []
+    if limits.concurrent is not None:
+        places = [Places(limits.concurrent) if keeper is None else LeasedPlaces("team t", limits.concurrent, keeper)]
+    rates = [LocalRate(rule_of(each)) if keeper is None else RateLease("team t", each, keeper) for each in limits.rates]
+    spending: tuple[Quota | TeamBudget, ...] = (*limits.quotas, *budgets)
+    counters = [
+        SpendingCounter("team t", rules_of([each]), PeriodClock(each.period, BERLIN, WALL), notes)
+        if keeper is None
+        else SharedSpending("team t", rules_of([each]), PeriodClock(each.period, BERLIN, WALL), notes, keeper)
+        for each in spending
+    ]
+    for lease in [*places, *rates, *counters]:
+        if isinstance(lease, LeasedPlaces | RateLease | SharedSpending):
+            lease.ask(0.0)
+            lease.tell(LeaseGrant(3, 900.0, 0.5, 2), 0.0)
+    return Meters(tuple(places), tuple(rates), tuple(counters))
+
+
+def taken(meters: Meters, units: tuple[int, int, int | None], now: float, wall: float) -> bool:
+    """What `attempt` stands for: each is tested and takes by itself, and gives back what another refuses."""
+    tokens = units[1]
+    for counter in meters.counters:
+        if counter.lacks(units[counter.rules.index], now, wall):
+            return False
+    for places in meters.places:
+        if places.lacks(1, now, wall):
+            meters.undo(places, tokens)
+            return False
+        places.take(1, now, wall)
+    for rate in meters.rates:
+        if rate.lacks(units[rate.rule.index], now, wall):  # type: ignore[arg-type]  # no rate is of USD
+            meters.undo(rate, tokens)
+            return False
+        rate.take(units[rate.rule.index], now, wall)  # type: ignore[arg-type]  # as above
+    for counter in meters.counters:
+        counter.take(units[counter.rules.index], now, wall)
+    return True
+
+
+def settled(meters: Meters, before: tuple[int, int, int | None], used: tuple[int, int, int | None]) -> None:
+    """What the end of a reservation stands for."""
+    for index, meter in meters:
+        reserved, now_used = ((*before, 1)[index], (*used, 0)[index])
+        meter.settle(reserved, now_used)  # type: ignore[arg-type]  # a counter takes None too
+
+
+def told(meters: Meters, now: float, wall: float) -> list[Shown | None]:
+    """What `facts` stands for."""
+    shown = [(index, meter.shown(now, wall)) for index, meter in meters]
+    return [min((each for at, each in shown if at == index and each is not None), default=None) for index in (0, 1)]
+
+
+def nothing_used(meters: Meters, now: float, wall: float) -> bool:
+    """What `unused` stands for."""
+    rates = all(rate.shown(now, wall) == rate.rule.full for rate in meters.rates)
+    return rates and all(counter.shown(now, wall) is None for counter in meters.counters)
+
+
+def state(meters: Meters) -> list[object]:
+    """All numbers of what counts, those of leases included."""
+    every: list[object] = [meter for _, meter in meters]
+    leases = [meter._held for _, meter in meters if isinstance(meter, RateLease) and meter._held is not None]
+    every += [meter._claim for _, meter in meters if isinstance(meter, SharedSpending) and meter._claim is not None]
+    every += [*leases, *(held.local for held in leases if held.local is not None)]
+    skipped = {"_claim", "_held", "_keeper", "_notes", "clock", "freed", "local"}
+    names = [[name for kind in type(each).__mro__ for name in getattr(kind, "__slots__", ())] for each in every]
+    return [
+        [getattr(each, name) for name in own if name not in skipped] for each, own in zip(every, names, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("leased", [False, True])
+@given(LIMITS, st.lists(BUDGET, max_size=2).map(tuple), st.lists(STEP, max_size=12))
+def test_what_is_written_out_does_what_the_meters_do(
+    leased: bool, limits: Limits, budgets: tuple[TeamBudget, ...], steps: list[Step]
+) -> None:
+    keepers = StillKeeper(), StillKeeper()
+    short, long = (made(limits, budgets, keeper if leased else None) for keeper in keepers)
+    now, open_ = 1.0, list[tuple[Reservation, tuple[int, int, int | None]]]()
+    for passed, alone, tokens, paid, used in steps:
+        now += passed
+        for keeper in keepers:
+            keeper.alone = alone
+        units = (1, tokens, paid)
+        passes = short.attempt(tokens, paid, now, WALL + now)
+        assert passes is taken(long, units, now, WALL + now)
+        if passes:
+            open_.append((Reservation(short, tokens, paid), units))
+        assert list(short.facts(now, WALL + now)) == told(long, now, WALL + now)
+        assert short.unused(now) is nothing_used(long, now, WALL + now)
+        if open_ and used is not None:
+            reservation, units = open_.pop()
+            reservation.settle(*used)
+            settled(long, units, (1, *used))
+        assert state(short) == state(long)
+        assert keepers[0].noted == keepers[1].noted

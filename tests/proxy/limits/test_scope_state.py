@@ -10,7 +10,8 @@ from proxy.limits.limit import UNLIMITED, Limits, Period, Quota, Rate, TeamBudge
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import PLACE, Meter
 from proxy.limits.scope_state import MeterMaker, ScopeState
-from proxy.limits.spending import SharedSpending, SpendingCounter, SpendingNotes
+from proxy.limits.shared_spending import SharedSpending
+from proxy.limits.spending import SpendingCounter, SpendingNotes
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedSource, World
 
@@ -30,42 +31,46 @@ def maker(leases: LeaseBook | None = None, shares: dict[str, tuple[float, int]] 
 
 def test_quotas_and_budgets_of_one_unit_and_period_are_counted_once() -> None:
     state = ScopeState(FULL, BUDGETS)
-    assert state.meters is None
-    made = state.make("team t", maker(), 0.0)
-    meters = [meter for _, meter in made]
+    assert not state.made
+    state.make("team t", maker(), 0.0)
+    meters = [meter for _, meter in state]
     assert [type(each) for each in meters] == [Places, LocalRate, SpendingCounter, SpendingCounter, SpendingCounter]
-    assert [len(each.rules.limits) for each in state.counters()] == [2, 1, 1]
-    assert [index for index, _ in made] == [PLACE, 0, 1, 2, 2]
+    assert [len(each.rules.limits) for each in state.counters] == [2, 1, 1]
+    assert [index for index, _ in state] == [PLACE, 0, 1, 2, 2]
 
 
 def test_what_stays_is_the_same_object_with_other_numbers() -> None:
-    state, made = ScopeState(FULL, BUDGETS), maker()
-    before = dict(zip("prtdm", (meter for _, meter in state.make("team t", made, 0.0)), strict=True))
-    state.limits = Limits((Rate(Unit.REQUESTS, 30, Period.MINUTE, 30),), concurrent=4)
-    state.budgets = BUDGETS[1:]
-    after = [meter for _, meter in state.make("team t", made, 0.0)]
+    first, made = ScopeState(FULL, BUDGETS), maker()
+    first.make("team t", made, 0.0)
+    before = dict(zip("prtdm", (meter for _, meter in first), strict=True))
+    second = ScopeState(Limits((Rate(Unit.REQUESTS, 30, Period.MINUTE, 30),), concurrent=4), BUDGETS[1:])
+    second.make("team t", made, 0.0, first)
+    after = [meter for _, meter in second]
     assert after == [before[each] for each in "prdm"]
     assert isinstance(after[0], Places)
     assert after[0].capacity == 4
-    state.limits, state.budgets = UNLIMITED, ()
-    assert not list(state.make("team t", made, 0.0))
+    assert [meter for _, meter in first] == list(before.values())
+    third = ScopeState(UNLIMITED, ())
+    third.make("team t", made, 0.0, second)
+    assert not list(third)
 
 
 @in_virtual_time
 async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> None:
     leases = LeaseBook(SimulatedSource(World(), "one"), 1, lambda: 0.0)
     state, made = ScopeState(FULL, BUDGETS), maker(leases, {"team t requests minute": (0.5, 7)})
-    meters = [meter for _, meter in state.make("team t", made, 0.0)]
+    state.make("team t", made, 0.0)
+    meters = [meter for _, meter in state]
     assert isinstance(meters[0], LeasedPlaces)
     assert isinstance(meters[1], RateLease)
     assert meters[1].share() == (0.5, 7)
     for each in meters:
         each.take(1, 0.0, WALL)
     assert due_of(leases, meters) == meters
-    state.limits = Limits(concurrent=3)
-    state.make("team t", made, 0.0)
+    other = ScopeState(Limits(concurrent=3), BUDGETS)
+    other.make("team t", made, 0.0, state)
     assert due_of(leases, meters) == [meters[0], *meters[2:]]
-    state.end(made)
+    other.end(made)
     assert not due_of(leases, meters)
 
 

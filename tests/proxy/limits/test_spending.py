@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit import NANO, Period, Quota, TeamBudget, Unit
-from proxy.limits.spending import MARKS, OTHERS_HOLD, SharedSpending, SpendingCounter, SpendingNotes, rules_of
-from proxy.shared_state.lease import LeaseGrant
-from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedSource, World
+from proxy.limits.spending import MARKS, OTHERS_HOLD, SpendingCounter, SpendingNotes, rules_of
+from tests.proxy.limits.kit.simulation import BERLIN, WALL
 
 NOW = 100.0
 DAY = Quota(Unit.TOKENS, 1000, Period.DAY)
@@ -63,7 +61,7 @@ def test_it_says_when_the_period_ends() -> None:
     assert each.full_in(NOW, WALL) == each.clock.end - WALL
     assert each.remaining(NOW, WALL) == 0
     assert not each.lacks(1, NOW, each.clock.end)
-    assert not each.fetchable(NOW)
+    assert not each.fetchable(1, NOW)
     each.refused(1, NOW)
 
 
@@ -115,26 +113,6 @@ def test_the_word_of_others_counts_for_ten_seconds() -> None:
     assert not each.lacks(100, NOW + 1, WALL)
     assert each.lacks(101, NOW + 1 + OTHERS_HOLD, WALL)
     assert not each.lacks(1000, NOW + 2 + OTHERS_HOLD, WALL)
-
-
-def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> None:
-    clock, leases = PeriodClock(DAY.period, BERLIN, WALL), LeaseBook(SimulatedSource(World(), "one"), 1, lambda: NOW)
-    each = SharedSpending("team t", rules_of([DAY]), clock, SpendingNotes(), leases)
-    assert not each.renew(NOW)
-    each.take(40, NOW, WALL)
-    assert leases._live == [each]
-    each.settle(40, 30)
-    each.take(5, NOW, WALL)
-    assert leases._live == [each]
-    assert each.renew(NOW)
-    ask = each.ask(NOW)
-    assert ask is not None
-    assert (ask.amount, ask.key) == (35, f"team t tokens day {each.clock.start}")
-    each.tell(LeaseGrant(0, 500.0, 1.0, 2), NOW)
-    each.tell(None, NOW)
-    each.untold()
-    assert each.spent == 535
-    assert not each.holds()
 
 
 def test_each_step_is_reached_once_and_stays_for_the_period() -> None:

@@ -263,3 +263,18 @@ async def test_a_request_can_let_go_of_what_its_client_sent(fields: dict[str, st
             await client.send(request("POST", "/a", text, {"x-large": "x" * 1000, **fields}))
             answer = await client.answer()
             assert (answer.status, answer.body) == (200, text)
+
+
+async def test_a_server_counts_the_connections_that_are_open() -> None:
+    loop = asyncio.get_running_loop()
+    public = PublicServer(Echo(), LIMIT, surface_envelope)
+    listener = await loop.create_server(public, "127.0.0.1", 0)
+    try:
+        async with connected(listener.sockets[0].getsockname()[1]) as client:
+            await client.send(HEAD)
+            await client.answer()
+            assert public.open_connections == 1
+    finally:
+        listener.close()
+        await public.shutdown()
+    assert public.open_connections == 0

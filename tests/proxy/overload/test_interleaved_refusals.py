@@ -123,14 +123,14 @@ async def answers(client: RawClient, count: int) -> list[str]:
 async def converse(happens: list[bytes | str], count: int, seed: int) -> tuple[list[str], int]:
     """The answers' bodies, and how many were refused before parsing."""
     early, shop = ChanceRefusal(random.Random(seed)), Shop()
-    guard = cast(BrowserGuard, SimpleNamespace(judge=lambda method, headers: None))
+    guard = cast(BrowserGuard, SimpleNamespace(judge=lambda method, headers: None, rules=object()))
     malformed = cast(MalformedRequests, SimpleNamespace(count=int, look=lambda: None))
     server = EarlyRefusingServer(
         shop, 1 << 20, cast(EarlyRefusal, early), guard, lambda http, error: web.Response(status=500), malformed
     )
     listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     try:
-        async with asyncio.timeout(3), connected(listener.sockets[0].getsockname()[1]) as client:
+        async with asyncio.timeout(30), connected(listener.sockets[0].getsockname()[1]) as client:
             for event in happens:
                 if isinstance(event, bytes):
                     await client.send(event)

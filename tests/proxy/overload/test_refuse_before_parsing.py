@@ -174,26 +174,30 @@ def test_what_is_read_is_what_the_parser_reads_and_nothing_more(
 
 def made(
     gauge: Gauge | None = None, limits: AdmissionLimits | None = None
-) -> tuple[EarlyRefusal, list[tuple[str, OverloadReason, int]]]:
+) -> tuple[EarlyRefusal, list[tuple[str, int, OverloadReason, int]]]:
     """A door under the pressure that a gauge says, and what it tells."""
     gauge = gauge or Gauge(share=1.0)
-    line = StartQueue(StartQueueRules(), lambda: 0.0, lambda call: None)
+    line = StartQueue(StartQueueRules(), mock.Mock(), lambda: 0.0)
     admission = Admission(limits or AdmissionLimits(), ShedRules(), gauge, line, gauge, gauge.draw)
-    tales: list[tuple[str, OverloadReason, int]] = []
+    tales: list[tuple[str, int, OverloadReason, int]] = []
     gateway = mock.Mock(draining=False, refusals=RefusalResponses())
     guard = BrowserGuard("127.0.0.1", (), ())
     return EarlyRefusal(gateway, admission, line, 1000, guard, lambda *tale: tales.append(tale)), tales
 
 
-def test_what_was_refused_is_told_once_by_surface_and_reason() -> None:
+def test_what_was_refused_is_told_once_by_surface_and_reason_with_the_status_that_was_sent() -> None:
     gauge = Gauge(share=1.0)
     door, tales = made(gauge)
-    for path in ("/v1/completions", "/v1/chat/completions", "/v5/completions"):
+    for path in ("/v1/completions", "/v1/chat/completions", "/v5/completions", "/v1/messages"):
         assert door.refusal((surface_for_path(path), 2)) is not None
     door.look()
-    assert tales == [("openai", OverloadReason.MEMORY, 2), ("scale", OverloadReason.MEMORY, 1)]
+    assert tales == [
+        ("openai", 503, OverloadReason.MEMORY, 2),
+        ("scale", 503, OverloadReason.MEMORY, 1),
+        ("anthropic", 529, OverloadReason.MEMORY, 1),
+    ]
     door.look()
-    assert len(tales) == 2
+    assert len(tales) == 3
 
 
 def test_requests_go_to_the_door_first_as_long_as_some_are_refused() -> None:

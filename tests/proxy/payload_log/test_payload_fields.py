@@ -10,16 +10,18 @@ from proxy.payload_log.payload_fields import PAYLOAD_FIELDS
 from proxy.payload_log.payload_log import entry_of
 from proxy.payload_log.request_content import Allowance, LoggedContent
 from proxy.telemetry.line_fields import ALWAYS
+from proxy.trace_context import Trace
 from tests.proxy.telemetry.test_line_fields import KINDS, full_record
 
 
 def lines() -> list[Mapping[str, object]]:
     record = full_record()
+    record.trace = Trace(f"{1:032x}", "", "POST")
     whole, stream = (LoggedContent(Allowance(10**6), b'{"a":"%b"}' % (b"x" * 2000), 1024) for _ in range(2))
     whole.answer = b'{"a":1}'
     stream.add_chunk(Chunk(0, "x"))
     entries = [entry_of(record, whole), entry_of(record, stream)]
-    record.key, record.code, record.usage = "", None, None
+    record.key, record.code, record.usage, record.trace = "", None, None, None
     entries += [entries[0].withheld("too long"), entry_of(record, whole)]
     return [orjson.loads(entry_line(entry, [], 1024)) for entry in entries]
 

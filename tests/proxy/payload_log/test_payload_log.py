@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,13 +11,15 @@ import aiohttp
 import orjson
 import pytest
 
-from config.sections.log_section import PayloadLogPlace
+from config.sections.log_section import PayloadCollectorSection, PayloadLogPlace
+from proxy.background_tasks import background
 from proxy.payload_log import payload_log as module
 from proxy.payload_log.payload_log import PayloadLog, opened_payload_log
 from proxy.process.assemble_app import Addresses, running
 from proxy.process.load_table import Source
 from proxy.request_record import RequestRecord
 from tests.proxy.kit.tables import digest_of
+from tests.proxy.tracing.kit.collector import Collector, collecting
 
 
 @pytest.fixture(autouse=True)
@@ -138,6 +141,83 @@ teams:
 """
 
 
+def to_collector(url: str, *redact: str, timeout: str = "5s") -> PayloadLogPlace:
+    section = PayloadCollectorSection.model_validate({"endpoint": url, "timeout": timeout})
+    return PayloadLogPlace(None, frozenset({"search"}), 1024, redact, 10**6, 1, collector=section)
+
+
+def sent_to(collector: Collector) -> list[Mapping[str, object]]:
+    """The entries that came to a collector."""
+    scopes = [of for export in collector.logs for each in export.resource_logs for of in each.scope_logs]
+    return [orjson.loads(record.body.string_value) for scope in scopes for record in scope.log_records]
+
+
+async def test_a_collector_gets_many_entries_at_once() -> None:
+    with collecting() as collector:
+        async with opened_payload_log(to_collector(collector.url)) as log:
+            for number in range(200):
+                hand_over(log, str(number), b'"b"')
+        found = sent_to(collector)
+    assert [each["request_id"] for each in found] == [str(number) for number in range(200)]
+    assert collector.asked == 4
+    assert (log.counts.written, log.counts.dropped, log.allowance.left) == (200, 0, module.MOST_HELD)
+
+
+@pytest.mark.nightly
+async def test_one_that_takes_too_long_to_redact_comes_to_a_collector_without_its_texts_and_the_others_whole() -> None:
+    with collecting() as collector:
+        async with opened_payload_log(to_collector(collector.url, r"(a+)+$")) as log:
+            for number in range(20):
+                hand_over(log, str(number), b'"' + b"a" * 60 + b'!"' if number == 7 else b'"b"')
+        found = sent_to(collector)
+    assert [each["request_id"] for each in found] == [str(number) for number in range(20)]
+    assert [each["request_id"] for each in found if "withheld" in each] == ["7"]
+    assert (log.counts.written, log.counts.withheld, log.counts.dropped) == (19, 1, 0)
+
+
+async def test_a_collector_that_does_not_answer_holds_nobody_up_and_what_it_misses_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_WAITING", 100)
+    said: list[str] = []
+    with collecting() as collector:
+        collector.open.clear()
+        log = PayloadLog(to_collector(collector.url, timeout="100ms"), said.append)
+        async with background((log.run,)):
+            for number in range(150):
+                hand_over(log, str(number), b"{}")
+            assert log.counts.dropped == 50
+            await log.drain()
+        await log.end_process()
+    assert (log.counts.written, log.counts.dropped, log.allowance.left) == (0, 150, module.MOST_HELD)
+    assert said[0] == f"entries of the payload log are dropped: {module.NO_ROOM}"
+
+
+def test_a_secret_of_the_collector_is_in_no_repr() -> None:
+    given = {"endpoint": "http://127.0.0.1:1", "headers": {"authorization": "canary"}}
+    made = replace(to_collector("http://127.0.0.1:1"), collector=PayloadCollectorSection.model_validate(given))
+    assert "canary" not in repr(made)
+    assert module.rules_of(made).headers == {"authorization": "canary"}
+
+
+async def test_only_the_named_models_and_routes_are_written(tmp_path: Path) -> None:
+    chosen = replace(place(tmp_path / "p"), models=("fast", "mock/*", "openai/gpt"))
+    async with opened_payload_log(chosen) as log:
+        for name, asked, label, called in (
+            *(("route", "fast", "fast", "v/m/d"), ("wildcard", "mock/x", "mock/*", "mock/x/default")),
+            *(("by a route", "slow", "slow", "openai/gpt/eu"), ("a deployment", "openai/gpt/eu", "openai/gpt", None)),
+            *(("other", "v/m", "v/m", "v/m/d"), ("unknown", "nobody", "other", None)),
+        ):
+            made = record(name)
+            log.received(made, b"{}")
+            made.asked, made.model, made.called = asked, label, called
+            log.finished(made, None)
+    assert [line["request_id"] for line in written(tmp_path / "p")] == [
+        *("route", "wildcard", "by a route", "a deployment")
+    ]
+    assert log.allowance.left == module.MOST_HELD
+
+
 class Discard:
     """An output that is not looked at."""
 
@@ -175,3 +255,24 @@ async def test_a_gateway_writes_what_its_client_got_whole_and_streamed_of_that_t
     assert "bob@" not in text
     assert "Bearer" not in text
     assert digest_of("k") not in text
+
+
+async def test_a_gateway_sends_a_collector_what_a_client_got(tmp_path: Path) -> None:
+    path = tmp_path / "table.yaml"
+    with collecting() as collector:
+        log = f"payload_log: {{otlp: {{endpoint: '{collector.url}'}}, teams: ['*'], models: [mock/echo]}}"
+        table = f"version: 1\nserver: {{{log}}}\nvendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}, mock/*: {{}}}}\n"
+        path.write_text(table, encoding="utf-8")
+        source = Source(path, {})
+        got = []
+        async with (
+            running(source, source.load(), Addresses("127.0.0.1", 0, "127.0.0.1", 0), Discard()) as app,
+            aiohttp.ClientSession() as client,
+        ):
+            for model in ("mock/echo", "mock/other"):
+                asked = {"model": model, "messages": [{"role": "user", "content": "hello"}]}
+                async with client.post(f"{app.url}/v1/chat/completions", json=asked) as answer:
+                    got.append(await answer.json())
+        (entry,) = sent_to(collector)
+    assert entry["request"] == {"model": "mock/echo", "messages": [{"role": "user", "content": "hello"}]}
+    assert entry["answer"] == got[0]

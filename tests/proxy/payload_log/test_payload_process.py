@@ -13,7 +13,8 @@ import orjson
 from proxy.off_loop.child_process import ROOT, program
 from proxy.payload_log import payload_process
 from proxy.payload_log.payload_entry import RESPONSE, PayloadEntry, read_response
-from proxy.payload_log.payload_process import WriterRules, rules_frame
+from proxy.payload_log.payload_process import batch_frame, rules_frame
+from proxy.payload_log.payload_sinks import WriterRules
 
 FACTS = b'{"request_id":"r"}'
 SLOW = r"(a+)+$"
@@ -39,7 +40,7 @@ def test_entries_are_written_and_what_cannot_be_is_answered_by_its_error(tmp_pat
     with link:
         answers = []
         for _ in range(2):
-            link.sendall(b"".join(PayloadEntry(FACTS, b'["canary"]', None).frames()))
+            link.sendall(batch_frame(1) + b"".join(PayloadEntry(FACTS, b'["canary"]', None).frames()))
             answers.append(read_response(link.recv(RESPONSE, socket.MSG_WAITALL)))
             folder.mkdir(exist_ok=True)
     assert answers == [errno.ENOENT, 0]
@@ -50,14 +51,15 @@ def test_entries_are_written_and_what_cannot_be_is_answered_by_its_error(tmp_pat
 def test_a_pattern_that_takes_for_ever_ends_the_process_by_its_cpu_time(tmp_path: Path) -> None:
     pid, link = started(rules(tmp_path / "p.jsonl", SLOW))
     with link:
-        link.sendall(b"".join(PayloadEntry(FACTS, b'"' + b"a" * 60 + b'!"', None).frames()))
+        link.sendall(batch_frame(1) + b"".join(PayloadEntry(FACTS, b'"' + b"a" * 60 + b'!"', None).frames()))
         assert link.recv(RESPONSE) == b""
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGPROF
     assert not (tmp_path / "p.jsonl").exists()
 
 
 def test_it_ends_when_nobody_is_left_to_send(tmp_path: Path) -> None:
-    for frame in (b"", b"\0", rules(tmp_path / "p"), rules(tmp_path / "p") + b"\0\0"):
+    told = rules(tmp_path / "p")
+    for frame in (b"", b"\0", told, told + b"\0\0", told + batch_frame(2)):
         here, there = socket.socketpair()
         with here, there:
             here.sendall(frame)

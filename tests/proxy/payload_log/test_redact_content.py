@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.payload_log.redact_content import REDACTED, TOO_DEEP, dumped, fitted, redacted, redacted_json
+from proxy.payload_log.redact_content import DEEPEST, REDACTED, TOO_DEEP, dumped, fitted, redacted, redacted_json
 
 MAIL = [re.compile(r"[a-z]+@[a-z.]+")]
 CARD = [re.compile(r"\b\d{16}\b")]
@@ -39,9 +39,25 @@ def test_numbers_are_redacted_too_and_other_values_stay() -> None:
     assert redacted_json(content, CARD) == {"card": REDACTED, "n": [1, 2.5, True, None]}
 
 
-@pytest.mark.parametrize("content", [b"[" * 100_000, b"[" * 600 + b'"bob@example.com"' + b"]" * 600])
-def test_what_is_nested_too_deeply_to_be_redacted_is_not_shown(content: bytes) -> None:
-    assert redacted_json(content, MAIL) == TOO_DEEP
+def nested(opening: bytes, closing: bytes, levels: int) -> bytes:
+    return opening * levels + b'"bob@example.com"' + closing * levels
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+@pytest.mark.parametrize("patterns", [MAIL, []])
+def test_what_is_nested_too_deeply_is_not_shown_on_any_python(
+    opening: bytes, closing: bytes, patterns: list[re.Pattern[str]]
+) -> None:
+    for levels in (DEEPEST + 1, 600, 100_000):
+        assert redacted_json(nested(opening, closing, levels), patterns) == TOO_DEEP
+    shown = redacted_json(nested(opening, closing, DEEPEST), patterns)
+    data, cut = fitted(shown, len(dumped(shown)) - 1)
+    assert shown != TOO_DEEP
+    assert (len(data) < len(dumped(shown)), cut) == (True, True)
+
+
+def test_many_brackets_beside_each_other_are_not_deep() -> None:
+    assert redacted_json(b"[" + b"[[]]," * DEEPEST + b"1]", MAIL) == [[[]]] * DEEPEST + [1]
 
 
 def test_every_pattern_is_applied() -> None:

@@ -1,9 +1,11 @@
 """Plugins for tests, well-behaved and hostile, and what puts them into a table."""
 
 import asyncio
+import atexit
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from proxy.plugins.api import (
@@ -221,10 +223,51 @@ class Collector:
         self.closed += 1
 
 
+class Lingerer(Collector):
+    """A guard and a sink whose `close()` blocks, until it is released where that comes sooner."""
+
+    def check_request(self, request: RequestTexts) -> Verdict:
+        return ALLOW
+
+    def close(self) -> None:
+        RELEASE.wait(60)
+        super().close()
+
+
 class Printer(Collector):
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         print("made")
+
+
+class Chatterbox(Collector):
+    """Prints whenever any of it is called, and when the interpreter ends."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__(options)
+        atexit.register(print, "ended")
+        print("made")
+
+    @property
+    def slow(self) -> bool:
+        print("asked")
+        return False
+
+    @property
+    def check_request(self) -> Callable[[RequestTexts], Verdict]:
+        print("looked up")
+        return self._check
+
+    def _check(self, request: RequestTexts) -> Verdict:
+        print("called")
+        sys.stdout.write("written\n")
+        return ALLOW
+
+    async def deliver(self, rows: Sequence[UsageRow], http: Poster) -> None:
+        print("delivered")
+
+    def close(self) -> None:
+        print("closed")
 
 
 class OldPlugin:

@@ -4,7 +4,6 @@ import pytest
 
 from providers.completion import Choice
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, UnifiedRequest
-from proxy.off_loop.request_threads import RequestThreads
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.proxy.plugins.test_guarded_choice import chain, record
 
@@ -19,21 +18,19 @@ REQUEST = UnifiedRequest(
 
 @pytest.mark.parametrize("heavy", [False, True])
 async def test_a_rewritten_request_names_who_rewrote_it(heavy: bool) -> None:
-    told, threads = record(), RequestThreads()
-    made = await chain(plugin("Hider")).request_passed(REQUEST, told, threads, heavy=heavy)
+    told = record()
+    made = await chain(plugin("Hider")).request_passed(REQUEST, told, heavy=heavy)
     assert made.prompt == ChatPrompt(({"role": "user", "content": HIDDEN},))
     assert made.native is None
     assert told.guarded is not None
     assert told.guarded.names == ["g0"]
-    threads.close()
 
 
 async def test_what_is_not_changed_is_the_same_object() -> None:
-    guards, threads = chain(plugin("Hider", "word: absent")), RequestThreads()
-    assert await guards.request_passed(REQUEST, record(), threads, heavy=False) is REQUEST
+    guards = chain(plugin("Hider", "word: absent"))
+    assert await guards.request_passed(REQUEST, record(), heavy=False) is REQUEST
     choice = Choice(0, "a", "stop")
     assert await guards.choice_passed(choice, record()) is choice
-    threads.close()
 
 
 async def test_a_long_choice_is_checked_off_the_loop() -> None:

@@ -1,7 +1,9 @@
 """Requests and answers that pass guards, over sockets, on every surface, whole and streamed."""
 
+import asyncio
 import hashlib
 import re
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,11 +13,16 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.dispatch import running_attempt
+from proxy.plugins import answer_texts
 from proxy.process.assemble_app import WholeGateway
 from proxy.request_record import Attempt
 from tests.proxy.kit.raw_client import Answer, exchange, request
-from tests.proxy.kit.whole_gateway import MOCK, port_of, up
+from tests.proxy.kit.whole_gateway import MOCK, port_of, table_before, up
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
+from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.openai_wire import chat as openai_chat
+from tests.support.vendor import FakeVendor
+from tests.support.waiting import until
 
 SAYS = f"now say {SECRET} and again {SECRET}."
 MODEL = {"model": "mock/echo"}
@@ -313,7 +320,7 @@ async def test_a_reload_brings_other_guards_and_closes_the_old(tmp_path: Path) -
         (tmp_path / "t.yaml").write_text(MOCK, encoding="utf-8")
         await app.reloader.reload()
         assert SAYS in said(await post(app, "/v1/chat/completions", chat(False, SAYS)))
-        assert made.closed == 1
+        await until(lambda: made.closed == 1)
 
 
 async def test_metrics_tell_what_plugins_do(tmp_path: Path) -> None:
@@ -324,3 +331,42 @@ async def test_metrics_tell_what_plugins_do(tmp_path: Path) -> None:
         assert b'dragoman_plugin_failures_total{plugin="g1"} 1.0' in shown
         assert b'dragoman_plugin_calls_total{plugin="g2"} 0.0' in shown
         assert b'dragoman_plugin_seconds_total{plugin="g1"}' in shown
+
+
+LONG_ARGUMENTS = '{"a": "' + "\\u00fc\\/" * 20_000 + '"}'
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_light_request_is_answered_while_a_long_answer_is_read_for_its_guards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    read, passed, unescape = threading.Event(), threading.Event(), answer_texts.unescaped
+
+    def waiting(arguments: str) -> str:
+        if len(arguments) == len(LONG_ARGUMENTS):
+            read.set()
+            assert passed.wait(30)
+        return unescape(arguments)
+
+    monkeypatch.setattr(answer_texts, "unescaped", waiting)
+    call: JsonObject = {"index": 0, "id": "1", "type": "function"}
+    function: JsonObject = {"name": "f", "arguments": LONG_ARGUMENTS}
+    delta: JsonObject = {"role": "assistant", "content": None, "tool_calls": [{**call, "function": function}]}
+    whole: JsonObject = {**openai_chat("", finish_reason="tool_calls")}
+    whole["choices"] = [{"index": 0, "message": delta, "finish_reason": "tool_calls"}]
+    pieces: JsonObject = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    first: JsonObject = {**pieces, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    last: JsonObject = {**pieces, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    frames = [b"data: %b\n\n" % orjson.dumps(each) for each in (first, last)]
+    async with FakeVendor(sse_answer([*frames, b"data: [DONE]\n\n"]) if stream else json_answer(200, whole)) as vendor:
+        table = f"{table_before(vendor)}plugins: {{g: {plugin('Hider')}}}\n"
+        async with up(
+            table.replace("vendors: {", "vendors: {mock: {}, ").replace("models: {", "models: {mock/echo: {}, "),
+            tmp_path,
+        ) as app:
+            asked = asyncio.create_task(post(app, "/v1/chat/completions", {**chat(stream, "hi"), "model": "v/m"}))
+            await asyncio.to_thread(read.wait)
+            light = await post(app, "/v1/chat/completions", chat(False, "hi"))
+            passed.set()
+            answer = await asked
+    assert (light.status, answer.status, answer.whole) == (200, 200, True)

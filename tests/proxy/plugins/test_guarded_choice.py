@@ -9,6 +9,7 @@ from config.load_config import load_text
 from providers.completion import Chunk, ContentLogprobs, Extras, NativeEvent, ToolCallDelta
 from providers.failure import UpstreamError
 from proxy.errors import GatewayError
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.plugins.guarded_choice import MOST_WITHHELD, GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
 from proxy.plugins.load_plugins import load_plugins
@@ -20,7 +21,8 @@ from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 def chain(*plugins: str) -> GuardChain:
     entries = ", ".join(f"g{number}: {each}" for number, each in enumerate(plugins))
     loaded = load_text(f"{MOCK}plugins: {{{entries}}}\n", "t", {})
-    found = GuardDesk(loaded, load_plugins(loaded)[0], logging.getLogger("dragoman")).of("anonymous")
+    desk = GuardDesk(loaded, load_plugins(loaded)[0], logging.getLogger("dragoman"), RequestThreads())
+    found = desk.of("anonymous")
     assert found is not None
     return found
 

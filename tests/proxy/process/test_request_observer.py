@@ -21,7 +21,7 @@ def test_every_end_is_one_line_and_counted() -> None:
     lines = LineWriter(written, print)
     observer = RequestObserver(metrics, lines, LogSection(form="text"))
     observer.finished(RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0))
-    observer.refused("openai", OverloadReason.QUEUE, 3)
+    observer.refused("openai", 503, OverloadReason.QUEUE, 3)
     observer.malformed({400: 2})
     lines.close()
     assert [line.split(b" ", 1)[1] for line in written.getvalue().splitlines()] == [
@@ -61,7 +61,7 @@ def test_others_get_each_finished_request_with_its_cost() -> None:
     record = RequestRecord("req-1", 1.0, "openai", "/v1/completions", status=200, finished=2.0)
     record.usage, record.price = Usage(1_000_000, 0), Price(2, 8)
     observer.finished(record)
-    observer.refused("openai", OverloadReason.QUEUE, 3)
+    observer.refused("openai", 503, OverloadReason.QUEUE, 3)
     lines.close()
     assert got == [("req-1", 2.0)] * 2
 

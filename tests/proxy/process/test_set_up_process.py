@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from proxy.process.load_table import Source
-from proxy.process.set_up_process import log_table
+from proxy.process.set_up_process import CONNECTION_OBJECTS, REQUEST_OBJECTS, log_table, objects_held
 
 
 def test_what_stands_before_serving_is_never_looked_through_for_cycles() -> None:
@@ -18,6 +18,27 @@ def test_what_stands_before_serving_is_never_looked_through_for_cycles() -> None
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout.split() == ["True", "True"]
+
+
+def test_what_is_in_use_is_no_reason_to_look_for_cycles() -> None:
+    program = (
+        "import asyncio, gc; from proxy.process import set_up_process as own\n"
+        "own.FOLLOW_EVERY = 0.001\n"
+        "held, seen = [0, 5000], []\n"
+        "def look():\n"
+        "    seen.append(gc.get_threshold()[0] - own.COLLECT_AFTER[0])\n"
+        "    if not held: raise KeyboardInterrupt\n"
+        "    return held.pop()\n"
+        "try: asyncio.run(own.collect_by_load(look))\n"
+        "except KeyboardInterrupt: print(*seen, gc.get_freeze_count() > 10_000)"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["0", "5000", "0", "True"]
+
+
+def test_requests_and_connections_hold_objects() -> None:
+    assert objects_held(0, 0) == 0
+    assert objects_held(2000, 5000) == 2000 * REQUEST_OBJECTS + 5000 * CONNECTION_OBJECTS
 
 
 def test_what_a_fork_may_share_is_loaded() -> None:

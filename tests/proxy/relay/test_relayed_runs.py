@@ -14,6 +14,7 @@ from providers.completion import StreamEvent, TextRun
 from providers.dialect import RunDecoder, StreamDecoder
 from providers.dialects.openai.stream import OpenAIStream
 from providers.failure import UpstreamError
+from providers.framing.text_frames import Around
 from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
@@ -57,31 +58,31 @@ class EventByEvent:
         return self._inner.finish()
 
 
-class Counting(RunDecoder):
-    """The decoder with its runs, which are counted."""
+class Counting(EventByEvent, RunDecoder):
+    """The decoder with its runs. `fed` counts the events that are in none."""
 
     def __init__(self, inner: RunDecoder) -> None:
-        self._inner = inner
-        self.led = 0
-
-    @property
-    @override
-    def complete(self) -> bool:
-        return self._inner.complete
+        super().__init__(inner)
+        self._runs = inner
+        self.fed = 0
 
     @override
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        return self._inner.feed(data)
-
-    @override
-    def finish(self) -> Iterator[StreamEvent]:
-        return self._inner.finish()
+        for event in self._inner.feed(data):
+            self.fed += 1
+            yield event
 
     @override
     def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        found = self._inner.lead(data)
-        self.led += 0 if found is None else len(found[0].literals)
-        return found
+        return self._runs.lead(data)
+
+    @override
+    def around(self) -> Around | None:
+        return self._runs.around()
+
+    @override
+    def passed(self, size: int) -> None:
+        self._runs.passed(size)
 
 
 @dataclass
@@ -135,7 +136,7 @@ def both(
     counting = Counting(decoder)
     outcome = LOOP.run_until_complete(_relay(counting, steps, asked, surface))
     assert outcome == expected
-    return outcome, counting.led
+    return outcome, outcome.record.chunks - counting.fed - bool(outcome.record.usage and outcome.record.usage.estimated)
 
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:

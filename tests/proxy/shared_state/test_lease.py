@@ -15,20 +15,29 @@ from proxy.shared_state.lease import (
     reply_words,
 )
 
-ASKS = (RateAsk("a", 2.5, 10, 4, 1, -2, 0.5), PlacesAsk("b", 8, 2, 1), SpentAsk("c", 77))
-GOOD = [b"4", b"6", b"0.5", b"2", b"1", b"3", b"1", b"1", b"0", b"12", b"1", b"3"]
+ASKS = (
+    RateAsk("a", 2.5, 10, 4, 1, -2, 0.5, 6.0, 7, -30, 99, 8, 3, 0.25, 0.5, 0.125),
+    PlacesAsk("b", 8, 2, 1),
+    SpentAsk("c", 77, 500, 900, 20, 30, 10),
+)
+GOOD = [
+    *(b"4", b"6", b"0.5", b"2", b"99", b"0"),
+    *(b"1", b"3", b"1", b"1", b"0", b"0"),
+    *(b"10", b"12", b"1", b"3", b"0", b"44"),
+]
 
 
 def test_every_entry_is_as_wide_as_the_next() -> None:
     words = arguments(ASKS)
     assert len(words) == WIDTH * len(ASKS)
-    assert words[:WIDTH] == ["r", "2.5", "10", "4", "1", "-2", "0.5"]
+    numbers = ["2.5", "10", "4", "1", "-2", "0.5", "6.0", "7", "-30", "99", "8", "3", "0.25", "0.5", "0.125"]
+    assert words[:WIDTH] == ["r", *numbers]
     assert [words[WIDTH], words[2 * WIDTH]] == ["c", "s"]
 
 
 def test_an_answer_is_read_for_each_entry() -> None:
     grants = read_reply(GOOD, ASKS)
-    assert grants == [LeaseGrant(4, 6.0, 0.5, 2), LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(0, 12.0, 1.0, 3)]
+    assert grants == [LeaseGrant(4, 6.0, 0.5, 2, 99), LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(10, 12.0, 1.0, 3, 0, 44.0)]
 
 
 @pytest.mark.parametrize("reply", [None, b"4", [], GOOD[:-1], {"a": 1}, [*GOOD, b"1"]])
@@ -44,17 +53,19 @@ def test_an_answer_of_another_form_is_none(reply: object) -> None:
         *((1, word) for word in (b"nan", b"-inf", b"x")),
         *((2, word) for word in (b"1.5", b"-0.1")),
         *((3, word) for word in (b"0", b"1e9", [b"1"])),
+        *((4, word) for word in (b"-1", b"nan", None)),
+        *((5, word) for word in (b"-1", b"inf", 7)),
     ],
 )
 def test_a_number_that_cannot_be_takes_its_entry_out_and_no_other(place: int, word: object) -> None:
     reply: list[object] = list(GOOD)
     reply[place] = word
-    assert read_reply(reply, ASKS) == [None, LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(0, 12.0, 1.0, 3)]
+    assert read_reply(reply, ASKS) == [None, LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(10, 12.0, 1.0, 3, 0, 44.0)]
 
 
 def test_who_counts_without_redis_reads_the_same_words_and_writes_the_same_answers() -> None:
     assert read_asks([ask.key for ask in ASKS], arguments(ASKS)) == list(ASKS)
-    grants = [LeaseGrant(4, 6.5, 1 / 3, 2), LeaseGrant(0, -3.0, 1.0, 1)]
+    grants = [LeaseGrant(4, 6.5, 1 / 3, 2, 17), LeaseGrant(0, -3.0, 1.0, 1)]
     assert read_reply(reply_words(grants), ASKS[:2]) == grants
 
 
@@ -62,9 +73,9 @@ def test_who_counts_without_redis_reads_the_same_words_and_writes_the_same_answe
     ("keys", "words"),
     [
         (["a"], ["r"]),
-        (["a"], ["x", "1", "2", "3", "4", "5", "6"]),
-        (["a"], ["r", "x", "2", "3", "4", "5", "6"]),
-        (["a"] * (AT_ONCE + 1), ["s", "0", "0", "0", "0", "0", "0"] * (AT_ONCE + 1)),
+        (["a"], ["x", *"12345678901"]),
+        (["a"], ["r", "x", *"2345678901"]),
+        (["a"] * (AT_ONCE + 1), ["s", *"00000000000"] * (AT_ONCE + 1)),
     ],
 )
 def test_words_that_are_no_entries_are_a_value_error(keys: list[str], words: list[str]) -> None:

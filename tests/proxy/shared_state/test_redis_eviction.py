@@ -9,7 +9,7 @@ import pytest
 
 from config.sections.server_section import SharedSection
 from proxy.shared_state import redis_eviction as module
-from proxy.shared_state.redis_eviction import evicting_policy, watch_eviction
+from proxy.shared_state.redis_eviction import EvictionWatch, evicting_policy, eviction_words, policy_now
 from proxy.shared_state.redis_sync import SharedState
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.support.redis import real_redis
@@ -53,24 +53,36 @@ async def test_each_change_for_the_worse_is_logged_once(caplog: pytest.LogCaptur
         return reply
 
     async with asyncio.timeout(10 * module.LOOK_EVERY):
-        watching = asyncio.ensure_future(watch_eviction(command, logging.getLogger("test")))
+        watch = EvictionWatch(command)
+        watching = asyncio.ensure_future(watch.run(LOG))
         await asyncio.sleep(5 * module.LOOK_EVERY)
         watching.cancel()
     assert ["allkeys-lru" in caplog.messages[0], "volatile-lru" in caplog.messages[1]] == [True, True]
     assert len(caplog.messages) == 2
+    assert watch.policy == "volatile-lru"
 
 
 async def test_a_real_redis_is_understood(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with real_redis(tmp_path) as redis:
+        section = SharedSection.model_validate({"redis": redis.url})
+        assert policy_now(section) is None
         state = SharedState(SharedSection.model_validate({"redis": redis.url}), lambda cooldowns, now: None)
         for parts in (("maxmemory", "100mb"), ("maxmemory-policy", "allkeys-lru")):
             await state.command(("CONFIG", "SET", *parts))
+        assert policy_now(section) == "allkeys-lru"
+        watch = EvictionWatch(state.command)
         async with asyncio.TaskGroup() as group:
-            running = [group.create_task(each) for each in (state.run(), watch_eviction(state.command, LOG))]
+            running = [group.create_task(each) for each in (state.run(), watch.run(LOG))]
             await until(lambda: bool(caplog.messages))
             for each in running:
                 each.cancel()
     assert "maxmemory-policy allkeys-lru" in caplog.text
+    assert watch.policy == "allkeys-lru"
+
+
+def test_a_redis_that_does_not_answer_says_nothing_and_the_words_say_what_to_do() -> None:
+    assert policy_now(SharedSection.model_validate({"redis": "redis://127.0.0.1:1"})) is None
+    assert eviction_words("allkeys-lru").endswith("set it to noeviction")
 
 
 LOG = logging.getLogger("test")

@@ -9,87 +9,10 @@ from hypothesis import strategies as st
 from providers.completion import Usage
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
-from proxy.limits.limit_book import LimitBook
-from proxy.request_record import Attempt, CacheUse, RequestRecord
-from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import Plan, plan
+from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
-from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
-from tests.proxy.kit.tables import digest_of, snapshot
-
-WALL = 1_795_003_200.0
-"""2026-11-18 12:00 UTC."""
-
-TABLE = """
-vendors:
-  v: {{profile: openai, api_key: k}}
-models:
-  v/m: {{price: {{input: 1, output: 2}}, max_output_tokens: 500}}
-  v/vectors: {{price: {{input: 1}}}}
-  v/unpriced: {{}}
-  v/*: {{}}
-routes:
-  mixed: {{targets: [v/m, v/unpriced]}}
-  small: {{targets: [v/m]}}
-teams:
-  t:
-    keys: [{{hash: "{hash}", name: ci{key}}}]
-    models: ["*"]
-    {team}
-"""
-
-
-class Desk:
-    """A limiter of one team, and the time that it is told."""
-
-    def __init__(self, team: str = "", key: str = "") -> None:
-        self.now, self.wall = 0.0, WALL
-        book = LimitBook(lambda: self.now, lambda: self.wall)
-        self.limiter = TeamLimiter(book, lambda: self.now, lambda: self.wall, lambda: 0.0)
-        self.refused: list[tuple[str, str]] = []
-        self.limiter.refused = lambda team, limit: self.refused.append((team, limit))
-        self.use(team, key)
-
-    def use(self, team: str = "", key: str = "") -> None:
-        text = TABLE.format(hash=digest_of("k"), key=key, team=team.replace("\n", "\n    "))
-        self.table = snapshot(text)
-        (self.key,) = self.table.keys.values()
-        self.limiter.use(self.table)
-
-    def plan(self, name: str = "v/m") -> Plan:
-        return plan(self.table, self.key.team, name, "openai", IDLE)
-
-    def ask(self, size: RequestSize | None = None, name: str = "v/m") -> RequestRecord:
-        record = RequestRecord("r", 0.0, "openai", "/", team="t")
-        assert self.later(record, size, name) is None
-        return record
-
-    def later(self, record: RequestRecord, size: RequestSize | None = None, name: str = "v/m") -> Later | None:
-        return self.limiter.admit(self.key, self.plan(name), record, lambda: size or (40, 100, 1))
-
-    def refusal(self, size: RequestSize | None = None, name: str = "v/m") -> GatewayError:
-        with pytest.raises(GatewayError) as raised:
-            self.ask(size, name)
-        return raised.value
-
-    def used(self) -> dict[str, int]:
-        found = self.limiter.book.views(self.now, self.wall)
-        return {f"{each.scope}: {each.unit} {each.period or each.kind}": each.used for each in found}
-
-
-def ended(record: RequestRecord, usage: Usage | None, price: bool = True, attempts: int = 1) -> None:
-    record.attempts = [Attempt("v/m/default", 0.0)] * attempts
-    record.usage = usage
-    record.price = (
-        snapshot(TABLE.format(hash=digest_of("k"), key="", team="")).models["v/m"].targets[0].price if price else None
-    )
-    assert record.held is not None
-    record.held.end(record)
-
-
-def tokens_of(record: RequestRecord) -> int:
-    assert record.held is not None
-    return record.held.tokens
+from proxy.teams.team_limiter import RequestSize
+from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
 
 
 def never() -> RequestSize:
@@ -328,6 +251,7 @@ def test_what_is_settled_is_numbered_before_it_is_counted() -> None:
     desk = Desk("limits: {requests_per_day: 9}")
     seen: list[Mapping[str, int]] = []
     desk.limiter.settling = lambda: seen.append(desk.used())
+    desk.limiter.notes.until = desk.now
     first = desk.ask()
     ended(desk.ask(), None, attempts=0)
     assert seen == []

@@ -301,7 +301,7 @@ def test_people_read_the_code_of_a_failure_that_reached_no_deployment() -> None:
 
 
 def test_refusals_at_the_door_are_one_line_for_all_of_a_second() -> None:
-    line = json.loads(EARLY_REFUSAL_LINES["json"]("openai", "queue", 5408))
+    line = json.loads(EARLY_REFUSAL_LINES["json"]("openai", 503, "queue", 5408))
     assert re.fullmatch(r"[-\dT:.]+Z", line.pop("time"))
     assert line == {
         "level": "warning",
@@ -313,6 +313,6 @@ def test_refusals_at_the_door_are_one_line_for_all_of_a_second() -> None:
         "outcome": "shed",
         "count": 5408,
     }
-    text = EARLY_REFUSAL_LINES["text"]("openai", "queue", 5408).decode()
+    text = EARLY_REFUSAL_LINES["text"]("openai", 503, "queue", 5408).decode()
     assert text.split(" ", 1)[1] == "503 overloaded openai refused 5408 at the door: queue"
     assert sorted(EARLY_REFUSAL_LINES) == sorted(LINE_WRITERS)

@@ -10,13 +10,13 @@ import pytest
 
 from providers.completion import Usage
 from providers.target import Price
-from proxy.request_record import Attempt, CacheUse, RequestRecord
+from proxy.request_record import Attempt, CacheUse, GuardMarks, RequestRecord
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
 from proxy.telemetry.plain_lines import PlainLines
 from proxy.telemetry.process_log import JsonFormatter
-from proxy.trace_context import SAMPLED, Trace
+from proxy.trace_context import SAMPLED, SampledTrace
 
 Line = Mapping[str, object]
 
@@ -36,7 +36,7 @@ CACHED = {"cached_tokens": 4, "cache_write_tokens": 2, "ephemeral_1h_input_token
 FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 
-NOT_IN_LINES = {"billed", "max_tokens", "user", "routed", "held", "key_label", "content", "guarded"}
+NOT_IN_LINES = {"billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid"}
 """What a record may hold and no line says."""
 
 
@@ -49,7 +49,9 @@ def full_record() -> RequestRecord:
     record.waited = record.client_waited = record.limit_waited = 1.0
     record.code, record.sample, record.first_content, record.finished = "upstream_error", 0.1, 10.5, 11.5
     record.stream, record.status, record.emulated, record.dropped = True, 200, ("n",), ("user",)
-    record.trace, record.cache, record.called = Trace(0xABC, 0x10, 0, SAMPLED), CacheUse("miss"), "a/m/us"
+    record.trace = record.sampled = SampledTrace(f"{0xABC:032x}", 0x10, 0, SAMPLED)
+    record.cache, record.called = CacheUse("miss"), "a/m/us"
+    record.guarded = GuardMarks(plugin="redact", reason="a number")
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record
@@ -88,7 +90,7 @@ def process_lines() -> list[Line]:
 LINES = {
     "REQUEST_FIELDS": request_lines,
     "ATTEMPT_FIELDS": attempt_entries,
-    "REFUSAL_FIELDS": lambda: [orjson.loads(refusal_line("openai", "queue", 3))],
+    "REFUSAL_FIELDS": lambda: [orjson.loads(refusal_line("openai", 503, "queue", 3))],
     "MALFORMED_FIELDS": lambda: [orjson.loads(malformed_line({400: 2}))],
     "PROCESS_FIELDS": process_lines,
 }

@@ -128,8 +128,8 @@ def test_a_request_is_counted_by_names_of_the_table() -> None:
 
 def test_refusals_at_the_door_are_counted_together() -> None:
     metrics = Metrics()
-    metrics.shed_before_parsing("scale", OverloadReason.QUEUE, 300)
-    metrics.shed_before_parsing("scale", OverloadReason.QUEUE, 7)
+    metrics.shed_before_parsing("scale", 503, OverloadReason.QUEUE, 300)
+    metrics.shed_before_parsing("scale", 503, OverloadReason.QUEUE, 7)
     found = series(metrics)
     assert found["dragoman_shed_total{reason=queue}"] == 307
     assert (

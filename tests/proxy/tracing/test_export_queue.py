@@ -60,7 +60,7 @@ class Rig:
     def end(self) -> None:
         self.sink.open.set()
         self.queue.end(10.0)
-        self.queue.join(10.0)
+        self.queue.join(40.0)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_while_the_collector_hangs_memory_is_bounded_and_the_rest_counted(rig: R
 
 
 def test_texts_are_bounded_by_their_length(rig: Rig) -> None:
-    large = trace(prompt="x" * (MOST_CHARACTERS // 4), answer="x" * (MOST_CHARACTERS // 4))
+    large = trace(keeps_content=True, prompt="x" * (MOST_CHARACTERS // 4), answer="x" * (MOST_CHARACTERS // 4))
     for _ in range(10):
         rig.queue.put(finished(of=large))
     rig.queue.put(finished())
@@ -150,6 +150,6 @@ def test_an_end_that_nobody_has_time_for_counts_what_is_left_and_is_not_waited_f
     rig.queue.end(-1.0)
     rig.queue.join(0.01)
     rig.sink.open.set()
-    rig.queue.join(10.0)
+    rig.queue.join(40.0)
     assert rig.sink.closed
     assert rig.state.exported + rig.state.dropped == 10

@@ -87,5 +87,3 @@ def test_the_table_names_the_resource_and_each_process_is_one() -> None:
         "b",
     )
     assert first.attributes["service.instance.id"] != second.attributes["service.instance.id"]
-    assert first != second
-    assert first == first  # noqa: PLR0124 - what the encoder asks

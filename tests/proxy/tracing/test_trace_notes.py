@@ -1,12 +1,9 @@
-"""What is noted of a request besides its record, and that it is noted of sampled ones alone."""
-
-import pytest
+"""What is noted of a request besides its record, and that its texts are noted where they are wanted."""
 
 from providers.completion import Choice, Chunk, StreamEvent, Usage
 from providers.unified_request import Operation, Params, TextPrompt, UnifiedRequest
-from proxy.trace_context import MOST_REASONS, Trace
+from proxy.trace_context import MOST_REASONS, SpanNotes
 from proxy.tracing.trace_notes import note_answer, note_prompt, note_request, noted_stream
-from tests.proxy.tracing.kit.finished import trace
 
 PARAMS: Params = {"max_tokens": 7, "temperature": 0.5, "n": 2, "reasoning_effort": "x" * 100, "seed": 2**70}
 REQUEST = UnifiedRequest(Operation.COMPLETIONS, "m", TextPrompt(("canary",)), {**PARAMS, "stop": ("canary",)})
@@ -41,7 +38,7 @@ class Pieces:
         self.closed += 1
 
 
-def noted(kept: Trace) -> Trace:
+def noted(kept: SpanNotes) -> SpanNotes:
     note_request(kept, REQUEST)
     note_prompt(kept, REQUEST)
     note_answer(kept, [CHOICE] * (MOST_REASONS + 1))
@@ -49,7 +46,7 @@ def noted(kept: Trace) -> Trace:
 
 
 def test_numbers_and_words_of_the_request_are_noted_and_no_text() -> None:
-    found = noted(trace())
+    found = noted(SpanNotes())
     assert found.params == {
         "gen_ai.request.max_tokens": 7,
         "gen_ai.request.temperature": 0.5,
@@ -61,24 +58,18 @@ def test_numbers_and_words_of_the_request_are_noted_and_no_text() -> None:
 
 
 def test_texts_are_noted_where_the_table_allows_them() -> None:
-    found = noted(trace(keeps_content=True))
+    found = noted(SpanNotes(keeps_content=True))
     assert "canary" in found.prompt
     assert "canary" in found.answer
 
 
-def test_of_a_trace_that_is_not_sampled_nothing_is_noted() -> None:
-    found = noted(trace(0, keeps_content=True))
-    assert (found.params, found.finish_reasons, found.prompt, found.answer) == (None, (), "", "")
-
-
-@pytest.mark.parametrize("kept", [trace(), trace(0, keeps_content=True)])
-def test_a_stream_whose_texts_are_not_wanted_is_left_as_it_is(kept: Trace) -> None:
+def test_a_stream_whose_texts_are_not_wanted_is_left_as_it_is() -> None:
     stream = Pieces()
-    assert noted_stream(kept, stream) is stream  # type: ignore[arg-type, comparison-overlap]
+    assert noted_stream(SpanNotes(), stream) is stream  # type: ignore[arg-type, comparison-overlap]
 
 
 async def test_a_stream_is_passed_on_unchanged_and_its_texts_noted() -> None:
-    kept, events = trace(keeps_content=True), (Chunk(0, "can"), Chunk(0, "ary", "stop"), Usage(1, 2))
+    kept, events = SpanNotes(keeps_content=True), (Chunk(0, "can"), Chunk(0, "ary", "stop"), Usage(1, 2))
     pieces = Pieces(*events)
     stream = noted_stream(kept, pieces)  # type: ignore[arg-type]
     assert (*stream.first(),) == events[:1]

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from config.sections.tracing_section import TracingSection
+from proxy.request_record import RequestRecord
+from proxy.trace_context import Trace
 from proxy.tracing import export_queue, tracing_service
+from proxy.tracing.begin_trace import TraceStarter
 from proxy.tracing.export_queue import Exporter
 from proxy.tracing.gen_ai_metrics import GenAiMetrics
 from proxy.tracing.gen_ai_words import CalledDeployments
 from proxy.tracing.span_values import FinishedRequest
-from proxy.tracing.tracing_service import Begin, TracingService
+from proxy.tracing.tracing_service import TracingService
 from tests.proxy.kit.tables import snapshot
 from tests.proxy.tracing.kit.finished import record, trace
 
@@ -22,7 +25,7 @@ ON = TracingSection(endpoint="http://127.0.0.1:9", sample=0.5)
 
 @dataclass
 class Gateway:
-    trace: Begin | None = None
+    traces: TraceStarter | None = None
 
 
 @dataclass
@@ -71,22 +74,30 @@ async def rig(monkeypatch: pytest.MonkeyPatch) -> Rig:
     return Rig(gateway, TracingService(gateway, make), made)
 
 
+UNSAMPLED = Trace(f"{1:032x}", "", "POST")
+
+
+def sampled() -> RequestRecord:
+    of = trace()
+    return record(trace=of, sampled=of)
+
+
 async def test_off_there_is_neither_a_thread_nor_a_trace_nor_a_metric(rig: Rig) -> None:
     await rig.service.use(None, TABLE)
-    rig.service.finished(record(trace=trace()), None)
+    rig.service.finished(sampled(), None)
     await rig.service.aclose()
-    assert (rig.gateway.trace, rig.made, [*rig.service.families()]) == (None, [], [])
+    assert (rig.gateway.traces, rig.made, [*rig.service.families()]) == (None, [], [])
 
 
 async def test_sampled_requests_are_exported_with_what_they_cost(rig: Rig) -> None:
     await rig.service.use(ON, TABLE)
-    assert rig.gateway.trace is not None
-    for flags in (1, 0):
-        rig.service.finished(record(trace=trace(flags)), 0.25)
+    assert rig.gateway.traces is not None
+    for each in (sampled(), record(trace=UNSAMPLED)):
+        rig.service.finished(each, 0.25)
     rig.service.finished(record(), None)
     await rig.service.aclose()
     ((got,),) = ([*rig.made[0].requests],)
-    assert (got.cost, got.trace.sampled, rig.made[0].closed) == (0.25, True, True)
+    assert (got.cost, got.trace.flags, rig.made[0].closed) == (0.25, 1, True)
     assert {each.name: each.samples[0][1] for each in rig.service.families()} == {
         "dragoman_tracing_exported": 1.0,
         "dragoman_tracing_dropped": 0.0,
@@ -96,8 +107,8 @@ async def test_sampled_requests_are_exported_with_what_they_cost(rig: Rig) -> No
 
 async def test_metrics_count_every_request_that_is_part_of_a_trace(rig: Rig) -> None:
     await rig.service.use(ON.model_copy(update={"metrics": "on"}), TABLE)
-    for flags in (1, 0):
-        rig.service.finished(record(trace=trace(flags)), None)
+    for each in (sampled(), record(trace=UNSAMPLED)):
+        rig.service.finished(each, None)
     metrics = rig.made[0].metrics
     await rig.service.aclose()
     assert metrics is not None
@@ -106,14 +117,14 @@ async def test_metrics_count_every_request_that_is_part_of_a_trace(rig: Rig) -> 
 
 async def test_the_same_settings_go_on_and_others_begin_anew(rig: Rig) -> None:
     await rig.service.use(ON, TABLE)
-    begin = rig.gateway.trace
+    starter = rig.gateway.traces
     await rig.service.use(ON.model_copy(), TABLE)
-    assert (rig.gateway.trace, len(rig.made)) == (begin, 1)
-    rig.service.finished(record(trace=trace()), None)
+    assert (rig.gateway.traces, len(rig.made)) == (starter, 1)
+    rig.service.finished(sampled(), None)
     await rig.service.use(ON.model_copy(update={"sample": 0.1}), TABLE)
-    rig.service.finished(record(trace=trace()), None)
+    rig.service.finished(sampled(), None)
     await rig.service.use(None, TABLE)
-    assert rig.gateway.trace is None
+    assert rig.gateway.traces is None
     await rig.service.aclose()
     for made in rig.made:
         while not made.closed:
@@ -130,5 +141,5 @@ async def test_a_library_that_is_missing_is_told_and_requests_go_on(
     with caplog.at_level(logging.ERROR, "dragoman"):
         await service.use(ON, TABLE)
     await service.aclose()
-    assert gateway.trace is None
+    assert gateway.traces is None
     assert "nothing is traced: tracing needs an extra: pip install otel" in caplog.text

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.request_record import Attempt, RequestRecord
 from proxy.surfaces.request.pass_through_fields import headers as extra_headers
 from proxy.surfaces.request.rule_kinds import Invalid
-from proxy.trace_context import Trace
-from proxy.upstream.request_headers import call_headers, join_trace
+from proxy.upstream.request_headers import TRACE_HEADERS, call_headers
 from tests.proxy.kit.transport_calls import TARGET, call
 
 
@@ -35,11 +33,9 @@ def test_a_call_that_is_no_json_says_what_it_is() -> None:
 
 def test_a_trace_s_lines_replace_those_of_the_client_and_no_other_header() -> None:
     given = {"TraceParent": "client", "tracestate": "client", "X-Own": "1"}
-    sent, record = call("http://vendor/", headers=given), RequestRecord("req-1", 0.0, "openai", "/")
-    record.attempts.append(Attempt("v/m/d", 0.0))
-    trace = Trace(1, 2, 0, 1)
-    join_trace(sent, record, trace)
-    assert (sent.headers, sent.trace) == ({"X-Own": "1"}, trace.lines(1))
+    sent = call("http://vendor/", headers=given)
+    sent.carry_trace("traceparent: fixed\r\n", TRACE_HEADERS)
+    assert (sent.headers, sent.trace) == ({"X-Own": "1"}, "traceparent: fixed\r\n")
     assert given.keys() == {"TraceParent", "tracestate", "X-Own"}
 
 

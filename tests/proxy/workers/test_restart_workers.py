@@ -17,11 +17,14 @@ from proxy.off_loop.child_process import Child
 from proxy.process.load_table import LoadedTable, Source
 from proxy.telemetry.metrics import WorkerMetrics
 from proxy.workers import restart_workers as workers_module
+from proxy.workers import worker_template as template_module
 from proxy.workers.restart_workers import LONGEST_PAUSE, WorkerPool, WorkerProcess, restart_delay
+from proxy.workers.worker_channel import ChannelClient, PeerGone
 from proxy.workers.worker_main import WorkerSettings
 from proxy.workers.worker_template import start_program
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK
+from tests.support.forked_program import fork_child
 from tests.support.waiting import until
 
 HASTY = MOCK + "server: {drain_grace: 0s}\n"
@@ -86,6 +89,13 @@ async def kept(folder: Path, count: int = 2) -> AsyncIterator[Rig]:
                 workers.stop()
                 await asyncio.wait((keeping,), timeout=20.0)
                 workers.kill()
+
+
+@pytest.fixture(autouse=True)
+def cheap_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To start a program takes a second of CPU; these tests are about what becomes of it. That it starts and serves is
+    in test_worker_main.py."""
+    monkeypatch.setattr(template_module, "start_child", fork_child)
 
 
 async def test_all_take_requests_before_it_is_up(tmp_path: Path) -> None:
@@ -222,6 +232,25 @@ async def test_one_that_cannot_begin_at_first_is_the_end_of_all_with_its_reason(
     assert "could not begin: " in workers.failure
     assert "address already in use" in workers.failure
     assert counted.restarts == 0
+
+
+async def test_one_that_is_told_to_end_before_it_has_begun_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(HASTY, encoding="utf-8")
+    counted = Counted()
+    workers = WorkerPool(
+        1, Source(path, {}).load(), settings(path, 0), WorkerMetrics(counted.serving.append, counted.restarted)
+    )
+
+    async def gone(self: ChannelClient, name: str, seconds: float, body: bytes = b"") -> bytes:
+        workers.stop()
+        raise PeerGone("the connection has ended")
+
+    monkeypatch.setattr(ChannelClient, "request", gone)
+    await asyncio.wait_for(workers.run(), 50.0)
+    assert (workers.failure, counted.restarts) == ("", 0)
 
 
 @given(st.integers(0, 10_000))

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -19,11 +19,12 @@ from proxy.process.heartbeat import shared_file
 from proxy.process.load_table import Source
 from proxy.workers import worker_template as template_module
 from proxy.workers.worker_template import WorkerTemplate, fork_template
-from tests.bench.cpu import family, processes, proportional_bytes
+from tests.bench.cpu import family, own_bytes, processes
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import MOCK, port_of
+from tests.support.forked_program import Launch, forked, started
 from tests.support.gateway import ROOT, SERVER, RunningGateway, running_gateway, start_gateway, until_ready
 from tests.support.waiting import until
 
@@ -31,12 +32,16 @@ TABLE = MOCK + SERVER + "  workers: 2\n  drain_grace: 50ms\n  watch: false\n"
 
 WITH_LEDGER = TABLE + f'teams: {{search: {{keys: ["{digest_of("k")}"], models: ["*"]}}}}\n'
 
-MOST_MEMORY = 100 * 2**20
-"""Bytes of a supervisor, the template and two workers together; measured are 88 MB, and 150 without a template."""
+MOST_MEMORY = 110 * 2**20
+"""Bytes of a supervisor, the template and two workers together, files apart; measured are 88 MB, with the process that
+loads the ledger 92 (100 on CPython 3.14), and 140 without a template."""
 
 
 def name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    """The name of a process; none where it has ended."""
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    return ""
 
 
 def children(gateway: RunningGateway, wanted: str) -> list[int]:
@@ -55,9 +60,11 @@ def template_of(gateway: RunningGateway) -> int:
 
 
 @asynccontextmanager
-async def up(folder: Path, table: str = TABLE) -> AsyncIterator[RunningGateway]:
-    async with running_gateway(table, folder) as gateway:
+async def up(folder: Path, table: str = TABLE, launch: Launch = forked) -> AsyncIterator[RunningGateway]:
+    async with running_gateway(table, folder, launch=launch) as gateway:
         await gateway.serving(2)
+        # A process has its name a moment after it has begun.
+        await until(lambda: bool(children(gateway, "dragoman-fork")))
         yield gateway
 
 
@@ -80,14 +87,14 @@ async def test_no_two_workers_draw_the_same_id_nor_does_one_that_follows(tmp_pat
 
 
 async def test_they_share_what_was_loaded_and_so_does_one_that_follows(tmp_path: Path) -> None:
-    async with up(tmp_path) as gateway:
-        assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
+    async with up(tmp_path, launch=started) as gateway:
+        assert own_bytes(gateway.process.pid) < MOST_MEMORY
         first, second = workers(gateway)
         os.kill(first, signal.SIGKILL)
         await gateway.serving(2, restarts=1)
         (new,) = set(workers(gateway)) - {first, second}
-        assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
-        assert proportional_bytes(new) < 1.2 * proportional_bytes(second)
+        assert own_bytes(gateway.process.pid) < MOST_MEMORY
+        assert own_bytes(new) < 1.2 * own_bytes(second)
         assert await gateway.stop() == 0
 
 
@@ -100,6 +107,11 @@ async def test_a_forked_worker_has_no_descriptor_of_another_process(tmp_path: Pa
             assert os.readlink(f"/proc/{worker}/fd/0") == os.devnull
             assert os.getsid(worker) == worker
         assert len(sockets(template)) == 1
+
+
+def messages_of(gateway: RunningGateway) -> list[str]:
+    """What the gateway said, but for stacks of a loop that a busy machine let stand."""
+    return [line for line in gateway.messages().splitlines() if "the event loop has stood still" not in line]
 
 
 def sockets(pid: int) -> list[str]:
@@ -118,7 +130,7 @@ async def test_a_signal_to_a_forked_worker_drains_it_and_one_to_the_template_is_
         assert f"(process {first}) ended with status 0; another takes its place" in gateway.messages()
         assert template_of(gateway) == template
         assert len(workers(gateway)) == 2
-        assert "template" not in gateway.messages()
+        assert not [line for line in messages_of(gateway) if "template" in line]
 
 
 async def test_without_its_template_a_gateway_starts_workers_as_programs(tmp_path: Path) -> None:
@@ -152,7 +164,7 @@ async def test_a_worker_forked_after_a_reload_serves_the_new_table(tmp_path: Pat
         await gateway.serving(2, restarts=1)
         answers = [await exchange(port_of(gateway.url), request("GET", "/v1/models")) for _ in range(20)]
         assert all(b"mock/new" in answer.body for answer in answers)
-        assert "template" not in gateway.messages()
+        assert not [line for line in messages_of(gateway) if "template" in line]
 
 
 LOADS = """
@@ -298,14 +310,14 @@ async def followed(gateway: RunningGateway, loader: int | None) -> int:
 
 
 async def test_the_process_that_loads_the_ledger_shares_it_too_and_so_does_one_that_follows(tmp_path: Path) -> None:
-    async with up(tmp_path, WITH_LEDGER) as gateway:
+    async with up(tmp_path, WITH_LEDGER, started) as gateway:
         loader = await followed(gateway, loader_of(gateway))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             os.kill(loader, number)
         await until(lambda: (tmp_path / "ledger.db").exists())
         assert os.getsid(loader) == loader
         assert len(sockets(loader)) == 1
-        assert proportional_bytes(gateway.process.pid) < MOST_MEMORY
+        assert own_bytes(gateway.process.pid) < MOST_MEMORY
         assert gateway.messages().count("ended on SIGKILL; requests are kept in") == 1
         assert await gateway.stop() == 0
 

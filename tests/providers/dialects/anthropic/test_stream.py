@@ -231,7 +231,6 @@ def test_an_endless_event_is_malformed() -> None:
         b"data: 3",
         b'data: {"type":["x"]}',
         b'data: {"type":"content_block_delta","delta":3}',
-        b'data: {"type":"content_block_delta","index":7,"delta":{"type":"input_json_delta","partial_json":"{"}}',
         b'data: {"type":"content_block_delta","delta":{"type":"text_delta"}}',
         b'data: {"type":"content_block_start","content_block":null}',
         b'data: {"type":"content_block_stop","index":[]}',

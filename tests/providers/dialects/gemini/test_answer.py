@@ -135,7 +135,7 @@ def test_usage_is_the_vendors_in_openais_meaning_or_none() -> None:
 
 
 def test_several_candidates_are_several_choices() -> None:
-    choices = DIALECT.decode(sent(), answer("two")).choices
+    choices = DIALECT.decode(replace(sent(), choices=2), answer("two")).choices
     assert [(one.index, one.text, one.finish_reason) for one in choices] == [(0, "a", "stop"), (1, "b", "length")]
 
 

@@ -200,7 +200,7 @@ def test_events_that_make_no_sense_are_malformed(data: bytes) -> None:
         b'data: "words"',
         b"data: []",
         b'data: {"candidates":3}',
-        b'data: {"candidates":[3,{"content":3},{"content":{"parts":[3,{"text":3}]}}]}',
+        b'data: {"candidates":[3,{"content":3},{"content":{"parts":[3,{"text":null}]}}]}',
         b'data: {"usageMetadata":3,"promptFeedback":{},"responseId":4}',
     ],
 )

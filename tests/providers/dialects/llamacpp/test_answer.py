@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from providers.completion import Choice, Chunk, ContentLogprobs, Extras, TokenLogprob, Usage
+from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import TextPrompt, TokenPrompt
@@ -15,6 +16,7 @@ from tests.providers.dialects.kit import (
     only,
     reader,
     sent_for,
+    stream_failure,
     streamed,
     target_of,
     text_of,
@@ -120,7 +122,9 @@ def test_noise_changes_nothing() -> None:
     assert usage_in(events) is None
 
 
-def test_what_follows_the_end_of_one_of_several_is_passed_over() -> None:
+def test_what_follows_the_end_of_one_of_several_may_say_nothing() -> None:
     later = b'data: {"index":0,"content":"ck"'
-    data = stream("batch").replace(later, b'data: {"index":1,"content":"!"}\n\n' + later)
+    data = stream("batch").replace(later, b'data: {"index":1,"content":""}\n\n' + later)
     assert streamed(BATCH, data) == streamed(BATCH, stream("batch"))
+    data = stream("batch").replace(later, b'data: {"index":1,"content":"!"}\n\n' + later)
+    assert stream_failure(BATCH, data, expected=2)[1].failure.kind is FailureKind.MALFORMED

@@ -10,6 +10,7 @@ from providers.completion import Completion, StreamEvent
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.dialect import OpenAIDialect
 from providers.failure import Failure, Refusal, UpstreamError
+from providers.framing.parse_sse import DataLines, SSEParser
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target, Timeouts
@@ -69,10 +70,18 @@ def refusal_of(request: UnifiedRequest, to: Target) -> Refusal:
     return caught.value
 
 
-def sent(row: str = "openai", *, unwrap: bool = False, chats: bool = True) -> UpstreamRequest:
+def sent(row: str = "openai", *, unwrap: bool = False, chats: bool = True, choices: int = 1) -> UpstreamRequest:
     """Return a call whose answer is to be decoded."""
     operation = Operation.CHAT if chats else Operation.COMPLETIONS
-    return UpstreamRequest(target(row), operation, "http://up/v1", b"{}", True, unwrap_choice=unwrap)
+    return UpstreamRequest(target(row), operation, "http://up/v1", b"{}", True, unwrap_choice=unwrap, choices=choices)
+
+
+def choices_in(stream: bytes) -> int:
+    """Return how many choices a stream is an answer to."""
+    parser = DataLines() if b"\n\n" not in stream else SSEParser()
+    events = [orjson.loads(data) for _, data in [*parser.feed(stream), *parser.finish()] if data.startswith(b"{")]
+    listed = [choice for event in events for choice in event.get("choices") or []]
+    return 1 + max([choice.get("index") or 0 for choice in listed], default=0)
 
 
 def fixture(name: str) -> bytes:

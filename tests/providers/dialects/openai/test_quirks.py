@@ -14,7 +14,7 @@ from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.kit import chunks, usage_in
 from tests.providers.dialects.openai.kit import DIALECT, broken, chat, fixture, pieces, played, sent, target
-from tests.providers.dialects.openai.test_vendor_answers import row, stream
+from tests.providers.dialects.openai.test_vendor_answers import asked, row, stream
 
 
 def case(section: str, *values: object) -> object:
@@ -39,7 +39,7 @@ def case(section: str, *values: object) -> object:
     ],
 )
 def test_reasoning_is_found_where_each_vendor_puts_it(name: str, thought: str) -> None:
-    events, failure = played(sent(row(name)), stream(name))
+    events, failure = played(asked(name), stream(name))
     assert failure is None
     assert "".join(chunk.reasoning or "" for chunk in chunks(events)) == thought
 
@@ -126,7 +126,7 @@ def test_what_ended_a_text_is_told() -> None:
     ],
 )
 def test_usage_is_read_wherever_a_vendor_puts_it(name: str, expected: Usage) -> None:
-    assert usage_in(played(sent(row(name)), stream(name))[0]) == expected
+    assert usage_in(played(asked(name), stream(name))[0]) == expected
 
 
 def test_reasoning_tokens_may_stand_beside_the_counts() -> None:
@@ -194,18 +194,18 @@ def test_streamed_arrays_are_read_as_they_come() -> None:
 )
 def test_the_streams_whose_answers_are_tested_have_their_vendors_habits(name: str, mark: bytes) -> None:
     assert mark in stream(name)
-    assert played(sent(row(name)), stream(name))[1] is None
+    assert played(asked(name), stream(name))[1] is None
 
 
 @pytest.mark.parametrize("name", ["perplexity/chat", "tgi/completion"])
 def test_a_stream_without_a_terminator_ends_with_its_choices(name: str) -> None:
     assert b"[DONE]" not in stream(name)
-    assert played(sent(row(name)), stream(name))[1] is None
+    assert played(asked(name), stream(name))[1] is None
 
 
 @pytest.mark.parametrize("name", ["sambanova/chat", "deepinfra/chat"])
 def test_a_frame_without_a_blank_line_is_heard_at_once(name: str) -> None:
-    decoder = DIALECT.stream(sent(row(name)))
+    decoder = DIALECT.stream(asked(name))
     lines = stream(name).splitlines(keepends=True)
     texts = [chunk.text for line in lines[:3] for chunk in chunks(list(decoder.feed(line)))]
     assert "".join(texts) in ("Zwei Äpfel", "Deep in")

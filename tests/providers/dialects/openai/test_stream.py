@@ -10,7 +10,17 @@ from providers.dialects.shared.read_json import call_id
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import chunks, usage_in
-from tests.providers.dialects.openai.kit import DIALECT, FIXTURES, fixture, frame, pieces, played, sent, text
+from tests.providers.dialects.openai.kit import (
+    DIALECT,
+    FIXTURES,
+    choices_in,
+    fixture,
+    frame,
+    pieces,
+    played,
+    sent,
+    text,
+)
 from tests.support.dialects import fixture_name
 
 DONE = b"data: [DONE]\n\n"
@@ -19,7 +29,7 @@ every_stream = pytest.mark.parametrize("name", GOOD)
 
 
 def sent_for(name: str) -> UpstreamRequest:
-    return sent("groq" if "groq" in name else "openai")
+    return sent("groq" if "groq" in name else "openai", choices=choices_in(fixture(name)))
 
 
 def whole(name: str) -> list[StreamEvent]:
@@ -298,9 +308,15 @@ def test_a_frame_of_null_is_passed_over() -> None:
 
 
 def test_nothing_follows_a_choices_finish_nor_the_terminator() -> None:
-    events, failure = played(sent(), delta("a", "stop"), delta("b"), DONE, delta("c"), frame({"error": "late"}))
+    events, failure = played(sent(), delta("a", "stop"), delta(None), DONE, delta("c"), frame({"error": "late"}))
     assert failure is None
     assert text(events) == "a"
+
+
+def test_a_choice_that_has_not_ended_when_another_has_cuts_the_stream() -> None:
+    _, failure = played(sent(choices=2), delta("a", "stop"), delta("b", index=1), DONE)
+    assert failure is not None
+    assert failure.kind is FailureKind.TRUNCATED
 
 
 @pytest.mark.parametrize(
@@ -309,7 +325,7 @@ def test_nothing_follows_a_choices_finish_nor_the_terminator() -> None:
         (b"", FailureKind.TRUNCATED),
         (DONE, FailureKind.TRUNCATED),
         (delta("a") + DONE, FailureKind.TRUNCATED),
-        (delta("a", "stop") + delta("b", index=1) + DONE, FailureKind.TRUNCATED),
+        (delta("a", "stop") + delta("b", index=1) + DONE, FailureKind.MALFORMED),
         (delta("a", ""), FailureKind.TRUNCATED),
         (b"<html>oops</html>", FailureKind.TRUNCATED),
         (b"data: nonsense\n\n", FailureKind.MALFORMED),
@@ -335,8 +351,8 @@ def test_a_stream_that_is_none_is_a_failure(stream: bytes, kind: FailureKind) ->
 @pytest.mark.parametrize("size", [1, 4096])
 def test_a_whole_body_on_a_streamed_request_is_one_chunk_a_choice(name: str, size: int) -> None:
     body = fixture(f"openai/{name}.json")
-    events, failure = played(sent(), *pieces(body, size))
     completion = DIALECT.decode(sent(), body)
+    events, failure = played(sent(choices=len(completion.choices)), *pieces(body, size))
     assert failure is None
     assert [(chunk.index, chunk.text, chunk.finish_reason) for chunk in chunks(events)] == [
         (choice.index, choice.text, choice.finish_reason) for choice in completion.choices

@@ -53,7 +53,7 @@ def test_media_citations_and_thinking_are_content() -> None:
 def test_members_come_with_the_first_chunk_of_their_event_or_alone() -> None:
     first: JsonValue = [{"index": 0, "delta": {"content": "Hi"}}, {"index": 1, "delta": {"content": "Ho"}}]
     events, _ = played(
-        sent(), bare(first, a=1), bare(b=2), delta(None, "stop"), delta(None, "stop", 1), bare(c=3), DONE
+        sent(choices=2), bare(first, a=1), bare(b=2), delta(None, "stop"), delta(None, "stop", 1), bare(c=3), DONE
     )
     assert chunks(events)[:3] == [
         Chunk(0, "Hi", extras=Extras(answer={"a": 1})),
@@ -118,11 +118,11 @@ def test_the_tier_of_any_event_is_that_of_the_answer() -> None:
     assert chunks(events)[-1].service_tier == "flex"
 
 
-def test_half_a_character_is_replaced_and_the_rest_arrives() -> None:
+def test_a_character_in_two_events_is_one() -> None:
     halves = b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n'
     events, failure = played(sent(), halves % rb"a\ud83d", halves % rb"\ude00b", delta(None, "stop"), DONE)
     assert failure is None
-    assert text(events) == "a\ufffd\ufffdb"
+    assert text(events) == "a\U0001f600b"
 
 
 def test_an_unknown_member_in_every_event_is_passed_on_and_not_kept() -> None:

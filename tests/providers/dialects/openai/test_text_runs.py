@@ -83,7 +83,7 @@ def test_what_has_to_be_changed_or_is_over_makes_no_run() -> None:
 
 
 def test_another_choice_is_learned_anew() -> None:
-    made = decoder(*BEGUN, said("x", 1), said("y", 1))
+    made = decoder(*BEGUN, said("x", 1), said("y", 1), choices=2)
     found = made.lead(said("z", 1))
     assert found is not None
     assert found[0].index == 1

@@ -6,6 +6,7 @@ The bytes are in openai/fixtures, a folder a row; README.md there says where the
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import orjson
 import pytest
@@ -13,12 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, TokenLogprob, Usage
+from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import classify
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.kit import chunks, usage_in
-from tests.providers.dialects.openai.kit import DIALECT, FIXTURES, broken, fixture, frame, pieces, played, sent, text
+from tests.providers.dialects.openai.kit import (
+    DIALECT,
+    FIXTURES,
+    broken,
+    choices_in,
+    fixture,
+    frame,
+    pieces,
+    played,
+    sent,
+    text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +135,12 @@ def row(name: str) -> str:
     return name.partition("/")[0]
 
 
+@cache
+def asked(name: str) -> UpstreamRequest:
+    """Return the call that a stream is the answer of."""
+    return sent(row(name), choices=choices_in(stream(name)))
+
+
 def stream(name: str) -> bytes:
     return fixture(f"openai/{name}.sse")
 
@@ -145,7 +164,7 @@ def answer(events: list[Chunk], totals: Usage | None) -> Answer:
 
 @every_stream
 def test_a_vendor_s_stream_comes_to_its_answer(name: str) -> None:
-    events, failure = played(sent(row(name)), stream(name))
+    events, failure = played(asked(name), stream(name))
     assert failure is None
     assert answer(chunks(events), usage_in(events)) == STREAMS[name]
 
@@ -153,15 +172,15 @@ def test_a_vendor_s_stream_comes_to_its_answer(name: str) -> None:
 @every_stream
 @pytest.mark.parametrize("size", [1, 7, 4096])
 def test_a_stream_gives_the_same_events_in_pieces_of_any_size(name: str, size: int) -> None:
-    whole, _ = played(sent(row(name)), stream(name))
-    assert played(sent(row(name)), *pieces(stream(name), size)) == (whole, None)
+    whole, _ = played(asked(name), stream(name))
+    assert played(asked(name), *pieces(stream(name), size)) == (whole, None)
 
 
 @every_stream
 def test_a_stream_cut_at_any_byte_is_never_taken_for_a_whole_one(name: str) -> None:
     data, expected = stream(name), STREAMS[name]
     for cut in range(len(data)):
-        events, failure = played(sent(row(name)), data[:cut])
+        events, failure = played(asked(name), data[:cut])
         finished = [chunk for chunk in chunks(events) if chunk.finish_reason is not None]
         if failure is None and len(finished) == len(expected.finishes):
             # Only usage and the terminator may be missing.
@@ -175,7 +194,7 @@ def test_a_stream_cut_at_any_byte_is_never_taken_for_a_whole_one(name: str) -> N
 @pytest.mark.parametrize("size", [1, 4096])
 def test_a_stream_that_breaks_keeps_its_beginning_and_says_why(name: str, size: int) -> None:
     said, kind, status = BROKEN_STREAMS[name]
-    events, failure = played(sent(row(name)), *pieces(stream(name), size))
+    events, failure = played(asked(name), *pieces(stream(name), size))
     assert failure is not None
     assert (text(events), failure.kind, failure.status) == (said, kind, status)
     assert not any(chunk.finish_reason for chunk in chunks(events))
@@ -190,19 +209,19 @@ def test_reasoning_is_told_apart_from_the_text() -> None:
         "vllm/chat": "why",
     }
     for name, thought in thoughts.items():
-        events, _ = played(sent(row(name)), stream(name))
+        events, _ = played(asked(name), stream(name))
         assert "".join(chunk.reasoning or "" for chunk in chunks(events)) == thought, name
 
 
 def test_details_of_usage_come_from_where_each_vendor_puts_them() -> None:
     cached = {"openai/chat": 4, "fireworks/completion": 1, "mistral/thinking": 3, "deepseek/chat": 16}
     for name, tokens in cached.items():
-        found = usage_in(played(sent(row(name)), stream(name))[0])
+        found = usage_in(played(asked(name), stream(name))[0])
         assert found is not None
         assert found.prompt_details is not None
         assert found.prompt_details["cached_tokens"] == tokens, name
     for name, tokens in {"deepseek/chat": 2, "sglang/completion": 1, "openrouter/chat": 3}.items():
-        found = usage_in(played(sent(row(name)), stream(name))[0])
+        found = usage_in(played(asked(name), stream(name))[0])
         assert found is not None
         assert found.completion_details is not None
         assert found.completion_details["reasoning_tokens"] == tokens, name
@@ -218,7 +237,7 @@ def test_tool_calls_are_numbered_densely_and_begin_with_id_and_name() -> None:
         "ollama/tools": [("call_1", "add", '{"a":1}')],
     }
     for name, calls in expected.items():
-        deltas = [call for chunk in chunks(played(sent(row(name)), stream(name))[0]) for call in chunk.tool_calls]
+        deltas = [call for chunk in chunks(played(asked(name), stream(name))[0]) for call in chunk.tool_calls]
         assert sorted({delta.index for delta in deltas}) == list(range(len(calls)))
         found = []
         for index in range(len(calls)):
@@ -242,7 +261,7 @@ def test_log_probabilities_are_read_in_each_vendor_s_shape() -> None:
 def test_the_stop_that_ended_a_text_is_kept() -> None:
     ends = {"vllm/chat": ["END"], "vllm/batch": [128009, None, None, None], "sglang/completion": ["\n", None]}
     for name, stops in ends.items():
-        finished = [chunk for chunk in chunks(played(sent(row(name)), stream(name))[0]) if chunk.finish_reason]
+        finished = [chunk for chunk in chunks(played(asked(name), stream(name))[0]) if chunk.finish_reason]
         assert [chunk.matched_stop for chunk in sorted(finished, key=lambda chunk: chunk.index)] == stops
 
 
@@ -253,7 +272,7 @@ def test_a_refusal_is_both_text_and_refusal() -> None:
 
 def test_a_vendor_s_own_word_for_the_end_is_kept_beside_ours() -> None:
     for name, word in {"together/completion": "eos", "tgi/completion": "stop_sequence", "openai/chat": None}.items():
-        finished = [chunk for chunk in chunks(played(sent(row(name)), stream(name))[0]) if chunk.finish_reason]
+        finished = [chunk for chunk in chunks(played(asked(name), stream(name))[0]) if chunk.finish_reason]
         assert finished[0].native_finish_reason == word
 
 

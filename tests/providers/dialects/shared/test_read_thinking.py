@@ -12,7 +12,13 @@ from providers.conversation import (
     Thinking,
     ToolUse,
 )
-from providers.dialects.shared.read_thinking import google_signature, in_order, thinking_block, thinking_of
+from providers.dialects.shared.read_thinking import (
+    LONGEST_FORMAT,
+    google_signature,
+    in_order,
+    thinking_block,
+    thinking_of,
+)
 from providers.json_types import JsonObject, JsonValue
 
 CLAUDE = {"format": CLAUDE_FORMAT}
@@ -88,6 +94,19 @@ def test_the_most_exact_member_is_read_alone() -> None:
         "reasoning_content": "a",
     }
     assert thinking_of(message) == [Thinking("a", "s", CLAUDE_FORMAT)]
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 50])
+def test_what_openai_s_client_joined_of_equal_parts_is_read_as_one(pieces: int) -> None:
+    joined = text("hm", index=0, signature="s", format=CLAUDE_FORMAT * pieces, after=[*[2, 1] * pieces])
+    assert thinking_of({"reasoning_details": [joined]}) == [Thinking("hm", "s", CLAUDE_FORMAT, (2, 1))]
+    unequal = text("hm", index=0, signature="s", format=CLAUDE_FORMAT, after=[2, 1, 3, 1])
+    assert thinking_of({"reasoning_details": [unequal]}) == [Thinking("hm", "s", CLAUDE_FORMAT)]
+
+
+def test_a_long_format_is_taken_as_it_is() -> None:
+    odd = "ab" * LONGEST_FORMAT
+    assert thinking_of({"reasoning_details": [text("hm", format=odd)]}) == [Thinking("hm", None, odd)]
 
 
 def test_mistral_s_thinking_is_a_list_of_texts() -> None:

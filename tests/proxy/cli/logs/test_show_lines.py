@@ -24,7 +24,8 @@ def test_a_request_is_a_line_with_its_failed_attempts_below() -> None:
     first, attempt = shown(request_line(record))
     assert first.split("  ")[1:] == [
         *("502 upstream_error upstream_error", "search/ci", "fast -> a/m/us", "first 500 ms", "1.50 s", "6+2 tokens"),
-        *("$2.8e-05", f"trace_id={0xABC:032x}", "sample=0.1", "client_ms=1000.0", "limit_ms=1000.0"),
+        *("$2.8e-05", f"trace_id={0xABC:032x}", "plugin=redact", "reason=a number"),
+        *("sample=0.1", "client_ms=1000.0", "limit_ms=1000.0"),
         *("cached_tokens=4", "cache_write_tokens=2", "cache_write_1h_tokens=1", "usage_estimated=true"),
         *("cache=miss", "emulated=n", "dropped=user", 'repeated={"stale_connection":1}', "req-1"),
     ]
@@ -44,7 +45,7 @@ def test_messages_of_the_process_have_their_level_and_their_traceback() -> None:
     assert shown(orjson.dumps({**message, "traceback": "a\n  b"})) == [
         *("2026-11-23 06:00:00.125  error  x  logger=asyncio", "    a", "      b")
     ]
-    assert shown(refusal_line("openai", "queue", 3))[0].partition("  ")[2] == (
+    assert shown(refusal_line("openai", 503, "queue", 3))[0].partition("  ")[2] == (
         "warning  refused at the door  surface=openai  reason=queue  status=503  code=overloaded  outcome=shed  count=3"
     )
     assert 'statuses={"400":2}' in shown(malformed_line({400: 2}))[0]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
+from proxy.limits.concurrency import ROLL_CALL
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Limits, TeamBudget
@@ -25,7 +26,8 @@ UNEVEN = (50.0, 20.0, 10.0, 10.0, 5.0, 3.0, 1.0, 1.0)
 
 @dataclass(slots=True, eq=False)
 class World:
-    """Whoever counts: `step` is how far its clock was set, in seconds."""
+    """Whoever counts: `step` is how far its clock was set, in seconds. `late` is the part of the trips that take from
+    50 to 500 ms, as those of a process that has no CPU time. `calls` counts exchanges of more than the roll call."""
 
     counter: LeaseCounter = field(default_factory=LeaseCounter)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
@@ -33,31 +35,46 @@ class World:
     foreign: bool = False
     step: float = 0.0
     round_trip: float = 0.0004
+    late: float = 0.0
     calls: int = 0
 
     async def trip(self) -> None:
         if self.lost:
             await asyncio.sleep(0.05)
             raise ConnectionError("lost")
+        if self.late and self.chance.random() < self.late:
+            await asyncio.sleep(self.chance.uniform(0.05, 0.5))
         await asyncio.sleep(self.chance.expovariate(2 / self.round_trip))
 
 
 @dataclass(slots=True, eq=False)
 class SimulatedSource:
-    """One process's way to whoever counts."""
+    """One process's way to whoever counts: `cut` says that nothing gets there, `deaf` that no answer comes back, and
+    `still` is for how many seconds the process stands still once it was answered."""
 
     world: World
     process: str
+    cut: bool = False
+    deaf: bool = False
+    still: float = 0.0
 
     async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
         world = self.world
-        world.calls += 1
+        world.calls += any(ask.key != ROLL_CALL for ask in asks)
         await world.trip()
+        if self.cut:
+            await asyncio.sleep(0.05)
+            raise ConnectionError("cut")
         if world.foreign:
             return [None] * len(asks)
         now = round((asyncio.get_running_loop().time() + world.step) * 1e6)
         grants = world.counter.exchange(self.process, asks, now)
         await world.trip()
+        if self.deaf:
+            await asyncio.sleep(0.05)
+            raise ConnectionError("deaf")
+        if self.still:
+            await asyncio.sleep(self.still)
         return grants
 
 
@@ -76,13 +93,15 @@ class SimulatedProcess:
     refusals: list[float] = field(default_factory=list)
     asked: int = 0
     held: list[Reservation] = field(default_factory=list)
+    source: SimulatedSource = field(init=False)
     leases: LeaseBook = field(init=False)
     book: LimitBook = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
 
     def __post_init__(self) -> None:
         clock = asyncio.get_running_loop().time
-        self.leases = LeaseBook(SimulatedSource(self.world, self.name), self.expected, clock)
+        self.source = SimulatedSource(self.world, self.name)
+        self.leases = LeaseBook(self.source, self.expected, clock)
         self.book = LimitBook(clock, lambda: WALL + clock(), self.leases, self.shares)
         self.book.use(self.limits, self.budgets, BERLIN, clock())
         self.task = asyncio.create_task(self.leases.run())
@@ -111,7 +130,7 @@ class SimulatedProcess:
             while True:
                 pause = chance.expovariate(per_second)
                 await asyncio.sleep(min(pause, until - loop.time()))
-                if loop.time() >= until:
+                if loop.time() >= until - 1e-6:  # no timer is more exact
                     return
                 group.create_task(self._one(chance.choice(tokens)))
 

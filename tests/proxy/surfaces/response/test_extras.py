@@ -50,6 +50,15 @@ MESSAGE: JsonObject = {
     "images": [IMAGE],
     "audio": AUDIO,
 }
+DELTA: JsonObject = {
+    **MESSAGE,
+    "thinking_blocks": [
+        {"type": "thinking", "thinking": "hm", "signature": "s", "index": 0},
+        {"type": "redacted_thinking", "data": "QQ==", "index": 1},
+    ],
+    "annotations": [{**CITED, "index": 0}],
+    "images": [{**IMAGE, "index": 0}],
+}
 CHOICE: JsonObject = {"content_filter_results": {"hate": {"filtered": False}}}
 ANSWER: JsonObject = {"prompt_filter_results": [], "x_groq": {"id": "g"}}
 
@@ -149,7 +158,7 @@ def test_a_stream_has_everything(row: CompletionSurface, alone: bool) -> None:
     assert has(frame, ANSWER)
     (choice,) = choices(frame)
     assert has(choice, {**CHOICE, "finish_reason": None})
-    assert has(choice["delta"], {"role": "assistant", **MESSAGE})
+    assert has(choice["delta"], {"role": "assistant", **DELTA})
 
 
 @every_row
@@ -160,7 +169,8 @@ def test_what_comes_with_the_end_is_not_lost(row: CompletionSurface, text: bool)
     for frame in frames:
         for choice in choices(frame):
             joined |= {**frame, **choice, **cast("JsonObject", choice.get("delta") or {})}
-    wanted: JsonObject = {**CHOICE, **ANSWER, "annotations": [CITED], "images": [IMAGE], "finish_reason": "stop"}
+    lists = {name: (MESSAGE if text else DELTA)[name] for name in ("annotations", "images")}
+    wanted: JsonObject = {**CHOICE, **ANSWER, **lists, "finish_reason": "stop"}
     assert has(joined, wanted)
     assert sum(choice["finish_reason"] is not None for frame in frames for choice in choices(frame)) == 1
 
@@ -194,10 +204,22 @@ def test_the_pieces_of_a_stream_join_to_the_whole(row: CompletionSurface) -> Non
     assert [delta["reasoning_details"] for delta in deltas] == [[piece] for piece in pieces]
     assert [delta.get("reasoning_content") for delta in deltas] == ["h", "m", None]
     assert [delta["thinking_blocks"] for delta in deltas] == [
-        [{"type": "thinking", "thinking": "h"}],
-        [{"type": "thinking", "thinking": "m"}],
-        [{"type": "thinking", "thinking": "", "signature": "s"}],
+        [{"type": "thinking", "thinking": "h", "index": 0}],
+        [{"type": "thinking", "thinking": "m", "index": 0}],
+        [{"type": "thinking", "thinking": "", "signature": "s", "index": 0}],
     ]
+
+
+@every_row
+def test_entries_of_a_stream_s_lists_are_numbered_through_each_choice(row: CompletionSurface) -> None:
+    unnumbered: JsonObject = {"type": "reasoning.summary", "summary": "x"}
+    own: JsonObject = {**IMAGE, "index": 7}
+    both = Extras(reasoning_details=(unnumbered,), images=(IMAGE, IMAGE))
+    events = [Chunk(extras=both), Chunk(1, extras=both), Chunk(extras=Extras(images=(own, IMAGE)))]
+    deltas = [cast("JsonObject", choice["delta"]) for choice in choices(*stream(row, *events))]
+    twice: list[JsonObject] = [{**IMAGE, "index": 0}, {**IMAGE, "index": 1}]
+    assert [delta["images"] for delta in deltas] == [twice, twice, [own, {**IMAGE, "index": 3}]]
+    assert deltas[0]["reasoning_details"] == [{**unnumbered, "index": 0}]
 
 
 def test_a_whole_answer_as_a_stream_and_back_loses_nothing() -> None:

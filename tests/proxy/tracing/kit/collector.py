@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -39,6 +40,7 @@ class Collector:
     headers: list[Mapping[str, str]] = field(default_factory=list)
     traces: list[ExportTraceServiceRequest] = field(default_factory=list)
     metrics: list[ExportMetricsServiceRequest] = field(default_factory=list)
+    logs: list[ExportLogsServiceRequest] = field(default_factory=list)
     asked: int = 0
     open: threading.Event = field(default_factory=threading.Event)
 
@@ -67,6 +69,8 @@ class Collector:
         self.bodies.append(body)
         if path.endswith("/v1/traces"):
             self.traces.append(ExportTraceServiceRequest.FromString(body))
+        elif path.endswith("/v1/logs"):
+            self.logs.append(ExportLogsServiceRequest.FromString(body))
         else:
             self.metrics.append(ExportMetricsServiceRequest.FromString(body))
 

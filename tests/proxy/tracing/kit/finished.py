@@ -2,7 +2,7 @@
 
 from providers.completion import Usage
 from proxy.request_record import Attempt, RequestRecord
-from proxy.trace_context import SAMPLED, Trace
+from proxy.trace_context import SAMPLED, SampledTrace
 from proxy.tracing.gen_ai_words import CalledDeployment, CalledDeployments
 from proxy.tracing.span_values import FinishedRequest
 
@@ -21,14 +21,17 @@ def record(**fields: object) -> RequestRecord:
     return made
 
 
-def trace(flags: int = SAMPLED, **fields: object) -> Trace:
-    """A trace below a caller's span."""
-    made = Trace(0xABC, 0x10, 0x99, flags, method="POST")
+def trace(flags: int = SAMPLED, **fields: object) -> SampledTrace:
+    """A sampled trace below a caller's span."""
+    made = SampledTrace(f"{0xABC:032x}", 0x10, 0x99, flags, method="POST")
     for name, value in fields.items():
-        setattr(made, name, value)
+        setattr(made if name in ("state", "method") else made.notes, name, value)
     return made
 
 
-def finished(made: RequestRecord | None = None, of: Trace | None = None, cost: float | None = None) -> FinishedRequest:
+def finished(
+    made: RequestRecord | None = None, of: SampledTrace | None = None, cost: float | None = None
+) -> FinishedRequest:
     """Such a request, in its trace."""
-    return FinishedRequest(made or record(), of or trace(), cost, OFFSET)
+    of = of or trace()
+    return FinishedRequest(made or record(), of, of.notes, cost, OFFSET)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.limits.share_file import read_shares, write_shares
+from proxy.accounting.share_file import read_shares, write_shares
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -37,6 +37,6 @@ def test_no_file_is_no_division(tmp_path: Path) -> None:
 
 
 def test_a_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxy.limits.share_file.MOST_BYTES", 10)
+    monkeypatch.setattr("proxy.accounting.share_file.MOST_BYTES", 10)
     write_shares(tmp_path / "shares.json", {"a": (0.5, 2)})
     assert read_shares(tmp_path / "shares.json") == {}

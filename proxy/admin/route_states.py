@@ -1,0 +1,145 @@
+"""The states of deployments, and of routes: their strategy, and which of their targets are passed over now, and why.
+
+A route has no state of its own: it is made of those of the deployments that its targets lead to. Pure.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from providers.target import Target
+from proxy.admin.status import DeploymentState, ProcessStatus
+from proxy.deployment_health.concurrency_limit import Limited
+from proxy.routing.policies import WEIGHED
+from proxy.routing.resolve_model import reached
+from proxy.routing.snapshot import ANYONE, FALLBACKS, Route, RouteMember, Snapshot, Team
+
+MOST_TARGETS: Final = 20
+"""Targets of a route that are shown, in the order of the table: the first are those that matter."""
+
+
+class Health(IntEnum):
+    """The states of a deployment as the page names them; the greater the worse."""
+
+    UP = 0
+    LIMITED = 1
+    TRIAL = 2
+    COOLING = 3
+    OPEN = 4
+
+
+_HEALTH: Final[Mapping[DeploymentState, Health]] = {
+    DeploymentState.TRIAL: Health.TRIAL,
+    DeploymentState.COOLING: Health.COOLING,
+    DeploymentState.OPEN: Health.OPEN,
+}
+
+PASSED_OVER: Final = frozenset({Health.COOLING, Health.OPEN})
+"""States in which a deployment is not asked."""
+
+
+def health_of(status: ProcessStatus, label: str) -> Health:
+    """Return the state of a deployment."""
+    state = status.states.get(label)
+    if state is not None:
+        return _HEALTH[state]
+    limited = status.limited.get(label)
+    return Health.LIMITED if limited is not None and _holds_back(limited) else Health.UP
+
+
+def _holds_back(limited: Limited) -> bool:
+    """Return whether requests wait for a limit, or would, or it was learned: the operator's own is no state."""
+    return limited.why != "operator" or limited.waiting > 0 or limited.in_flight >= limited.limit
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOfRoute:
+    """One target of a route: `share` of the requests that come to it first by the weights (None: not by weights),
+    `health` the best state of its `deployments`, of which `up` are asked. `why` it is passed over, in words (empty: it
+    is not)."""
+
+    name: str
+    share: float | None
+    health: Health
+    up: int
+    deployments: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """A route of the table, or of a team's own: its strategy, its targets, of which `more` are left out, how many of
+    all are `passed` over, and what it falls back to after a failure of a kind, in words."""
+
+    name: str
+    team: str
+    policy: str
+    targets: Sequence[TargetOfRoute]
+    more: int
+    passed: int
+    fallbacks: Sequence[str]
+
+    @property
+    def down(self) -> bool:
+        """Whether none of its targets is asked."""
+        return self.passed == len(self.targets) + self.more
+
+
+def route_rows(snapshot: Snapshot, status: ProcessStatus) -> list[RouteRow]:
+    """Return every route of the table and its teams, those first of which nothing or not everything is asked."""
+    owned = [(route, ANYONE) for route in snapshot.routes.values()]
+    owned += [(route, team) for team in snapshot.teams.values() for route in team.routes.values()]
+    rows = [_row(snapshot, status, route, team) for route, team in owned]
+    return sorted(rows, key=lambda row: (not row.down, not row.passed, row.name, row.team))
+
+
+def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) -> RouteRow:
+    whole = sum(member.weight for member in route.members)
+    targets = [
+        _target(status, route, member, reached(snapshot, team, member.name), whole if route.policy in WEIGHED else 0)
+        for member in route.members
+    ]
+    return RouteRow(
+        route.name,
+        "" if team is ANYONE else team.name,
+        route.policy,
+        targets[:MOST_TARGETS],
+        len(targets[MOST_TARGETS:]),
+        sum(1 for target in targets if target.why),
+        [f"on {FALLBACKS[kind]}: {', '.join(names)}" for kind, names in route.fallbacks.items()],
+    )
+
+
+def _target(
+    status: ProcessStatus, route: Route, member: RouteMember, deployments: Sequence[Target], whole: int
+) -> TargetOfRoute:
+    states = {target.label: health_of(status, target.label) for target in deployments}
+    best = min(states.values(), default=Health.OPEN)
+    why = ""
+    if not member.weight and route.policy != "priority":
+        why = "weight 0: out of service"
+    elif not states:
+        why = "it leads to no deployment"
+    elif best in PASSED_OVER:
+        why = "; ".join(_reasons(status, states))
+    up = sum(1 for health in states.values() if health not in PASSED_OVER)
+    share = member.weight / whole if whole else None
+    return TargetOfRoute(member.name, share, best, up, len(states), why)
+
+
+_REASONS: Final = 3
+"""Deployments of a target whose reasons are told."""
+
+
+def _reasons(status: ProcessStatus, labels: Iterable[str]) -> Iterator[str]:
+    """Yield why each deployment of a target is not asked; the last tells how many are left out."""
+    every = list(labels)
+    for label in every[:_REASONS]:
+        noted = status.last_failures.get(label)
+        wait = status.unavailable.get(label, 0.0)
+        does = "cooling down" if status.states.get(label) is DeploymentState.COOLING else "breaker open"
+        last = "" if noted is None else f" after {noted.what}"
+        yield f"{f'{label} ' if len(every) > 1 else ''}{does}{last}, next probe in {wait:.0f} s"
+    if len(every) > _REASONS:
+        yield f"and {len(every) - _REASONS} more"

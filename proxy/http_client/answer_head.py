@@ -1,0 +1,41 @@
+"""What the head of a vendor's answer may be, beyond what llhttp accepts: its limits, and how its body is framed.
+
+Limits: a value of 8 KiB behind a name in each line, 128 fields, 64 KiB in all.
+"""
+
+import re
+from typing import Final
+
+HEAD_LIMIT: Final = 64 * 1024
+LINE_LIMIT: Final = 8192 + 256
+FIELD_LIMIT: Final = 128
+
+LENGTH: Final = b"\r\ncontent-length:"
+CODING: Final = b"\r\ntransfer-encoding:"
+
+_FINAL: Final = (b"HTTP/1.1 ", b"HTTP/1.0 ")
+_CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n")
+_IDENTITY: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*identity[ \t]*\r\n")
+
+
+def within_limits(head: bytes) -> bool:
+    """Return whether a head that llhttp accepts is one of HTTP/1.0 or 1.1, a final answer's, and of common size."""
+    return (
+        head.startswith(_FINAL)
+        and head[9:10] >= b"2"
+        and len(head) <= HEAD_LIMIT
+        and head.count(b"\r\n") <= FIELD_LIMIT + 2
+        and (len(head) <= LINE_LIMIT or max(map(len, head.split(b"\r\n"))) <= LINE_LIMIT)
+    )
+
+
+def is_uncoded(lines: bytes) -> bool:
+    """Return whether a head in lower case names the coding that is none, as servers of HTTP/1.1's first years do
+    (RFC 2616, 3.6): the body ends with the connection. With a length its end could be read in two ways."""
+    return lines.count(CODING) == 1 and LENGTH not in lines and _IDENTITY.search(lines) is not None
+
+
+def plainly_chunked(lines: bytes) -> bool:
+    """Return whether the only transfer coding in a head in lower case is `chunked`: no other was asked for (RFC 9112,
+    6.1 and 7.4)."""
+    return lines.count(CODING) == 1 and _CHUNKED.search(lines) is not None

@@ -1,0 +1,54 @@
+"""The texts of a transcription, for guards of answers, and its body with other texts in their place. Pure.
+
+Source: OpenAI OpenAPI 2.3.0, `CreateTranscriptionResponse*` (November 2026): JSON with a `text`, and with `segments` or
+`words` that have it again in pieces; otherwise plain text, SRT or WebVTT, which are one text.
+"""
+
+from typing import Final
+
+import orjson
+
+from providers.dialects.shared.read_json import load_json
+from providers.failure import FailureKind
+from providers.json_types import JsonObject
+from proxy.plugins.api import GuardedText
+from proxy.plugins.request_texts import TextCollector, TextReplacer, mapped
+from proxy.upstream.transport import fail
+
+MOST_CHECKED: Final = 8 * 2**20
+"""Bytes of a transcription that is held back until it has been checked."""
+
+_JSON: Final = "application/json"
+_NO_TEXTS: Final = frozenset({"language", "task", "speaker", "usage"})
+"""Members that are no texts of the transcription."""
+
+
+def texts_of_transcript(kind: str, body: bytes) -> tuple[GuardedText, ...]:
+    """Return every text of a transcription of a content type. Raises UpstreamError for a body that is none."""
+    walk = TextCollector()
+    walk.kind, walk.role = "content", "assistant"
+    _walked(kind, body, walk)
+    return tuple(walk.texts)
+
+
+def with_transcript(kind: str, body: bytes, texts: list[str]) -> bytes:
+    """Return the body with these texts in place of those of `texts_of_transcript`."""
+    return _walked(kind, body, TextReplacer(texts))
+
+
+def _walked(kind: str, body: bytes, walk: TextCollector | TextReplacer) -> bytes:
+    try:
+        if not kind.startswith(_JSON):
+            return walk.take(body.decode(), "text", "text").encode()
+        content = load_json(body)
+        if isinstance(content, dict):
+            return orjson.dumps(_members(content, walk))
+    except ValueError:
+        pass
+    raise fail(FailureKind.MALFORMED, "The upstream's transcription is none that can be checked.")
+
+
+def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObject:
+    return {
+        name: value if name in _NO_TEXTS else mapped(value, name, name, walk.take) for name, value in content.items()
+    }

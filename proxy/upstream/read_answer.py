@@ -1,0 +1,94 @@
+"""Reads the whole answer of one call, at once where all of it has come."""
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from functools import partial
+
+from providers.completion import Completion
+from providers.emulation.merge_choices import as_asked
+from providers.emulation.split_into_calls import PlannedCall
+from providers.failure import FailureKind, UpstreamError
+from providers.target import Timeouts
+from proxy.deadlines import Deadlines, Phase
+from proxy.off_loop.request_threads import OffLoop
+from proxy.request_record import RequestRecord
+from proxy.upstream.send_call import is_good, refusal
+from proxy.upstream.transport import MAX_BODY, UpstreamResponse, fail, read_whole, refuse_page
+
+LONG = 256 * 1024
+"""Bytes of an answer that is decoded on the loop; a longer one may have 100,000 choices and is decoded in a thread."""
+
+
+def read_answer(
+    response: UpstreamResponse, record: RequestRecord, deadlines: Deadlines, call: PlannedCall, off_loop: OffLoop
+) -> Completion | Awaitable[Completion]:
+    """Return a good answer of common size that has come whole, as nearly every one does, or what reads any other.
+    Either raises UpstreamError."""
+    body = response.take_all() if response.status == 200 else None
+    if body is None or len(body) > LONG:
+        return _read_on(response, body, record, deadlines, call, off_loop)
+    deadlines.begun()
+    return _decoded(response, body, call)
+
+
+async def _read_on(
+    response: UpstreamResponse,
+    body: bytes | None,
+    record: RequestRecord,
+    deadlines: Deadlines,
+    call: PlannedCall,
+    off_loop: OffLoop,
+) -> Completion:
+    """Read an answer whose body, unless it is given, may still be coming. A long one is decoded in a thread."""
+    if not is_good(response):
+        raise await refusal(call.sent, response)
+    if body is None:
+        body = response.take_all()
+    if body is None:
+        body = await read_arriving(response, call.sent.target.timeouts, deadlines)
+    deadlines.begun()
+    if len(body) <= LONG:
+        return _decoded(response, body, call)
+    return await off_loop.threads.run(record.owner, partial(_decoded, response, body, call))
+
+
+def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall) -> Completion:
+    """Return the answer of a call. Raises UpstreamError for what is none, and for other choices than asked for."""
+    if not body.startswith(b"{"):
+        refuse_page(body)
+    try:
+        completion = call.sent.target.dialect.decode(call.sent, body)
+    except UpstreamError as error:
+        raise with_status(error, response) from None
+    choices = completion.choices
+    if len(choices) == 1 == call.part.count and choices[0].index == 0:
+        return completion  # as nearly all are
+    try:
+        return as_asked(completion, call.part.count)
+    except ValueError as problem:
+        raise fail(FailureKind.MALFORMED, f"The upstream answered with {problem}.") from None
+
+
+async def read_arriving(
+    response: UpstreamResponse, timeouts: Timeouts, deadlines: Deadlines, limit: int = MAX_BODY
+) -> bytes:
+    """Return a whole answer's body, of which each piece has its time. Raises as `read_whole` does."""
+    try:
+        if "idle" in timeouts.written:
+            deadlines.enter(Phase.IDLE, timeouts.idle)
+        return await read_whole(response, partial(note_piece, deadlines, timeouts.idle), limit)
+    finally:
+        response.release()
+
+
+def note_piece(deadlines: Deadlines, idle: float, piece: bytes) -> None:
+    """Note a piece of a whole body. White space, which some vendors send while they work, begins no answer."""
+    deadlines.enter(Phase.IDLE, idle)
+    if not piece.isspace():
+        deadlines.begun()
+
+
+def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamError:
+    """Return the failure with the response's status: the upstream did answer, though not properly."""
+    failure = error.failure
+    return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))

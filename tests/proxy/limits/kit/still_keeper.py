@@ -1,0 +1,28 @@
+"""A keeper of leases that exchanges nothing: a test says how things stand, and sees what it was asked."""
+
+import math
+from dataclasses import dataclass, field
+
+from proxy.limits.concurrency import Lease
+
+
+@dataclass(slots=True)
+class StillKeeper:
+    """Who exchanges leases, as far as a lease can tell. `noted` are the calls that it got."""
+
+    alone: bool = False
+    lost_at: float = -math.inf
+    rejoining: bool = False
+    met: bool = False
+    expected: int = 4
+    turns: int = 0
+    noted: list[str] = field(default_factory=list)
+
+    def due(self, lease: Lease) -> None:
+        self.noted.append("due")
+
+    def watch(self, lease: Lease) -> None:
+        self.noted.append("watch")
+
+    def wake(self, lease: Lease) -> None:
+        self.noted.append("wake")

@@ -1,0 +1,364 @@
+"""Spending that processes share: all together never pass the limit, and what fits passes."""
+
+import asyncio
+import math
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.limits.limit import Limits, Period, Quota, TeamBudget, Unit
+from proxy.limits.reservation import Reservation
+from proxy.limits.shared_spending import HOPE, SharedSpending
+from proxy.limits.spending import OTHERS_HOLD, SpendingNotes, rules_of
+from proxy.shared_state.lease import LeaseGrant
+from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
+from tests.proxy.limits.kit.still_keeper import StillKeeper
+
+DAY = Quota(Unit.TOKENS, 1000, Period.DAY)
+HUNDRED = Limits(quotas=(Quota(Unit.REQUESTS, 100, Period.DAY),))
+NOW = 100.0
+
+
+def spending(keeper: StillKeeper, *limits: Quota | TeamBudget) -> SharedSpending:
+    every = limits or (DAY,)
+    clock = PeriodClock(every[0].period, BERLIN, WALL)
+    return SharedSpending("team t", rules_of(every), clock, SpendingNotes(), keeper)
+
+
+def claimed(keeper: StillKeeper, granted: int, level: int = 0, claimed: int = 0) -> SharedSpending:
+    """One that waited for so many units and got them."""
+    each = spending(keeper)
+    each.wait_for(granted)
+    each.ask(NOW)
+    each.tell(LeaseGrant(granted, level, 1.0, 2, 0, claimed), NOW)
+    each.wait_no_more(granted)
+    return each
+
+
+def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> None:
+    each = claimed(keeper := StillKeeper(), 45)
+    assert not each.renew(NOW)
+    each.take(40, NOW, WALL)
+    each.settle(40, 30)
+    each.take(5, NOW, WALL)
+    assert keeper.noted[0] == "watch"
+    assert each.renew(NOW)
+    ask = each.ask(NOW)
+    assert ask is not None
+    assert (ask.amount, ask.key) == (35, f"team t tokens day {each.clock.start}")
+    each.tell(LeaseGrant(0, 500.0, 1.0, 2), NOW)
+    each.untold()
+    assert each.spent == 535
+    assert not each.holds()
+    assert each.rest(NOW)
+
+
+def test_only_what_is_claimed_passes_and_the_rest_is_fetched() -> None:
+    each = claimed(StillKeeper(), 10)
+    assert not each.lacks(10, NOW, WALL)
+    assert each.lacks(11, NOW, WALL)
+    assert each.fetchable(11, NOW)
+    assert each.remaining(NOW, WALL) == 1000
+    each.take(10, NOW, WALL)
+    assert each.lacks(1, NOW, WALL)
+    assert not each.fetchable(None, NOW)
+
+
+def test_what_was_used_beyond_the_reservation_is_taken_from_the_claim() -> None:
+    each = claimed(StillKeeper(), 30)
+    each.take(10, NOW, WALL)
+    each.settle(10, 25)
+    assert each.room == 5
+    each.settle(0, 50)
+    assert each.room == -45
+    ask = each.ask(NOW)
+    assert ask is not None
+    assert (ask.amount, ask.held) == (75, 0)
+
+
+def test_more_than_the_whole_limit_takes_all_of_it() -> None:
+    each = claimed(StillKeeper(), 1000)
+    assert not each.lacks(5000, NOW, WALL)
+    each.take(5000, NOW, WALL)
+    assert (each.room, each.own) == (0, 5000)
+    each.settle(5000, 20)
+    assert (each.room, each.own) == (0, 20)
+
+
+def test_after_a_refusal_smaller_requests_ask_at_once_and_others_for_a_while_not() -> None:
+    each = spending(StillKeeper())
+    each.wait_for(500)
+    each.ask(NOW)
+    each.tell(LeaseGrant(0, 700.0, 1.0, 2), NOW)
+    each.wait_no_more(500)
+    assert not each.fetchable(500, NOW + 0.01)
+    assert each.fetchable(299, NOW + 0.01)
+    assert each.fetchable(500, NOW + 0.02)
+
+
+def test_who_may_get_what_others_claimed_waits_for_it_and_not_for_ever() -> None:
+    each = spending(StillKeeper())
+    each.wait_for(500)
+    for passed in (0.0, 0.1, HOPE - 0.01):
+        each.ask(NOW + passed)
+        each.tell(LeaseGrant(0, 0.0, 1.0, 2, 0, 600.0), NOW + passed)
+        assert each.hopes(NOW + passed)
+        assert each.fetchable(500, NOW + passed)
+    assert not each.hopes(NOW + HOPE)
+    each.ask(NOW + HOPE)
+    each.tell(LeaseGrant(0, 0.0, 1.0, 2, 0, 600.0), NOW + HOPE)
+    assert not each.hopes(NOW + HOPE)
+    assert not each.fetchable(500, NOW + HOPE)
+
+
+def test_a_claim_lapses_for_who_was_not_heard_of_and_another_period_has_none() -> None:
+    each = claimed(StillKeeper(), 10)
+    assert each.lacks(10, NOW + OTHERS_HOLD + 0.01, WALL)
+    other = claimed(StillKeeper(), 10)
+    assert other.lacks(10, NOW, float(other.clock.end))
+    assert other.room == 0
+
+
+def test_an_answer_of_a_period_that_is_over_counts_nothing() -> None:
+    each = spending(StillKeeper())
+    each.wait_for(10)
+    each.ask(NOW)
+    assert each.lacks(10, NOW, float(each.clock.end))
+    each.tell(LeaseGrant(10, 500.0, 1.0, 2), NOW)
+    assert (each.room, each.spent) == (0, 0)
+
+
+def test_other_limits_are_asked_for_again() -> None:
+    each = claimed(StillKeeper(), 10)
+    each.follow(rules_of([Quota(Unit.TOKENS, 5, Period.DAY)]), each.clock)
+    assert each.room == 0
+    each.follow(rules_of([TeamBudget(Unit.TOKENS, 5, Period.DAY, 0.5, "warn")]), each.clock)
+    assert not each.lacks(10**12, NOW, WALL)
+
+
+def test_warnings_alone_claim_nothing() -> None:
+    each = spending(StillKeeper(), TeamBudget(Unit.TOKENS, 50, Period.DAY, 0.5, "warn"))
+    assert not each.lacks(10**12, NOW, WALL)
+    each.take(30, NOW, WALL)
+    ask = each.ask(NOW)
+    assert ask is not None
+    assert (ask.amount, ask.want, ask.held) == (30, 0, 0)
+    each.tell(LeaseGrant(0, 30.0, 1.0, 2), NOW)
+    assert (each.spent, each.room) == (60, math.inf)
+
+
+def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed() -> None:
+    each = claimed(keeper := StillKeeper(), 100, level=300, claimed=200)
+    keeper.alone = True
+    assert each.lacks(201, NOW, WALL)
+    assert not each.lacks(200, NOW, WALL)
+    each.take(200, NOW, WALL)
+    assert each.lacks(1, NOW + 2 * OTHERS_HOLD, WALL)
+    assert not each.fetchable(1, NOW)
+    keeper.alone = False
+    each.ask(NOW + 3 * OTHERS_HOLD)
+    each.tell(LeaseGrant(7, 0.0, 1.0, 2), NOW + 3 * OTHERS_HOLD)
+    assert each.room == 7
+
+
+def test_a_key_that_holds_something_else_leaves_a_process_alone() -> None:
+    each = spending(StillKeeper())
+    each.ask(NOW)
+    each.tell(None, NOW)
+    each.tell(None, NOW)
+    assert not each.lacks(250, NOW, WALL)
+    assert each.lacks(251, NOW, WALL)
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+@in_virtual_time
+async def test_of_a_burst_exactly_the_limit_passes(count: int) -> None:
+    processes = fleet(World(), HUNDRED, count)
+    outcomes = await asyncio.gather(*(processes[number % count].ask() for number in range(300)))
+    assert sum(outcomes) == 100
+    await stop(processes)
+
+
+@in_virtual_time
+async def test_one_busy_process_gets_all_that_idle_ones_claimed() -> None:
+    processes = fleet(World(), HUNDRED, 4)
+    for each in processes:
+        assert await each.ask()
+    outcomes = [await processes[0].ask() for _ in range(120)]
+    assert sum(outcomes) == 96
+    assert max(processes[0].waits) <= HOPE
+    await stop(processes)
+
+
+@in_virtual_time
+async def test_far_from_the_limit_hardly_a_request_waits() -> None:
+    processes = fleet(World(), Limits(quotas=(Quota(Unit.REQUESTS, 10**6, Period.DAY),)), 2)
+    await asyncio.gather(*(each.traffic(200.0, 10.0) for each in processes))
+    waits = [wait for each in processes for wait in each.waits]
+    assert len(waits) == sum(each.asked for each in processes)
+    assert sum(wait > 0 for wait in waits) <= 0.01 * len(waits)
+    await stop(processes)
+
+
+@in_virtual_time
+async def test_lost_the_parts_of_all_are_no_more_than_the_limit() -> None:
+    world = World()
+    processes = fleet(world, HUNDRED, 4)
+    for each in processes:
+        assert await each.ask()
+    await asyncio.sleep(3)
+    world.lost = True
+    await asyncio.sleep(5)
+    for _ in range(50):
+        await asyncio.gather(*(each.ask() for each in processes))
+        await asyncio.sleep(0.5)
+    assert 90 <= len(all_admitted(processes)) <= 100
+    world.lost = False
+    await asyncio.sleep(5)
+    for _ in range(30):
+        await processes[0].ask()
+        await asyncio.sleep(0.1)
+    assert len(all_admitted(processes)) == 100
+    await stop(processes)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """A model of the ledger: what ended is in it once it was loaded, and each process reads it when it likes."""
+
+    rows: list[tuple[int, int]] = field(default_factory=list)
+    loaded: int = 0
+
+    def read(self, number: int, each: SharedSpending, notes: SpendingNotes) -> None:
+        rows = self.rows[: self.loaded]
+        mark = max((at + 1 for at, row in enumerate(rows) if row[0] == number), default=0)
+        each.load(each.clock.start, sum(units for _, units in rows), mark)
+
+
+STEP = st.tuples(
+    st.sampled_from(("ask", "ask", "ask", "end", "tell", "lose", "load", "read")),
+    st.integers(0, 2),
+    st.sampled_from((1, 2, 7, 30, 61)),
+    st.sampled_from((0.0, 0.0, 0.05, 0.3, 1.0)),
+)
+
+
+class SharedModel:
+    """Three processes, who counts for them, and the ledger. `total` is what they took and used, `beyond` how much of it
+    is more than was reserved, or than one request reserves of the whole limit."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self.total = self.beyond = 0
+        self.counter, self.ledger = LeaseCounter(), Ledger()
+        self.notes = [SpendingNotes() for _ in range(3)]
+        rules = rules_of([Quota(Unit.TOKENS, 60, Period.DAY)])
+        self.every = [
+            SharedSpending("team t", rules, PeriodClock(Period.DAY, BERLIN, WALL), notes, StillKeeper())
+            for notes in self.notes
+        ]
+        self.heard = [NOW] * 3
+        self.open: list[tuple[int, int]] = []
+
+    def exchange(self, number: int, *, answered: bool = True) -> None:
+        ask = self.every[number].ask(self.now)
+        assert ask is not None
+        (grant,) = self.counter.exchange(f"p{number}", [ask], self.now * 1e6)
+        if answered:
+            self.every[number].tell(grant, self.now)
+        self.heard[number] = self.now
+
+    def fetch(self, number: int, units: int) -> None:
+        self.every[number].wait_for(units)
+        self.exchange(number)
+        self.every[number].wait_no_more(units)
+
+    def begin(self, number: int, units: int) -> None:
+        each = self.every[number]
+        if each.lacks(units, self.now, WALL) and each.fetchable(units, self.now):
+            self.fetch(number, units)
+        if not each.lacks(units, self.now, WALL):
+            each.take(units, self.now, WALL)
+            self.open.append((number, units))
+            self.total += units
+            self.beyond += units - min(units, 60)
+
+    def end(self, used: int) -> None:
+        if not self.open:
+            return
+        owner, reserved = self.open.pop(0)
+        self.notes[owner].mark = len(self.ledger.rows) + 1
+        self.every[owner].settle(reserved, used)
+        self.ledger.rows.append((owner, used))
+        self.total += used - reserved
+        self.beyond += max(0, used - reserved)
+
+    def step(self, kind: str, number: int, units: int, passed: float) -> None:
+        self.now += passed
+        for silent in range(3):
+            if self.now - self.heard[silent] >= 0.9:  # as the keeper does
+                self.exchange(silent)
+        match kind:
+            case "ask":
+                self.begin(number, units)
+            case "end":
+                self.end(units)
+            case "tell":
+                self.exchange(number)
+            case "lose":
+                self.exchange(number, answered=False)
+            case "load":
+                self.ledger.loaded = len(self.ledger.rows)
+            case _:
+                self.ledger.read(number, self.every[number], self.notes[number])
+        assert self.total <= 60 + self.beyond
+
+
+@given(st.lists(STEP, max_size=60))
+def test_all_took_never_more_than_the_limit_and_what_fits_passes_in_the_end(
+    steps: list[tuple[str, int, int, float]],
+) -> None:
+    model = SharedModel()
+    for each in steps:
+        model.step(*each)
+    model.ledger.loaded = len(model.ledger.rows)
+    for number in (0, 1, 2, 0, 1, 2):
+        model.now += 1.0
+        model.ledger.read(number, model.every[number], model.notes[number])
+        model.exchange(number)
+    left = 60 - model.total
+    if left > 0:
+        model.fetch(0, left)
+    assert model.every[0].lacks(max(1, left), model.now, WALL) is (left <= 0)
+
+
+@in_virtual_time
+async def test_reservations_given_back_pass_to_other_processes() -> None:
+    one, two = fleet(World(), Limits(quotas=(DAY,)), 2)
+    assert await one.ask(990)
+    assert not await two.ask(500)
+    reservation = one.held.pop()
+    assert isinstance(reservation, Reservation)
+    reservation.settle(100, 0)
+    await asyncio.sleep(0.2)
+    assert await two.ask(900)
+    assert not await one.ask(1)
+    await stop([one, two])
+
+
+@in_virtual_time
+async def test_a_process_that_stood_still_longer_than_its_claim_holds_asks_again() -> None:
+    world = World()
+    one, two = (SimulatedProcess(world, name, 2, {"team t": HUNDRED}) for name in ("one", "two"))
+    assert await one.ask()
+    one.task.cancel()
+    await asyncio.sleep(OTHERS_HOLD + 1)
+    outcomes = [await two.ask() for _ in range(120)]
+    assert sum(outcomes) == 100
+    assert one.book.admit(("team t",), 1, 0, asyncio.get_running_loop().time(), WALL) is None
+    await stop([one, two])

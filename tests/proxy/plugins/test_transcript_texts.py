@@ -1,0 +1,109 @@
+"""The texts of transcriptions, and transcriptions through the gateway with guards of answers."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from providers.failure import UpstreamError
+from proxy.plugins import transcript_texts
+from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
+from tests.proxy.gateway.test_pass_on_task import FILE, FORM_TYPE, form
+from tests.proxy.kit.raw_client import Answer, exchange
+from tests.proxy.kit.raw_client import request as raw_request
+from tests.proxy.kit.whole_gateway import port_of, table_before, up
+from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
+from tests.support.http_scripts import body_answer
+from tests.support.vendor import FakeVendor
+
+JSON = "application/json"
+VERBOSE = {
+    "task": "transcribe",
+    "language": "english",
+    "duration": 1.5,
+    "text": f"say {SECRET}",
+    "segments": [{"id": 0, "text": f" {SECRET}", "tokens": [1], "speaker": "A"}],
+    "words": [{"word": SECRET, "start": 0.0}],
+}
+VTT = f"WEBVTT\n\n00:00.000 --> 00:01.000\n{SECRET}\n"
+
+
+def test_every_text_of_a_transcription_is_shown_and_can_be_replaced() -> None:
+    body = orjson.dumps(VERBOSE)
+    shown = texts_of_transcript(JSON, body)
+    assert [(each.text, each.place) for each in shown] == [
+        (f"say {SECRET}", "text"),
+        (f" {SECRET}", "segments[0].text"),
+        ("A", "segments[0].speaker"),
+        (SECRET, "words[0].word"),
+    ]
+    made = orjson.loads(with_transcript(JSON, body, ["a", "b", "c", "d"]))
+    assert (made["text"], made["segments"][0]["text"], made["words"][0]["word"]) == ("a", "b", "d")
+    assert (made["duration"], made["language"], made["task"]) == (1.5, "english", "transcribe")
+
+
+def test_what_is_no_json_is_one_text() -> None:
+    (shown,) = texts_of_transcript("text/vtt", VTT.encode())
+    assert (shown.text, shown.role) == (VTT, "assistant")
+    assert with_transcript("text/vtt", VTT.encode(), ["é"]) == "é".encode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (JSON, b"{"),
+        (JSON, b"[]"),
+        (JSON, b'{"a":' * 300 + b"1" + b"}" * 300),
+        (JSON, b'{"a":' * 900 + b"1" + b"}" * 900),
+        ("text/plain", b"\xff"),
+    ],
+)
+def test_what_cannot_be_read_is_the_vendor_s_fault(kind: str, body: bytes) -> None:
+    with pytest.raises(UpstreamError):
+        with_transcript(kind, body, [])
+
+
+async def transcribed(folder: Path, guard: str, kind: str, body: bytes, *fields: tuple[str, bytes]) -> Answer:
+    content = form(("model", b"v/m"), *fields, FILE)
+    head = raw_request("POST", "/v1/audio/transcriptions", content, FORM_TYPE)
+    async with (
+        FakeVendor(body_answer(200, body, [("content-type", kind)])) as vendor,
+        up(f"{table_before(vendor)}plugins: {{g: {guard}}}\n", folder) as app,
+    ):
+        return await exchange(port_of(app.url), head)
+
+
+@pytest.mark.parametrize(("kind", "body"), [(JSON, orjson.dumps(VERBOSE)), ("text/vtt; charset=utf-8", VTT.encode())])
+async def test_a_transcription_passes_the_guards_of_answers(tmp_path: Path, kind: str, body: bytes) -> None:
+    answer = await transcribed(tmp_path, plugin("Hider", "where: answer"), kind, body)
+    assert (answer.status, answer.headers["content-type"], answer.whole) == (200, kind, True)
+    assert SECRET.encode() not in answer.body
+    assert HIDDEN.encode() in answer.body
+    assert answer.headers["x-dragoman-guarded"] == "g"
+    assert answer.headers["content-length"] == str(len(answer.body))
+
+
+async def test_a_refused_transcription_is_an_error_and_one_that_passes_is_as_it_came(tmp_path: Path) -> None:
+    body = orjson.dumps(VERBOSE)
+    refused = await transcribed(tmp_path, plugin("Refuser"), JSON, body)
+    assert (refused.status, b"Refused by the plugin 'g'" in refused.body) == (400, True)
+    passed = await transcribed(tmp_path, plugin("Refuser", "word: absent"), JSON, body)
+    assert (passed.status, passed.body) == (200, body)
+
+
+async def test_a_streamed_transcription_is_refused_by_name_where_guards_check_answers(tmp_path: Path) -> None:
+    answer = await transcribed(tmp_path, plugin("Refuser"), JSON, b"{}", ("stream", b"true"))
+    assert answer.status == 400
+    assert orjson.loads(answer.body)["error"]["param"] == "stream"
+    passed = await transcribed(tmp_path, plugin("RequestRefuser"), "text/event-stream", b"", ("stream", b"true"))
+    assert passed.status == 200
+
+
+async def test_one_that_is_too_long_or_cannot_be_read_is_not_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = await transcribed(tmp_path, plugin("Refuser"), JSON, b"{")
+    assert answer.status == 502
+    monkeypatch.setattr("proxy.gateway.pass_on_task.MOST_CHECKED", 10)
+    assert (await transcribed(tmp_path, plugin("Refuser"), "text/plain", b"x" * 11)).status == 502
+    assert transcript_texts.MOST_CHECKED == 8 * 2**20

@@ -1,0 +1,24 @@
+"""A Redis that throws keys away is a warning; one that does not, or does not answer, is none."""
+
+from pathlib import Path
+
+from config.load_config import load_text
+from proxy.process.table_checks.check_redis import redis_warnings
+from tests.support.redis import real_redis
+
+TABLE = "version: 1\nvendors: {mock: {}}\n"
+
+
+def found(url: str) -> list[str]:
+    text = TABLE + (f"server: {{shared: {{redis: '{url}'}}}}\n" if url else "")
+    return [str(problem) for problem in redis_warnings(load_text(text, "table.yaml", {}))]
+
+
+def test_only_a_redis_that_says_so_is_a_warning(tmp_path: Path) -> None:
+    assert found("") == found("redis://127.0.0.1:1") == []
+    with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
+        (said,) = found(redis.url)
+    assert said.startswith("table.yaml:3:")
+    assert "server.shared.redis: Redis throws keys away when its memory is full (maxmemory-policy allkeys-lru)" in said
+    with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "noeviction") as redis:
+        assert found(redis.url) == []

@@ -1,0 +1,114 @@
+"""A whole answer is read at once where all of it has come, and otherwise as it comes: the same answer, or the same
+failure."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+import pytest
+
+from providers.completion import Completion
+from providers.emulation.split_into_calls import PlannedCall
+from providers.failure import FailureKind, UpstreamError
+from providers.unified_request import Operation
+from proxy.deadlines import Deadlines
+from proxy.dispatch.next_deployment import prepared_for
+from proxy.off_loop.answer_check_pool import AnswerChecks
+from proxy.off_loop.request_threads import OffLoop
+from proxy.request_record import RequestRecord
+from proxy.routing.snapshot import ANYONE
+from proxy.surfaces.openai import OPENAI
+from proxy.upstream import read_answer as module
+from proxy.upstream.read_answer import read_answer
+from proxy.upstream.transport import Take, read_each
+from tests.proxy.kit.tables import snapshot
+from tests.support.openai_wire import chat
+
+ANSWER = orjson.dumps(chat("hello"))
+TWO = ANSWER.replace(b'"choices":[', b'"choices":[{"index":1,"message":{"content":"b"},"finish_reason":"stop"},')
+TABLE = snapshot(
+    """
+vendors:
+  v: {profile: openai_compatible, base_url: "http://127.0.0.1:9/v1", allow_private: true, api_key: sk-up}
+models:
+  v/m: {}
+"""
+)
+ASKED = OPENAI.parse(Operation.CHAT, b'{"model":"v/m","messages":[{"role":"user","content":"hi"}]}', None)
+
+
+@dataclass
+class Response:
+    """A response of which these pieces have come, or are still to come."""
+
+    pieces: list[bytes]
+    arrived: bool = True
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def take_all(self) -> bytes | None:
+        if not self.arrived:
+            return None
+        body = b"".join(self.pieces)
+        self.pieces.clear()
+        return body
+
+    async def read(self) -> bytes:
+        await asyncio.sleep(0)
+        return self.pieces.pop(0) if self.pieces else b""
+
+    async def each(self, take: Take) -> None:
+        await read_each(self, take)
+
+    def release(self) -> None:
+        """See UpstreamResponse."""
+
+    def close(self) -> None:
+        """See UpstreamResponse."""
+
+
+def planned() -> PlannedCall:
+    return prepared_for(ASKED, TABLE.models["v/m"].targets[0], ANYONE).calls[0]
+
+
+async def read(response: Response) -> tuple[bool, Completion]:
+    """Return whether an answer was read at once, and the answer."""
+    record = RequestRecord("id", 0.0, "openai", "/")
+    with Deadlines(60.0) as deadlines:
+        found = read_answer(response, record, deadlines, planned(), OffLoop(AnswerChecks()))
+        return (True, found) if isinstance(found, Completion) else (False, await found)
+
+
+async def test_an_answer_is_the_same_whether_it_has_come_or_comes() -> None:
+    whole = await read(Response([ANSWER]))
+    assert whole[0]
+    assert whole[1].choices[0].text == "hello"
+    assert await read(Response([ANSWER[:9], ANSWER[9:]], arrived=False)) == (False, whole[1])
+    assert await read(Response([ANSWER], status=201)) == (False, whole[1])
+
+
+async def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONG", len(ANSWER) - 1)
+    found = await read(Response([ANSWER]))
+    assert not found[0]
+    assert found[1].choices[0].text == "hello"
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (200, b"<html>", FailureKind.MALFORMED),
+        (200, b" \n<html>", FailureKind.MALFORMED),
+        (200, b'{"choices":[]}', FailureKind.MALFORMED),
+        (200, TWO, FailureKind.MALFORMED),
+        (500, b"{}", FailureKind.SERVER),
+    ],
+)
+async def test_what_is_no_answer_fails_in_either_case(
+    status: int, body: bytes, kind: FailureKind, arrived: bool
+) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        await read(Response([body], arrived, status))
+    assert caught.value.failure.kind is kind

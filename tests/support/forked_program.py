@@ -1,0 +1,203 @@
+"""Programs of this interpreter, forked from one that has loaded the gateway (`tests.support.program_template`).
+
+Only in a process of pytest (`tests/conftest.py`): what is measured by `make bench` and `make trust` is a program that
+was started. So is a program whose environment says something to the interpreter or to a library of C.
+"""
+
+import asyncio
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import IO, Final, Protocol, TypeAlias
+
+import orjson
+
+from proxy.off_loop.child_process import ROOT as PACKAGES
+from proxy.off_loop.child_process import Child, program
+from proxy.workers.adopted_process import AdoptedProcess, adopting, can_adopt
+from tests.support.program_template import NUMBER
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+BEFORE_MAIN: Final = ("PYTHON", "LD_", "MALLOC_", "LC_", "LANG", "TZ", "SSL_", "OPENSSL_", "AIOHTTP_")
+"""How the names of variables begin that are read before a program's own code runs. Of Python's, PYTHONPATH is done
+after it too."""
+
+
+class Process(Protocol):
+    """What tests use of a process that they started: a `subprocess.Popen`, or one that was forked."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def kill(self) -> None: ...
+    def terminate(self) -> None: ...
+
+
+@dataclass(slots=True)
+class ForkedProcess:
+    """A child that this process did not start itself. Several threads may wait for it."""
+
+    pid: int
+    returncode: int | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def poll(self) -> int | None:
+        with self._lock:
+            if self.returncode is None:
+                ended, status = os.waitpid(self.pid, os.WNOHANG)
+                if ended:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+            return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises TimeoutExpired."""
+        with self._lock:
+            if self.returncode is not None:
+                return self.returncode
+            ends = os.pidfd_open(self.pid)
+        try:
+            looking = select.poll()
+            looking.register(ends, select.POLLIN)
+            if not looking.poll(None if timeout is None else timeout * 1000):
+                raise TimeoutExpired(str(self.pid), timeout or 0.0)
+        finally:
+            os.close(ends)
+        status = self.poll()
+        assert status is not None
+        return status
+
+    def send_signal(self, sig: int, /) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def kill(self) -> None:
+        self.send_signal(9)
+
+    def terminate(self) -> None:
+        self.send_signal(15)
+
+
+class ProgramTemplate:
+    """The template's owner. It is started with the first program."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        descriptors: Mapping[int, int],
+        session: bool = False,
+    ) -> int:
+        """Start `python ARGUMENTS` with these descriptors, by the numbers that they have there. Return its number."""
+        order = {
+            "arguments": list(arguments),
+            "directory": str(directory),
+            "environment": dict(environment),
+            "descriptors": list(descriptors),
+            "session": session,
+        }
+        with self._lock:
+            ours = self._begun()
+            with adopting():
+                socket.send_fds(ours, [orjson.dumps(order)], list(descriptors.values()))
+                number = ours.recv(NUMBER.size)
+        assert len(number) == NUMBER.size, "the template of the tests' programs has ended"
+        return int(NUMBER.unpack(number)[0])
+
+    def _begun(self) -> socket.socket:
+        if self._socket is None:
+            self._socket, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with there:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.support.program_template", str(there.fileno())],
+                    cwd=ROOT,
+                    env={"PATH": os.environ.get("PATH", "")},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=[there.fileno()],
+                )
+        return self._socket
+
+    def begin(self) -> None:
+        """Start it now, where somebody is about to count what is open."""
+        with self._lock:
+            self._begun()
+
+    def end(self) -> None:
+        if self._socket is not None and self._process is not None:
+            self._socket.close()
+            self._process.wait()
+            self._socket = self._process = None
+
+
+TEMPLATE: Final = ProgramTemplate()
+
+_in_use = False
+
+
+def fork_programs() -> None:
+    """Let programs be forked from now on, where the system can do it."""
+    global _in_use
+    _in_use = can_adopt()
+
+
+def end() -> None:
+    """End the template."""
+    global _in_use
+    _in_use = False
+    TEMPLATE.end()
+
+
+def can_fork(environment: Mapping[str, str]) -> bool:
+    """Return whether a program with these variables may be forked."""
+    names = set(environment) - {"PYTHONPATH"}
+    return _in_use and not any(name.startswith(BEFORE_MAIN) for name in names)
+
+
+Launch: TypeAlias = Callable[[Sequence[str], Mapping[str, str], IO[bytes], IO[bytes]], Process]
+"""Starts `python ARGUMENTS` in the folder of the sources, with these variables and these outputs."""
+
+
+def started(arguments: Sequence[str], environment: Mapping[str, str], out: IO[bytes], err: IO[bytes]) -> Process:
+    """Start it as the operator does."""
+    return subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=environment, stdout=out, stderr=err)
+
+
+def forked(arguments: Sequence[str], environment: Mapping[str, str], out: IO[bytes], err: IO[bytes]) -> Process:
+    """Fork it where that makes no difference to it."""
+    if not can_fork(environment):
+        return started(arguments, environment, out, err)
+    return ForkedProcess(TEMPLATE.start(arguments, ROOT, environment, {0: 0, 1: out.fileno(), 2: err.fileno()}))
+
+
+async def fork_child(
+    module: str, *descriptors: int, output: int | None = None, environment: Mapping[str, str] | None = None
+) -> Child:
+    """Do what `proxy.off_loop.child_process.start_child` does."""
+    here, there = socket.socketpair()
+    null = os.open(os.devnull, os.O_RDWR)
+    out, err = (1, 2) if output is None else (null, null)
+    with there:
+        passed = {each: each for each in (there.fileno(), *descriptors)}
+        arguments = ("-P", "-c", program(module), str(PACKAGES), *map(str, passed))
+        variables = dict(os.environ if environment is None else environment)
+        pid = TEMPLATE.start(arguments, Path.cwd(), variables, {0: null, 1: out, 2: err, **passed}, session=True)
+    os.close(null)
+    return Child(AdoptedProcess(pid), *await asyncio.open_unix_connection(sock=here))

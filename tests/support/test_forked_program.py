@@ -1,0 +1,68 @@
+"""A forked program has an end like one that was started, and where it could differ it is started."""
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.forked_program import ROOT, TEMPLATE, ForkedProcess, can_fork, fork_child, forked, started
+
+WAITS = "import time\ntime.sleep(600)\n"
+
+
+def begun(code: str) -> ForkedProcess:
+    return ForkedProcess(TEMPLATE.start(("-c", code), ROOT, {}, {0: 0, 1: 1, 2: 2}))
+
+
+@pytest.mark.parametrize(("code", "status"), [("pass", 0), ("raise SystemExit(3)", 3)])
+def test_its_status_is_that_of_the_program(code: str, status: int) -> None:
+    program = begun(code)
+    assert program.wait() == status
+    assert (program.poll(), program.wait(), program.returncode) == (status, status, status)
+    program.kill()  # of none
+
+
+def test_it_can_be_waited_for_in_a_thread_and_ended_from_outside() -> None:
+    async def scenario() -> int:
+        program = begun(WAITS)
+        waiting = asyncio.create_task(asyncio.to_thread(program.wait))
+        assert program.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            program.wait(0.001)
+        program.terminate()
+        return await waiting
+
+    assert asyncio.run(scenario()) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("variables", [{"SSL_CERT_FILE": "x"}, {"PYTHONHASHSEED": "1"}, {"TZ": "UTC"}])
+def test_what_is_read_before_a_program_s_own_code_is_read_by_one_that_is_started(
+    variables: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert can_fork({"KEY": "x", "PYTHONPATH": "y"})
+    assert not can_fork(variables)
+    with (tmp_path / "out").open("wb") as out:
+        program = forked(("-c", "pass"), variables, out, out)
+        assert isinstance(program, subprocess.Popen)
+        assert program.wait() == 0
+
+
+def test_both_ways_say_the_same(tmp_path: Path) -> None:
+    said = []
+    for number, launch in enumerate((started, forked)):
+        with (tmp_path / str(number)).open("w+b") as out:
+            assert launch(("-m", "proxy", "vendors"), {}, out, out).wait() == 0
+            out.seek(0)
+            said.append(out.read())
+    assert said[0] == said[1] != b""
+
+
+async def test_a_child_that_is_forked_is_linked_as_one_that_is_started() -> None:
+    child = await fork_child("proxy.accounting.loader_program")
+    child.writer.write_eof()
+    assert await child.reader.read() == b""
+    assert await child.process.wait() == 0
+    child.writer.close()
