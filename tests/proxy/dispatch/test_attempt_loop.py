@@ -2,10 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import Context
 from dataclasses import replace
 
 import pytest
+from typing_extensions import override
 
 from providers.failure import FailureKind
 from providers.target import Retries, RetryBudget, Target
@@ -22,7 +24,7 @@ from proxy.routing.snapshot import ANYONE, Team
 from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, outcome_of, refuses
 from tests.proxy.kit.mark_streams import Body
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import VirtualLoop, run
 
 TOLERANT = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
 """Nobody is left alone for failing, so that nothing but the budget holds attempts back."""
@@ -228,6 +230,27 @@ def test_where_it_is_written_the_same_deployment_is_asked_again_first(
 
     run(main())
     assert rig.order == order
+
+
+class EarlyLoop(VirtualLoop):
+    """Its timers end half a millisecond before their time, as some of uvloop's do."""
+
+    @override
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: object, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return super().call_at(max(self.time(), when - 0.0005), callback, *args, context=context)
+
+
+def test_a_timer_that_ends_early_costs_nobody_the_second_attempt() -> None:
+    rig = Rig({"a": [refuses("rate_limited 2", 429), OK]}, draw=lambda: 0.0)
+
+    async def main() -> str:
+        return await outcome_of(rig.dispatcher(), asking(rig, "route", targets(rig, "a")))
+
+    with asyncio.Runner(loop_factory=EarlyLoop) as runner:
+        assert (runner.run(main()), rig.order) == ("ok", ["a", "a"])
+    assert rig.asked[1][1] >= 2
 
 
 def test_the_last_attempt_goes_elsewhere_however_many_repeats_are_written() -> None:
