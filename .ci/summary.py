@@ -1,5 +1,7 @@
 """Reads pytest's XML report, names what failed, refuses skips nobody agreed to, prints the count. Never runs a test.
 
+What failed in the crowd and passed alone (see unsteady.py) is named and does not fail the run.
+
 Usage: summary.py REPORT.xml [ALLOWED SKIP REASON]...
 """
 
@@ -15,13 +17,13 @@ MOST_OF_A_MESSAGE = 500
 """Characters of a failure's message that are shown."""
 
 
-def failures(report: ElementTree.Element) -> list[str]:
-    """Tests that failed or broke, as `test: outcome: message` on one line each."""
+def failures(report: ElementTree.Element, outcomes: Collection[str] = FAILED_OUTCOMES) -> list[str]:
+    """Tests with these outcomes, as `test: outcome: message` on one line each."""
     return [
         f"{case.get('classname')}::{case.get('name')}: {outcome}: "
         + " ".join((found.get("message") or "").split())[:MOST_OF_A_MESSAGE]
         for case in report.iter("testcase")
-        for outcome in FAILED_OUTCOMES
+        for outcome in outcomes
         for found in case.iter(outcome)
     ]
 
@@ -47,6 +49,8 @@ def main(arguments: list[str]) -> int:
     refused = refused_skips(report, allowed)
     for line in failures(report)[:MOST_NAMED]:
         print(f"ci: {line}")
+    for line in failures(report, ("flakyFailure",)):
+        print(f"ci: unsteady, passed alone: {line}")
     for line in refused:
         print(f"ci: skipped without an agreed reason: {line}")
     print(f"ci: {len(cases) - failed - skipped} passed, {failed} failed, {skipped} skipped")
