@@ -180,8 +180,9 @@ class ServerSection(Section):
     workers: Workers = Field(
         default=1,
         description="Processes that take requests; auto: as many as there are cores that may be used, by the CPU limit "
-        "of a container too. More serve no more requests, and the log warns of them. Each learns of deployments by "
-        "itself, and the limits hold for each. 1: there is one process for everything.",
+        "of a container too. More serve no more requests, and the log warns of them. Limits and budgets count "
+        "all of them together; what the failures of deployments teach, and the setting concurrent, are each process's "
+        "own. 1: there is one process for everything.",
     )
     hosts: list[HostPattern] = Field(
         default=[],

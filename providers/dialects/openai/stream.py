@@ -343,7 +343,7 @@ class OpenAIStream(RunDecoder):
             text, message = "", {}  # the whole message at its end, as some send it: it has been said
         calls = state.calls.read(calls_in(message), self._answer)
         reason, native = finish_reason(raw.get("finish_reason"), state.calls.count > 0)
-        if reason is not None and self._sent.custom_tools:
+        if reason is not None:
             calls += state.calls.rest()
         if text and reason is not None:
             check_text(self._sent.target.profile, text)

@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from providers.completion import Extras, ToolCallDelta
 from providers.dialect import UpstreamRequest
@@ -26,37 +27,43 @@ class _BegunCall:
 class StreamedCalls:
     """The tool calls of one choice; `count` is their number, the latest of each of the vendor's indices is known."""
 
-    __slots__ = ("_begun", "_choice", "_sent", "_texts", "count")
+    __slots__ = ("_begun", "_choice", "_nameless", "_sent", "_texts", "count")
 
     def __init__(self, sent: UpstreamRequest, choice: int) -> None:
         self._sent = sent
         self._choice = choice
         self._begun: dict[int, _BegunCall] = {}
+        # The ids of calls whose names are still to come, by the vendor's indices, and their further members.
+        self._nameless: dict[int, tuple[str, JsonObject | None]] = {}
         # Readers of the arguments of calls of custom tools, by their numbers.
         self._texts: dict[int, InputReader] = {}
         self.count = 0
 
     def rest(self) -> tuple[ToolCallDelta, ...]:
-        """Return what remains of the texts of the calls of custom tools, when the choice has ended."""
+        """Return what remains of the texts of the calls of custom tools, when the choice has ended. Raises
+        UpstreamError where a call's name has not come."""
+        if self._nameless:
+            raise malformed("has a tool call without a function's name")
         readers, self._texts = self._texts, {}
         rests = [(at, reader.rest()) for at, reader in readers.items()]
         return tuple([ToolCallDelta(at, arguments=text, kind="custom") for at, text in rests if text])
 
     def read(self, entries: list[JsonValue], answer: JsonValue) -> tuple[ToolCallDelta, ...]:
         """Return the pieces in one delta; `answer` is the answer's id. Raises UpstreamError."""
-        pieces = [self._piece(entry, position, answer) for position, entry in enumerate(entries)]
+        found = [self._piece(entry, position, answer) for position, entry in enumerate(entries)]
+        pieces = [piece for piece in found if piece is not None]
         if self._texts:
             pieces = [piece for piece in pieces if piece.id or piece.arguments or piece.extra]
         return tuple(pieces)
 
-    def _piece(self, entry: JsonValue, position: int, answer: JsonValue) -> ToolCallDelta:
-        """Return one piece of a call.
+    def _piece(self, entry: JsonValue, position: int, answer: JsonValue) -> ToolCallDelta | None:
+        """Return one piece of a call; None for an id whose name is still to come.
 
         A call begins with a new index, or with a name and another id at a known one, or with a name where neither has
         an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
         own. A missing index is the position in the list.
         """
-        entry, kind, called, arguments = called_in(entry)
+        entry, kind, called, arguments = called_in({**entry, "function": {}} if _is_bare(entry) else entry)
         given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
         native = given if isinstance(given, int) else position
         identity = identity if isinstance(identity, str) else ""
@@ -68,7 +75,13 @@ class StreamedCalls:
                 return ToolCallDelta(begun.number, arguments=reader.add(arguments), kind="custom", extra=extra)
             return ToolCallDelta(begun.number, arguments=arguments, kind=kind, extra=extra)
         if not isinstance(name, str) or not name:
-            raise malformed("has a tool call without a function's name")
+            if not identity or arguments:
+                raise malformed("has a tool call without a function's name")
+            self._nameless[native] = identity, extra
+            return None
+        if self._nameless:
+            held, more = self._nameless.pop(native, ("", None))
+            identity, extra = identity or held, {**more, **(extra or {})} if more else extra
         begun = self._begun[native] = _BegunCall(self.count, identity)
         shown = shown_id(self._sent, entry, identity or call_id(answer, self._choice, self.count))
         self.count += 1
@@ -77,6 +90,11 @@ class StreamedCalls:
             reader = self._texts[begun.number] = InputReader()
             return ToolCallDelta(begun.number, shown, name, reader.add(arguments), "custom", extra)
         return ToolCallDelta(begun.number, shown, name, arguments, kind, extra)
+
+
+def _is_bare(entry: JsonValue) -> TypeGuard[JsonObject]:
+    """Return whether a piece of a call has an id and nothing of the call itself."""
+    return isinstance(entry, dict) and "id" in entry and entry.get("function") is None and entry.get("custom") is None
 
 
 def check_text(profile: Profile, text: str) -> None:

@@ -71,7 +71,42 @@ def test_further_members_of_a_call_come_with_it() -> None:
     assert delta.extra == extra
 
 
-@pytest.mark.parametrize("entry", [None, 7, {}, {"index": 0}, {"function": {}}, {"custom": {"input": "x"}}])
+@pytest.mark.parametrize(
+    "function", [{}, {"function": None}, {"function": {}}, {"function": {"name": "", "arguments": ""}}]
+)
+def test_a_name_may_come_after_the_id(function: JsonObject) -> None:
+    calls = reader()
+    assert calls.read([{"index": 0, "id": "c1", "type": "function", "x": 1, **function}], "a") == ()
+    assert calls.count == 0
+    named: JsonObject = {"index": 0, "function": {"name": "f", "arguments": "{"}}
+    assert calls.read([named], "a") == (ToolCallDelta(0, "c1", "f", "{", extra={"x": 1}),)
+    assert calls.read([piece(0, "}"), {"index": 0, "id": "c1"}], "a") == (
+        ToolCallDelta(0, arguments="}"),
+        ToolCallDelta(0),
+    )
+    assert calls.rest() == ()
+
+
+def test_a_name_that_never_comes_is_no_call() -> None:
+    calls = reader()
+    assert calls.read([{"index": 0, "id": "c1"}], "a") == ()
+    with pytest.raises(UpstreamError):
+        calls.rest()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None,
+        7,
+        {},
+        {"index": 0},
+        {"function": {}},
+        {"custom": {"input": "x"}},
+        {"id": 7},
+        {"id": "c", "function": {"arguments": "{"}},
+    ],
+)
 def test_a_call_of_nothing_is_no_answer(entry: JsonValue) -> None:
     with pytest.raises(UpstreamError):
         reader().read([entry], "a")
