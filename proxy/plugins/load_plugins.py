@@ -6,7 +6,7 @@ The libraries that find entry points are loaded by a table that names plugins an
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +24,14 @@ GROUP: Final = "dragoman.plugins"
 _ROLES: Final = ("check_request", "check_answer", "deliver")
 
 _CALLED_AT_ONCE: Final = ("check_request", "check_answer", "open_stream")
+
+_ARGUMENTS: Final = {
+    "check_request": ("request",),
+    "check_answer": ("answer",),
+    "open_stream": ("about", "choice"),
+    "deliver": ("rows", "http"),
+}
+"""What each method is called with."""
 
 _LONGEST: Final = 300
 """Characters of what a plugin says."""
@@ -139,7 +147,8 @@ def _made(loaded: Loaded, name: str, section: PluginSection) -> object | Problem
         return problem(fault, "use")
     made: Returned[object] | Raised = attempted(partial(cast("Callable[[object], object]", found), section.options))
     if not isinstance(made, Raised):
-        return made.value
+        unfit = _unfit_method(made.value)
+        return made.value if unfit is None else problem(unfit, "use")
     if isinstance(made.error, OptionError):
         message = _unquoted(str(made.error), loaded, (*path, "options"), section.options)
         return problem(message or "is refused by the plugin", "options", *made.error.path)
@@ -159,7 +168,31 @@ def _fault_of_class(found: object) -> str | None:
     for method in _CALLED_AT_ONCE:
         if inspect.iscoroutinefunction(getattr(found, method, None)):
             return f"its {method} is a coroutine (async def), which is never awaited: write a plain def"
+    if not _takes(found, ("options",)):
+        return "its __init__ does not take the options alone: __init__(self, options)"
     return None
+
+
+def _unfit_method(made: object) -> str | None:
+    """Return which method of a plugin cannot be called with what it is given, None if all can."""
+    for method, arguments in _ARGUMENTS.items():
+        called = getattr(made, method, None)
+        if callable(called) and not _takes(called, arguments):
+            return f"its {method} does not take what it is given: {method}(self, {', '.join(arguments)})"
+    return None
+
+
+def _takes(called: Callable[..., object], arguments: Sequence[str]) -> bool:
+    """Return whether something can be called with so many arguments; True where Python cannot tell."""
+    try:
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def _found(use: str) -> object | str:

@@ -1,8 +1,8 @@
 """Threads of one guard, apart from those of requests: code that hangs takes nobody's but its own.
 
-A thread cannot be stopped. A call that outlasts its deadline keeps its thread until it returns; when all hang, further
-calls wait for their deadline and fail, and nothing is queued beyond the threads. They are daemons, so that they hold up
-no end of the process.
+A thread cannot be stopped. A call that outlasts its deadline keeps its thread until it returns, and another thread
+takes its place, so that it holds up nobody else; when too many hang, further calls wait for their deadline and fail.
+Nothing is queued beyond the threads. They are daemons, so that they hold up no end of the process.
 
 A plugin's `close()` has a thread of its own too: on the event loop one that blocks would hold up every request of a
 reload, and the end of the process. One that outlasts its deadline is left behind, with a line in the log.
@@ -12,6 +12,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 from typing import Final, TypeVar
@@ -23,17 +24,30 @@ T = TypeVar("T")
 
 THREADS: Final = 2
 
+MOST_HUNG: Final = 16
+"""Threads of one guard that are replaced, each of which keeps a request's texts."""
+
 CLOSE_WITHIN: Final = 2.0
 """Seconds that a plugin has for its `close()`."""
 
 _Job = Callable[[], None]
 
 
+@dataclass(slots=True, eq=False)
+class _ThreadCall:
+    """A call in a thread. `hangs` says that another thread has taken the place of its own."""
+
+    deadline: asyncio.TimerHandle | None = None
+    hangs: bool = False
+
+
 class PluginThreads:
     """See the module."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, log: logging.Logger) -> None:
         self._name = name
+        self._log = log
+        self._hung = 0
         self._free = asyncio.Semaphore(THREADS)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._started = 0
@@ -41,13 +55,17 @@ class PluginThreads:
     async def run(self, work: Callable[[], T], within: float) -> Returned[T] | Raised:
         """Return what `work` returns or raises in a thread. Raises TimeoutError after so many seconds."""
         loop = asyncio.get_running_loop()
+        latest = loop.time() + within
         ended: asyncio.Future[Returned[T] | Raised] = loop.create_future()
         async with asyncio.timeout(within):
             await self._free.acquire()
             if self._started < THREADS:
                 self._started += 1
                 threading.Thread(target=self._serve, name=f"plugin {self._name}", daemon=True).start()
-            self._jobs.put(partial(self._do, loop, ended, work))
+            # Whoever asked may be gone by then.
+            call = _ThreadCall()
+            call.deadline = loop.call_at(latest, self._replace, call)
+            self._jobs.put(partial(self._do, loop, ended, work, call))
             return await ended
 
     def close(self) -> None:
@@ -65,13 +83,35 @@ class PluginThreads:
         loop: asyncio.AbstractEventLoop,
         ended: "asyncio.Future[Returned[T] | Raised]",
         work: Callable[[], T],
+        call: _ThreadCall,
     ) -> None:
         outcome = attempted(work)
         if not loop.is_closed():
-            loop.call_soon_threadsafe(self._done, ended, outcome)
+            loop.call_soon_threadsafe(self._done, ended, outcome, call)
 
-    def _done(self, ended: "asyncio.Future[Returned[T] | Raised]", outcome: Returned[T] | Raised) -> None:
+    def _replace(self, call: _ThreadCall) -> None:
+        """Let another thread take the place of one whose call has outlasted its deadline."""
+        if self._hung == MOST_HUNG:
+            return
+        call.hangs = True
+        self._hung += 1
+        self._started -= 1
         self._free.release()
+        text = (
+            "plugin %s: %d of its calls have outlasted their deadline and not returned; after %d others wait for them"
+        )
+        self._log.warning(text, self._name, self._hung, MOST_HUNG)
+
+    def _done(
+        self, ended: "asyncio.Future[Returned[T] | Raised]", outcome: Returned[T] | Raised, call: _ThreadCall
+    ) -> None:
+        if call.deadline is not None:
+            call.deadline.cancel()
+        if call.hangs:
+            self._hung -= 1
+            self._jobs.put(None)  # one thread too many
+        else:
+            self._free.release()
         if not ended.done():
             ended.set_result(outcome)
 

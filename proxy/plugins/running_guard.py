@@ -49,7 +49,7 @@ class RunningGuard:
         self.failures = 0
         self.refusals = 0
         self.in_threads = plugin.slow
-        self._threads = PluginThreads(plugin.name)
+        self._threads = PluginThreads(plugin.name, log)
         self._blocked = 0
         self._failing = False
         self._log = log

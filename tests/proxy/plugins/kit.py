@@ -286,6 +286,23 @@ class AsyncStreams(Refuser):
         return HidingStream(self.word, refuses=True)
 
 
+class WithoutRequest:
+    api_version = 1
+
+    def __init__(self, options: object) -> None:
+        """Take the options."""
+
+    def check_request(self) -> Verdict:
+        return ALLOW
+
+
+class WithoutOptions:
+    api_version = 1
+
+    def check_request(self, request: RequestTexts) -> Verdict:
+        return ALLOW
+
+
 class NoPlugin:
     api_version = 1
 

@@ -42,6 +42,14 @@ def refused(text: str, folder: Path, **env: str) -> list[str]:
             "plugins.p.use: its check_request is a coroutine (async def), which is never awaited: write a plain def",
         ),
         (f"use: '{KIT}:AsyncStreams'", "4:20 plugins.p.use: its open_stream is a coroutine"),
+        (
+            f"use: '{KIT}:WithoutRequest'",
+            "4:20 plugins.p.use: its check_request does not take what it is given: check_request(self, request)",
+        ),
+        (
+            f"use: '{KIT}:WithoutOptions'",
+            "4:20 plugins.p.use: its __init__ does not take the options alone: __init__(self, options)",
+        ),
         (f"use: '{KIT}:Hostile'", "4:11 plugins.p.options: the plugin cannot be made: KeyError at kit.py:"),
         (
             f"use: '{SHIPPED}.regex_redactor:RegexRedactor', options: {{patterns: ['a', '(']}}",
