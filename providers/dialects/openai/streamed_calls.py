@@ -18,9 +18,11 @@ from providers.profile import Profile
 
 @dataclass(slots=True)
 class _BegunCall:
-    """A tool call in progress: its dense number and the vendor's id, empty where there is none."""
+    """A tool call in progress: its dense number, its name as the vendor writes it, and the vendor's id, empty where
+    there is none."""
 
     number: int
+    name: str
     identity: str
 
 
@@ -61,7 +63,8 @@ class StreamedCalls:
 
         A call begins with a new index, or with a name and another id at a known one, or with a name where neither has
         an id: the indices of some vendors are all 0 (Gemini's whole calls), and old vLLM gives every piece an id of its
-        own. A missing index is the position in the list.
+        own. A missing index is the position in the list. Some vendors repeat the name in every piece; another name for
+        the same call would be the rest of a name that was passed on as whole, and is malformed.
         """
         entry, kind, called, arguments = called_in({**entry, "function": {}} if _is_bare(entry) else entry)
         given, identity, name = entry.get("index"), entry.get("id"), called.get("name")
@@ -70,6 +73,8 @@ class StreamedCalls:
         extra = unknown_in(entry, READ_IN_CALL)
         begun = self._begun.get(native)
         if begun is not None and (not name or (identity == begun.identity if identity else begun.identity != "")):
+            if name and name != begun.name:
+                raise malformed("has two names for one tool call")
             reader = self._texts.get(begun.number)
             if reader is not None:
                 return ToolCallDelta(begun.number, arguments=reader.add(arguments), kind="custom", extra=extra)
@@ -82,7 +87,7 @@ class StreamedCalls:
         if self._nameless:
             held, more = self._nameless.pop(native, ("", None))
             identity, extra = identity or held, {**more, **(extra or {})} if more else extra
-        begun = self._begun[native] = _BegunCall(self.count, identity)
+        begun = self._begun[native] = _BegunCall(self.count, name, identity)
         shown = shown_id(self._sent, entry, identity or call_id(answer, self._choice, self.count))
         self.count += 1
         name = self._sent.tool_names.get(name, name)

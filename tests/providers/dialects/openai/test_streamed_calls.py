@@ -87,6 +87,22 @@ def test_a_name_may_come_after_the_id(function: JsonObject) -> None:
     assert calls.rest() == ()
 
 
+def test_a_name_may_be_repeated_in_every_piece() -> None:
+    calls = reader()
+    begun: JsonObject = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{"}}
+    more: JsonObject = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "}"}}
+    assert calls.read([begun, more], "a") == (ToolCallDelta(0, "c1", "f", "{"), ToolCallDelta(0, arguments="}"))
+
+
+@pytest.mark.parametrize("identity", [{}, {"id": "c1"}])
+def test_a_name_in_two_pieces_is_refused_rather_than_cut(identity: JsonObject) -> None:
+    calls = reader()
+    begun: JsonObject = {"index": 0, "id": "c1", "function": {"name": "get_", "arguments": ""}}
+    calls.read([begun], "a")
+    with pytest.raises(UpstreamError, match="two names"):
+        calls.read([{"index": 0, **identity, "function": {"name": "weather", "arguments": "{}"}}], "a")
+
+
 def test_a_name_that_never_comes_is_no_call() -> None:
     calls = reader()
     assert calls.read([{"index": 0, "id": "c1"}], "a") == ()
