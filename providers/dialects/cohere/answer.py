@@ -22,7 +22,7 @@ from providers.completion import (
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.cohere.citations import cited
-from providers.dialects.shared.custom_tools import custom_call
+from providers.dialects.shared.custom_tools import whole_call
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprob
@@ -137,11 +137,13 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 
 def _calls(sent: UpstreamRequest, raw: JsonValue, answer: JsonValue) -> tuple[ToolCall, ...]:
     calls = raw if isinstance(raw, list) else []
-    return tuple([call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)])
+    made = [call_of(sent, call, call_id(answer, 0, number)) for number, call in enumerate(calls)]
+    return tuple([whole_call(call, sent.custom_tools) for call in made])
 
 
 def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCall:
-    """Return a call under the client's name for its function; `fallback_id` is its id if it has none.
+    """Return a call, or the begin of one, under the client's name for its function; `fallback_id` is its id if it has
+    none.
 
     Raises UpstreamError.
     """
@@ -151,7 +153,7 @@ def call_of(sent: UpstreamRequest, call: JsonValue, fallback_id: str) -> ToolCal
         raise malformed("has a tool call without a function's name")
     identity, arguments = call.get("id"), arguments_text(function.get("arguments"))
     own = identity if isinstance(identity, str) and identity else fallback_id
-    return custom_call(ToolCall(own, sent.tool_names.get(name, name), arguments), sent.custom_tools)
+    return ToolCall(own, sent.tool_names.get(name, name), arguments)
 
 
 def finish_reason(reason: JsonValue, error: JsonValue = None) -> tuple[str, str | None]:

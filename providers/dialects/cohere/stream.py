@@ -139,11 +139,10 @@ class CohereReader:
             raise malformed("begins a tool call within another")
         self._calls[key] = number
         self._count += 1
-        begun = call.arguments
-        if call.kind == "custom":
-            self._texts[number] = [begun]
-            begun = ""
-        return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, begun, call.kind),)),)
+        if call.name in self._sent.custom_tools:
+            self._texts[number] = [call.arguments]
+            return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, kind="custom"),)),)
+        return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, call.arguments),)),)
 
     def _call_delta(self, event: JsonObject) -> Events:
         index = event.get("index")

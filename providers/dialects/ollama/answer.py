@@ -22,7 +22,7 @@ from providers.completion import (
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
-from providers.dialects.shared.custom_tools import custom_call
+from providers.dialects.shared.custom_tools import whole_call
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
@@ -195,7 +195,7 @@ def _calls(sent: UpstreamRequest, message: JsonObject, line: JsonObject, first: 
         identity = call.get("id")
         own = identity if isinstance(identity, str) and identity else call_id(line.get("created_at"), 0, number)
         made = ToolCall(own, sent.tool_names.get(name, name), arguments_text(function.get("arguments")))
-        calls.append(custom_call(made, sent.custom_tools))
+        calls.append(whole_call(made, sent.custom_tools))
     return tuple(calls)
 
 

@@ -5,6 +5,7 @@ Sources: OpenAI OpenAPI 2.3.0 `CustomToolChatCompletions`, `ChatCompletionMessag
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -161,8 +162,11 @@ def _whole_characters(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def custom_call(call: ToolCall, custom_tools: frozenset[str]) -> ToolCall:
-    """Return a call as the client knows its tool: one of a custom tool has its text."""
-    if call.name not in custom_tools:
+def whole_call(call: ToolCall, custom_tools: frozenset[str]) -> ToolCall:
+    """Return a call of a whole answer as the client knows its tool: one of a custom tool has its text, and one of a
+    function without arguments has an empty object, since clients parse the arguments as JSON."""
+    if call.name in custom_tools:
+        return ToolCall(call.id, call.name, input_text(call.arguments), "custom", call.extra)
+    if call.arguments or call.kind == "custom":
         return call
-    return ToolCall(call.id, call.name, input_text(call.arguments), "custom", call.extra)
+    return replace(call, arguments="{}")

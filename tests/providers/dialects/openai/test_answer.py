@@ -66,7 +66,7 @@ def test_a_stop_with_tool_calls_is_one_for_them() -> None:
     calls: JsonValue = [{"function": {"name": "f", "arguments": {"x": 1}}}, {"id": "", "function": {"name": "f"}}]
     choice = decoded(sent(), {"id": "1", **message(None, tool_calls=calls)}).choices[0]
     assert (choice.finish_reason, choice.native_finish_reason) == ("tool_calls", None)
-    assert [call.arguments for call in choice.tool_calls] == ['{"x":1}', ""]
+    assert [call.arguments for call in choice.tool_calls] == ['{"x":1}', "{}"]
     assert len({call.id for call in choice.tool_calls}) == 2
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import ToolCall
-from providers.dialects.shared.custom_tools import InputReader, as_functions, custom_call, input_text
+from providers.dialects.shared.custom_tools import InputReader, as_functions, input_text, whole_call
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
@@ -52,8 +52,8 @@ def test_the_text_is_read_from_the_arguments_however_the_model_wrote_them(argume
 
 def test_a_call_of_a_custom_tool_alone_is_changed() -> None:
     call = ToolCall("a", "sql", '{"input":"x"}')
-    assert custom_call(call, frozenset()) is call
-    assert custom_call(call, frozenset({"sql"})) == ToolCall("a", "sql", "x", "custom")
+    assert whole_call(call, frozenset()) is call
+    assert whole_call(call, frozenset({"sql"})) == ToolCall("a", "sql", "x", "custom")
 
 
 @pytest.mark.parametrize(
@@ -107,3 +107,10 @@ def test_a_text_comes_as_the_model_writes_it() -> None:
 def test_many_pieces_are_read_in_linear_time() -> None:
     assert len("".join(read(['{"input":"', *["x\\n"] * 200_000, '"}']))) == 400_000
     assert "".join(read([" "] * 200_000)) == " " * 200_000
+
+
+def test_a_whole_call_without_arguments_has_an_empty_object() -> None:
+    assert whole_call(ToolCall("a", "f", ""), frozenset()) == ToolCall("a", "f", "{}")
+    assert whole_call(ToolCall("a", "sql", ""), frozenset({"sql"})) == ToolCall("a", "sql", "", "custom")
+    written = ToolCall("a", "sql", "", "custom")
+    assert whole_call(written, frozenset()) is written
