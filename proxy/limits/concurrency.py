@@ -271,8 +271,9 @@ class LeasedPlaces(Places):
             self._quiet_until = now + REFUSED_FOR
 
     def renew(self, now: float) -> bool:
-        """Return whether places are held, whose word lapses."""
-        return self.held > 0 or self.used > 0 or self._foreign
+        """Return whether places are held, whose word lapses, or others were last heard to hold some: nobody else tells
+        that they released them."""
+        return self.held > 0 or self.used > 0 or self._others > 0 or self._foreign
 
     def holds(self) -> bool:
         """Return whether there may be later."""

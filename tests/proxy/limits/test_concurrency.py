@@ -60,9 +60,28 @@ def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
     exchange(two, counter, "two", 1.1)
     exchange(one, counter, "one", 1.1)
     assert not one.lacks(1, 1.1, WALL)
-    assert not two.renew(2.0)
+    assert two.renew(2.0)  # one holds some
     assert one.renew(2.0)
     assert not one.holds()
+
+
+def test_who_holds_none_asks_on_until_it_has_heard_that_the_others_released_theirs() -> None:
+    counter = LeaseCounter()
+    one, two = (LeasedPlaces("t", 2, StillKeeper(turns=1)) for _ in range(2))
+    for _ in range(2):
+        one.wait_for(1)
+        exchange(one, counter, "one", 0.0)
+        one.wait_no_more(1)
+        one.take(1, 0.0, WALL)
+    exchange(two, counter, "two", 0.1)
+    assert (two.taken, two.held) == (2, 0)
+    assert two.renew(1.0)
+    for _ in range(2):
+        one.settle(1, 1)
+    exchange(one, counter, "one", 1.1)
+    exchange(two, counter, "two", 1.2)
+    assert two.taken == 0
+    assert not two.renew(2.0)
 
 
 def test_large_pools_are_leased_ahead_a_little() -> None:
