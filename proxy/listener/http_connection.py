@@ -1,6 +1,10 @@
 """The listeners' HTTP on top of aiohttp: limits on heads and idle clients, early checks, answers to malformed bytes."""
 
 import asyncio
+import heapq
+import logging
+import math
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
     from aiohttp.streams import StreamReader
+
+_LOG = logging.getLogger("dragoman")
 
 HEAD_WAIT = 10.0
 """Seconds a request's head may take to arrive, from its first byte on."""
@@ -47,6 +53,12 @@ UNREAD_LIMIT = 64 * 1024
 
 LINGER = 2.0
 """Seconds for which an unread body is read and dropped after its answer."""
+
+CLOSED_AT_ONCE = 8
+"""One in so many of the connections there may be is closed for others, so that few of them look for idle ones."""
+
+TOLD_EVERY = 10.0
+"""Seconds between two lines of the log that say so."""
 
 Envelope = Callable[[str, ErrorFacts], tuple[int, bytes]]
 """Makes the status and body of an error for the path that was requested."""
@@ -102,6 +114,16 @@ class PublicHandler(EagerRequests):
         current = self._current_request
         if current is not None and not current.content.is_eof():
             current.content.set_exception(web.RequestPayloadError())
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request has come that is not answered; the head of one may be on its way."""
+        return not (self.answering or self._messages or self._collected)
+
+    @property
+    def idle_since(self) -> float:
+        """A number that is larger the later the last answer was; 0 before the first."""
+        return self._next_keepalive_close_time if self._served or self._request_count else 0.0
 
     def ignore_upgrade(self) -> None:
         """Stay with HTTP/1.1 after an offer to upgrade; bytes after it belong to the other protocol: dropped."""
@@ -176,7 +198,8 @@ class PublicServer(web.Server):
     shuts it down.
 
     `envelope` renders refusals before `handler` is called. `guard` judges requests of browsers; without one, all pass.
-    `refuse` answers what the guard refuses; by default the envelope does.
+    `refuse` answers what the guard refuses; by default the envelope does. Of more than `most_open` connections, idle
+    ones are closed: what they take would be lacking for calls of vendors.
     """
 
     def __init__(
@@ -202,6 +225,9 @@ class PublicServer(web.Server):
         self._envelope = envelope
         self._guard = guard
         self._refuse = refuse or _refusal_of
+        self.most_open = sys.maxsize
+        self._closed_idle = 0
+        self._search_at = self._tell_at = -math.inf
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
 
     def __call__(self) -> RequestHandler:
@@ -211,6 +237,31 @@ class PublicServer(web.Server):
     def open_connections(self) -> int:
         """How many connections of clients are open."""
         return len(self._connections)
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """Keep a new connection, in place of idle ones where there are too many. Called by aiohttp."""
+        super().connection_made(handler, transport)
+        if len(self._connections) > self.most_open and (now := self._loop.time()) >= self._search_at:
+            self._close_idle(handler, now)
+
+    def _close_idle(self, new: RequestHandler, now: float) -> None:
+        """Close connections on which no request is under way, those first that never had one. Where there are too few,
+        they are not looked for again at once: all connections have to be gone through."""
+        open_ones = cast(dict[PublicHandler, asyncio.Transport], self._connections)
+        idle = [each for each, at in open_ones.items() if each is not new and each.idle and not at.is_closing()]
+        closed = heapq.nsmallest(max(1, self.most_open // CLOSED_AT_ONCE), idle, key=lambda each: each.idle_since)
+        for each in closed:
+            open_ones[each].close()
+        if len(closed) == len(idle):
+            self._search_at = now + LOOK_EVERY
+        self._closed_idle += len(closed)
+        if closed and now >= self._tell_at:
+            self._tell_at = now + TOLD_EVERY
+            _LOG.warning(
+                "%d idle connections of clients were closed: %d are open, and file descriptors are needed for vendors",
+                *(self._closed_idle, len(open_ones)),
+            )
+            self._closed_idle = 0
 
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's own
         self._timer.cancel()

@@ -39,6 +39,7 @@ from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.payload_log.payload_log import opened_payload_log
+from proxy.process.file_descriptors import client_share
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.huge_pages import use_huge_pages
@@ -206,6 +207,7 @@ async def public_gateway(
         early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
         refusals = early, guard, gateway.refuse, MalformedRequests(observer.malformed)
         public = EarlyRefusingServer(gateway.handle, server.max_body, *refusals)
+        public.most_open = client_share()
         listener = await open_public(public, presented.secured())
         close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))

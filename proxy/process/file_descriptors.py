@@ -1,4 +1,4 @@
-"""File descriptors of this process: raise their limit, and log in one line that they have run out.
+"""File descriptors of this process: raise their limit, divide them, and log in one line that they have run out.
 
 asyncio stops accepting for a second and tries again by itself; open connections stay served.
 """
@@ -60,3 +60,15 @@ def raise_limit() -> int:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most
+
+
+OWN = 64
+"""Descriptors that are neither a client's nor a vendor's: listeners, files, pipes, Redis, databases (counted: 34)."""
+
+FEWEST_CLIENTS = 16
+
+
+def client_share() -> int:
+    """Return how many connections of clients leave each of them a descriptor for its vendor."""
+    granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(FEWEST_CLIENTS, (granted - OWN) // 2)

@@ -1,7 +1,8 @@
 """The listeners' protocol over real sockets: heads, silent clients, faults of the parser."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 from aiohttp import web
@@ -14,7 +15,7 @@ from proxy.listener.http_connection import PublicServer
 from proxy.request_record import request_id
 from proxy.surfaces.registry import surface_envelope
 from tests.proxy.kit.echo_listener import LIMIT, Echo, listening
-from tests.proxy.kit.raw_client import connected, exchange, request
+from tests.proxy.kit.raw_client import RawClient, connected, exchange, request
 
 
 @pytest.fixture
@@ -278,3 +279,66 @@ async def test_a_server_counts_the_connections_that_are_open() -> None:
         listener.close()
         await public.shutdown()
     assert public.open_connections == 0
+
+
+@asynccontextmanager
+async def crowded(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], most: int) -> AsyncIterator[int]:
+    """The port of a listener that keeps idle connections up to so many in all."""
+    public = PublicServer(handler, LIMIT, surface_envelope)
+    public.most_open = most
+    listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
+    try:
+        yield listener.sockets[0].getsockname()[1]
+    finally:
+        listener.close()
+        await public.shutdown(0.1)
+
+
+async def asked(client: RawClient) -> None:
+    await client.send(HEAD)
+    assert (await client.answer()).status == 200
+
+
+async def test_too_many_connections_close_those_that_never_asked_and_then_the_longest_idle(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with crowded(Echo(), 4) as port, connected(port) as early, connected(port) as late, connected(port) as silent:
+        await asked(late)
+        await asked(early)
+        async with connected(port) as part:
+            await part.send(HEAD[:9])
+            async with connected(port) as fifth:
+                assert await silent.closed() == b""
+                await asked(fifth)
+                async with connected(port) as sixth:
+                    assert await part.closed() == b""
+                    await asked(sixth)
+                    async with connected(port) as seventh:
+                        assert await late.closed() == b""
+                        for each in (early, fifth, sixth, seventh):
+                            await asked(each)
+    (line,) = caplog.messages
+    assert line.startswith("1 idle connections of clients were closed: 5 are open")
+
+
+async def test_a_connection_with_a_request_under_way_is_never_closed_for_another() -> None:
+    answer = asyncio.Event()
+
+    async def held(http: web.BaseRequest) -> web.StreamResponse:
+        await answer.wait()
+        return web.Response(body=await http.read())
+
+    body = request("POST", "/", b"0123456789")
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(crowded(held, 4))
+        busy = [await stack.enter_async_context(connected(port)) for _ in range(4)]
+        for each, sent in zip(busy, (HEAD, body, body[:-5], body[:-1]), strict=True):
+            await each.send(sent)
+        others = [await stack.enter_async_context(connected(port)) for _ in range(3)]
+        for each in others:
+            await each.send(HEAD)
+        for each, rest in zip(busy, (b"", b"", body[-5:], body[-1:]), strict=True):
+            await each.send(rest)
+        answer.set()
+        for each in (*busy, *others):
+            assert (await each.answer()).status == 200

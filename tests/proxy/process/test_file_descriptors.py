@@ -9,7 +9,7 @@ import pytest
 
 from providers.failure import FailureKind, UpstreamError
 from proxy.http_client.http_transport import HttpTransport
-from proxy.process.file_descriptors import LOGGED_EVERY, AcceptFailureLog, lacking, raise_limit
+from proxy.process.file_descriptors import LOGGED_EVERY, AcceptFailureLog, client_share, lacking, raise_limit
 from tests.proxy.kit.transport_calls import call
 from tests.proxy.kit.virtual_time import run
 
@@ -90,3 +90,13 @@ async def test_f68_a_call_that_finds_no_descriptor_is_the_gateways_own_lack(
         await transport.open(call("http://127.0.0.1:9/v1"), "id")
     failure = caught.value.failure
     assert (failure.kind, failure.unsent, failure.retry_after) == (FailureKind.BUSY, True, 1.0)
+
+
+@pytest.mark.parametrize(("granted", "share"), [(10, 16), (256, 96), (1024, 480)])
+def test_clients_leave_each_of_them_a_descriptor_for_its_vendor(granted: int, share: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+        assert client_share() == share
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
