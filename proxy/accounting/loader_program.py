@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,11 @@ REPORT_EVERY: Final = 1.0
 NICENESS: Final = 10
 """The scheduler wakes who serves before this process, and leaves it a tenth of a core that is always busy: many more
 rows than such a core answers requests."""
+
+
+AUTOGROUP: Final = Path("/proc/self/autogroup")
+"""The niceness of a whole session (sched(7)). Where Linux divides the processor among sessions, which it does unless
+processes are in groups for it, that of a process counts within its session alone; and this program has its own."""
 
 
 def written_order(settings: LedgerSettings, form: str) -> bytes:
@@ -60,13 +66,21 @@ def main(descriptor: int) -> None:
             return
         settings, form = read_order(line)
         set_up(form)
-        os.nice(NICENESS)
+        let_others_go_first()
         loads = LedgerLoading(settings)
         loads.start()
         while not select.select((link,), (), (), REPORT_EVERY)[0]:
             _report(link, loads.state)
         loads.stop()
         _report(link, loads.state)
+
+
+def let_others_go_first(autogroup: Path = AUTOGROUP) -> None:
+    """Be nice: to the other processes, and with its session to the other sessions."""
+    os.nice(NICENESS)
+    if os.getsid(0) == os.getpid():
+        with suppress(OSError):  # sessions are not told apart here
+            autogroup.write_text(str(NICENESS), encoding="ascii")
 
 
 def _report(link: socket.socket, state: LedgerState) -> None:

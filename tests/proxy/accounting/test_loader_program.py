@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from proxy.accounting.loader_program import read_order, read_report, written_order
+from proxy.accounting.loader_program import (
+    AUTOGROUP,
+    NICENESS,
+    let_others_go_first,
+    read_order,
+    read_report,
+    written_order,
+)
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
@@ -62,9 +69,23 @@ async def test_no_signal_that_a_whole_service_gets_ends_it_and_it_gives_way_to_o
         os.kill(child.process.pid, number)
     assert read_report(await child.reader.readline()).loading
     assert os.getpriority(os.PRIO_PROCESS, child.process.pid) >= 10
+    if AUTOGROUP.exists():
+        assert read("autogroup", child).endswith(f" nice {NICENESS}\n")
     assert read("comm", child).strip() == "dragoman-ledger"
     child.writer.write_eof()
     await last_report(child)
+
+
+def test_a_session_of_others_is_not_made_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = tmp_path / "autogroup"
+    monkeypatch.setattr(os, "nice", lambda _: 0)
+    monkeypatch.setattr(os, "getsid", lambda _: os.getpid() + 1)
+    let_others_go_first(told)
+    assert not told.exists()
+    monkeypatch.setattr(os, "getsid", lambda _: os.getpid())
+    let_others_go_first(told)
+    assert told.read_text(encoding="ascii") == str(NICENESS)
+    let_others_go_first(tmp_path / "none here" / "autogroup")
 
 
 async def test_a_parent_that_is_gone_before_it_said_anything_ends_it() -> None:
