@@ -226,6 +226,7 @@ class PublicServer(web.Server):
         self._guard = guard
         self._refuse = refuse or _refusal_of
         self.most_open = sys.maxsize
+        self._closing: set[RequestHandler] = set()
         self._closed_idle = 0
         self._search_at = self._tell_at = -math.inf
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
@@ -241,8 +242,14 @@ class PublicServer(web.Server):
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Keep a new connection, in place of idle ones where there are too many. Called by aiohttp."""
         super().connection_made(handler, transport)
-        if len(self._connections) > self.most_open and (now := self._loop.time()) >= self._search_at:
+        staying = len(self._connections) - len(self._closing)
+        if staying > self.most_open and (now := self._loop.time()) >= self._search_at:
             self._close_idle(handler, now)
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        """Forget a connection. Called by aiohttp."""
+        super().connection_lost(handler, exc)
+        self._closing.discard(handler)
 
     def _close_idle(self, new: RequestHandler, now: float) -> None:
         """Close connections on which no request is under way, those first that never had one. Where there are too few,
@@ -252,6 +259,7 @@ class PublicServer(web.Server):
         closed = heapq.nsmallest(max(1, self.most_open // CLOSED_AT_ONCE), idle, key=lambda each: each.idle_since)
         for each in closed:
             open_ones[each].close()
+        self._closing.update(closed)
         if len(closed) == len(idle):
             self._search_at = now + LOOK_EVERY
         self._closed_idle += len(closed)

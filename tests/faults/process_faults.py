@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
@@ -281,32 +282,51 @@ async def served(gateway: RunningGateway) -> bool:
         return False
 
 
+async def status_of(client: RawClient, data: bytes) -> int:
+    """The status of the answer to what is sent, a refusal in good form where it is no 200; 0 without any."""
+    try:
+        await client.send(data)
+        answer = await client.answer()
+    except (ConnectionResetError, asyncio.IncompleteReadError):
+        return 0
+    if answer.status != 200:
+        assert refusal(answer) == (503, "overloaded")
+    return answer.status
+
+
+WHOLE: Final = request("POST", "/v1/completions", ASK, AUTH)
+
+
 @single_fault(68)
 async def no_descriptor_left(rig: Rig) -> None:
     """Who has reached the gateway is refused in good form, and once others have left everybody is served again."""
     # Each request needs another descriptor for its upstream connection.
     rig.one.default = json_answer(200, completion("one", "m"), [("connection", "close")])
-    async with process(rig, first=FEW_DESCRIPTORS) as gateway, connected(port_of(gateway.url)) as inside:
-
-        async def status_inside() -> int:
-            await inside.send(request("POST", "/v1/completions", ASK, AUTH))
-            answer = await inside.answer()
-            if answer.status != 200:
-                assert refusal(answer) == (503, "overloaded")
-            return answer.status
-
-        assert await status_inside() == 200
-        port = port_of(gateway.url)
+    async with process(rig, first=FEW_DESCRIPTORS) as gateway:
         async with AsyncExitStack() as crowd:
-            for _ in range(FEW):
-                await crowd.enter_async_context(connected(port))
-            while await status_inside() != 503:
-                # uvloop turns away whom it cannot accept, so that a descriptor may become free after the last has come.
-                await crowd.enter_async_context(connected(port))
+            begun: deque[RawClient] = deque()
+            # uvloop turns away whom it cannot accept, so that a descriptor may be free after the last has come.
+            while len(begun) < FEW or await status_of(begun.popleft(), WHOLE[-1:]) != 503:
+                begun.append(await crowd.enter_async_context(connected(port_of(gateway.url))))
+                await begun[-1].send(WHOLE[:-1])
         while not await served(gateway):  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.05)
         assert await served(gateway)
-        assert await status_inside() == 200
         told = gateway.messages().splitlines()
         assert sum("no connection can be accepted" in line for line in told) <= 1
         assert len(told) < 10
+
+
+@single_fault(68)
+async def idle_clients_everywhere(rig: Rig) -> None:
+    """They make room for who has been served before, and for who comes new."""
+    rig.one.default = json_answer(200, completion("one", "m"), [("connection", "close")])
+    async with process(rig, first=FEW_DESCRIPTORS) as gateway, connected(port_of(gateway.url)) as inside:
+        assert await status_of(inside, WHOLE) == 200
+        async with AsyncExitStack() as idle:
+            for _ in range(FEW):
+                await idle.enter_async_context(connected(port_of(gateway.url)))
+            while await status_of(inside, WHOLE) != 200:  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(0.05)
+            while not await served(gateway):  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.05)

@@ -33,11 +33,11 @@ MAY_WRITE = frozenset(
     {
         *("config/generate_readme.py", "providers/dialects/readme.py"),
         *("proxy/cli/imports/written_file.py", "proxy/cli/usage/limit_demo.py"),
-        *("proxy/ledger/journal_loader.py", "proxy/accounting/share_file.py"),
+        *("proxy/ledger/journal_loader.py", "proxy/accounting/share_file.py", "proxy/accounting/loader_program.py"),
     }
 )
-"""What `make generate` runs, the command that is asked to write a file, the demo, whose folder is its own, and what is
-in the folder of the ledger's journals."""
+"""What `make generate` runs, the command that is asked to write a file, the demo, whose folder is its own, what is in
+the folder of the ledger's journals, and what tells the kernel how nice a session is."""
 
 
 def sources() -> Mapping[str, str]:
