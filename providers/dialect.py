@@ -136,15 +136,15 @@ class RunDecoder(_StreamDecoder):
 
     def around(self) -> tuple[bytes, bytes | None, bytes] | None:
         """Return what a piece begins and ends with that is one event with a text of the same choice as the last run, if
-        between these is plain text and nothing else; where it is not None, the bytes in the middle stand between that
-        text and another plain one that means nothing. None where there is no such form. It holds until something is
-        fed, or another form is returned here.
+        between these is the inside of one JSON string and nothing else; where it is not None, the bytes in the middle
+        stand between that text and another one that means nothing. None where there is no such form. It holds until
+        something is fed, or another form is returned here.
 
         Whoever reads such a piece by it calls `passed` before the next call of another method."""
         return None
 
-    def passed(self, size: int) -> None:
-        """Change what the lead of events with so many bytes of plain text in all would have changed."""
+    def passed(self, characters: int) -> None:
+        """Change what the lead of events with so many characters of text in all would have changed."""
 
 
 class Dialect(Protocol):

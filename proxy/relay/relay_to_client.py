@@ -4,7 +4,7 @@ A piece is relayed by a plain call within the callback that brought it, while th
 meanwhile: it goes on where somebody has to be waited for, at the end, and at a failure. The clock is read twice for a
 piece, when it has come and when it has been written.
 
-Nearly every piece is one event, the same as the one before but for a plain text. `Relay._take` relays these: what the
+Nearly every piece is one event, the same as the one before but for its text. `Relay._take` relays these: what the
 vendor has around a text is compared, and the text put between what the client's events have around it. With caches as
 cold as they are where hundreds of streams take turns, a chunk pays 0.3 to 0.5 us for each function that is called and
 each object that is touched, which is more than for what they do: so this is one function, that counts in the relay's
@@ -13,6 +13,8 @@ own attributes. Every other piece goes the ordinary way, which gives the same by
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+
+import orjson
 
 from providers.completion import Chunk, StreamEvent, TextRun
 from providers.dialect import RunDecoder
@@ -43,8 +45,8 @@ class Relay:
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events and in the
-    client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`, `_length`
-    and `_waited` are what it has counted and `_settle` has not yet noted elsewhere.
+    client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`, `_length`,
+    `_escapes`, `_beyond` and `_waited` are what it has counted and `_settle` has not yet noted elsewhere.
     """
 
     stream: Stream
@@ -64,6 +66,8 @@ class Relay:
     _form: Around | None = None
     _texts: int = 0
     _length: int = 0
+    _escapes: int = 0
+    _beyond: int = 0
     _waited: float = 0.0
     _decoder: RunDecoder | None = None
     _framing: FramingRenderer | None = None
@@ -139,7 +143,7 @@ class Relay:
                 if middle is not None:
                     text, found, padding = text.partition(middle)
                     plain = text + padding if found else b""
-                if text and plain and not plain.translate(None, PLAIN):
+                if text and plain and (not plain.translate(None, PLAIN) or (text := self._odd(text, plain))):
                     now = self._now
                     self._waited += now() - self._idle_since
                     self._texts += 1
@@ -153,15 +157,32 @@ class Relay:
         self._settle()
         return self._ordinary is not None and self._ordinary(piece)
 
+    def _odd(self, text: bytes, followed: bytes) -> bytes:
+        """Return a text that is not plain as it stands in the client's events, and count in `_escapes` by how many
+        bytes it is longer there than in UTF-8, and in `_beyond` by how many its UTF-8 is longer than its characters.
+        Empty where it is not one text, or what follows it is not plain."""
+        if self._framing is None or followed[len(text) :].translate(None, PLAIN):
+            return b""
+        try:
+            # A string alone is parsed as it is within an event.
+            said: str = orjson.loads(b'"%b"' % text)
+        except orjson.JSONDecodeError:
+            return b""
+        literal, size = self._framing.literal(said), size_of(said)
+        self._escapes += len(literal) - size
+        self._beyond += size - len(said)
+        return literal
+
     def _settle(self) -> None:
         """Note what `_take` has counted where the ordinary way counts: decoder and record."""
         self.record.waited += self._waited
         self._waited = 0.0
         if self._texts and self._decoder is not None:
-            self._decoder.passed(self._length)
+            size = self._length - self._escapes
+            self._decoder.passed(size - self._beyond)
             self.record.chunks += self._texts
-            self._size += self._length
-            self._texts = self._length = 0
+            self._size += size
+            self._texts = self._length = self._escapes = self._beyond = 0
 
     def _piece_came(self, parts: Parts) -> bool:
         """Relay a piece. Returns whether the next one may come: not where the client does not read, the stream has

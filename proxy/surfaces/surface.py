@@ -147,9 +147,13 @@ class FramingRenderer:
     __slots__ = ()
 
     def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
-        """Return what stands before and after each text of a run in its events, where the text is plain; None where
-        each chunk has to be asked for. It holds for texts of the same choice and fingerprint until the next chunk."""
+        """Return what stands before and after each text of a run in its events; None where each chunk has to be asked
+        for. It holds for texts of the same choice and fingerprint until the next chunk."""
         return None
+
+    def literal(self, text: str) -> bytes:
+        """Return a text as it stands between these. A plain one stands for itself."""
+        raise NotImplementedError
 
 
 @runtime_checkable

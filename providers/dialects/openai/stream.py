@@ -151,10 +151,10 @@ class OpenAIStream(RunDecoder):
         """See RunDecoder."""
         return None if self._same is None else self._same.form.around
 
-    def passed(self, size: int) -> None:
+    def passed(self, characters: int) -> None:
         """See RunDecoder."""
         if self._same is not None:
-            self._same.choice.written += size
+            self._same.choice.written += characters
 
     def finish(self) -> Iterator[StreamEvent]:
         """See StreamDecoder."""

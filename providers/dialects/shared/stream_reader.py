@@ -198,9 +198,9 @@ class TextStream(NativeStream, RunDecoder):
         frames = self._learner.frames
         return frames.around if self._alone and frames is not None else None
 
-    def passed(self, size: int) -> None:
+    def passed(self, characters: int) -> None:
         """See RunDecoder."""
-        self._texts.take(TextRun(0, [], NO_ODD, size, size))
+        self._texts.take(TextRun(0, [], NO_ODD, characters, characters))
 
     def _learn(self, data: bytes) -> None:
         """Learn the form of the event that the data begins with."""

@@ -52,10 +52,14 @@ class RunRenderer(FramingRenderer):
         if run.odd:
             literals = [*literals]
             for place, text in run.odd.items():
-                literals[place] = ascii_json(text)[1:-1]
+                literals[place] = self.literal(text)
         if len(literals) == 1:
             return b"".join((before, literals[0], after))
         return before + (after + before).join(literals) + after
+
+    def literal(self, text: str) -> bytes:
+        """See FramingRenderer."""
+        return ascii_json(text)[1:-1]
 
 
 def event(data: bytes) -> bytes:

@@ -3,29 +3,18 @@ same writes, the same record, the same failure, whatever the vendor sends and ho
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typing_extensions import override
 
-from providers.completion import StreamEvent, TextRun
-from providers.dialect import RunDecoder, StreamDecoder
-from providers.dialects.openai.stream import OpenAIStream
-from providers.failure import UpstreamError
-from providers.framing.text_frames import Around
-from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
-from proxy.deadlines import Deadlines
-from proxy.relay.relay_to_client import Relay
-from proxy.request_record import RequestRecord
 from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import AnswerFacts, Surface
-from proxy.upstream.call_vendor import until_content
-from proxy.upstream.vendor_stream import OpenStream
-from tests.providers.dialects.kit import chat_request, sent_for, target_of, text_request
-from tests.proxy.kit.mark_streams import CUT, Body, Step
+from proxy.surfaces.surface import Surface
+from tests.providers.dialects.kit import chat_request, text_request
+from tests.proxy.kit.both_ways import Outcome, relayed_both_ways
+from tests.proxy.kit.mark_streams import CUT, Step
 from tests.proxy.kit.virtual_time import VirtualLoop
 from tests.support.dialects import fixture_path
 
@@ -41,102 +30,12 @@ def loop_that_is_closed() -> Iterator[None]:
     LOOP.close()
 
 
-class EventByEvent:
-    """The decoder without its runs."""
-
-    def __init__(self, inner: StreamDecoder) -> None:
-        self._inner = inner
-
-    @property
-    def complete(self) -> bool:
-        return self._inner.complete
-
-    def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        return self._inner.feed(data)
-
-    def finish(self) -> Iterator[StreamEvent]:
-        return self._inner.finish()
-
-
-class Counting(EventByEvent, RunDecoder):
-    """The decoder with its runs. `fed` counts the events that are in none."""
-
-    def __init__(self, inner: RunDecoder) -> None:
-        super().__init__(inner)
-        self._runs = inner
-        self.fed = 0
-
-    @override
-    def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        for event in self._inner.feed(data):
-            self.fed += 1
-            yield event
-
-    @override
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        return self._runs.lead(data)
-
-    @override
-    def around(self) -> Around | None:
-        return self._runs.around()
-
-    @override
-    def passed(self, size: int) -> None:
-        self._runs.passed(size)
-
-
-@dataclass
-class Outcome:
-    """What the client got, a write each, the end included; what the record says; how it failed."""
-
-    writes: list[bytes] = field(default_factory=list)
-    record: RequestRecord = field(default_factory=lambda: RequestRecord("id", 0.0, "openai", "/"))
-    failure: object = None
-
-
-async def _relay(decoder: StreamDecoder, steps: Sequence[Step], asked: UnifiedRequest, surface: Surface) -> Outcome:
-    outcome = Outcome()
-    renderer = surface.renderer(asked, AnswerFacts("1", 1_795_000_000, "v/m"))
-
-    def write(data: bytes) -> bool:
-        outcome.writes.append(data)
-        return True
-
-    try:
-        with Deadlines(600.0) as clock:
-            body = Body(*steps)
-            stream = OpenStream(body, decoder, *await until_content(body, decoder))
-            clock.commit(60.0, 600.0, 3600.0)
-            relay = Relay(stream, renderer, write, clock, outcome.record, asked)
-            await relay.run()
-        outcome.writes.append(relay.held + renderer.end())
-    except UpstreamError as error:
-        outcome.failure = error.failure
-    return outcome
-
-
-class InFull(OpenAIStream):
-    """Reads every event as one that may hold anything."""
-
-    @override
-    def _plain(self, body: JsonObject) -> None:
-        return None
-
-
 def both(
     steps: Sequence[Step], asked: UnifiedRequest = CHAT, surface: Surface = OPENAI, profile: str = "openai"
 ) -> tuple[Outcome, int]:
-    """Relay the steps with all short cuts and with none, which must not differ; what comes of it, and how many texts
-    were led."""
-    asked = replace(asked, stream=True)
-    sent = sent_for(asked, target_of(profile))
-    expected = LOOP.run_until_complete(_relay(EventByEvent(InFull(sent)), steps, asked, surface))
-    decoder = sent.target.dialect.stream(sent)
-    assert isinstance(decoder, RunDecoder)
-    counting = Counting(decoder)
-    outcome = LOOP.run_until_complete(_relay(counting, steps, asked, surface))
-    assert outcome == expected
-    return outcome, outcome.record.chunks - counting.fed - bool(outcome.record.usage and outcome.record.usage.estimated)
+    """What comes of the steps, with all short cuts and with none, and how many texts were read in runs."""
+    found = relayed_both_ways(LOOP, steps, asked, surface, profile)
+    return found.outcome, found.led
 
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
@@ -375,6 +274,13 @@ def test_all_but_the_first_events_are_read_in_runs(shape: str) -> None:
         [b"".join([*events[:100], events[100][:50]]), events[100][50:] + b"".join([*events[101:], stop]), DONE, b""],
         asked,
     )[1] >= (90 if shape == "CRLF" else 190)
+
+
+@pytest.mark.parametrize("shape", ["plain", "padded", "escaped", "Chinese"])
+def test_events_that_differ_in_their_text_alone_are_relayed_without_the_decoder(shape: str) -> None:
+    found = relayed_both_ways(LOOP, [*SHAPES[shape], STOP, DONE, b""])
+    assert found.outcome.record.chunks == 202
+    assert found.asked < 8
 
 
 @pytest.mark.parametrize("surface", CHAT_SURFACES)

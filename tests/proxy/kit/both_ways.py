@@ -1,0 +1,139 @@
+"""Relays a stream with all short cuts and with none, and compares what comes of both."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from typing_extensions import override
+
+from providers.completion import StreamEvent, TextRun
+from providers.dialect import RunDecoder, StreamDecoder
+from providers.dialects.openai.stream import OpenAIStream
+from providers.failure import UpstreamError
+from providers.framing.text_frames import Around
+from providers.json_types import JsonObject
+from providers.unified_request import UnifiedRequest
+from proxy.deadlines import Deadlines
+from proxy.relay.relay_to_client import Relay
+from proxy.request_record import RequestRecord
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import AnswerFacts, Surface
+from proxy.upstream.call_vendor import until_content
+from proxy.upstream.vendor_stream import OpenStream
+from tests.providers.dialects.kit import chat_request, sent_for, target_of
+from tests.proxy.kit.mark_streams import Body, Step
+from tests.proxy.kit.virtual_time import VirtualLoop
+
+CHAT = chat_request()
+OPENAI = SURFACES[0]
+
+
+class EventByEvent:
+    """The decoder without its runs."""
+
+    def __init__(self, inner: StreamDecoder) -> None:
+        self._inner = inner
+
+    @property
+    def complete(self) -> bool:
+        return self._inner.complete
+
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        return self._inner.feed(data)
+
+    def finish(self) -> Iterator[StreamEvent]:
+        return self._inner.finish()
+
+
+class Counting(EventByEvent, RunDecoder):
+    """The decoder with its runs. `fed` counts the events that are in none, `asked` the pieces that it has seen."""
+
+    def __init__(self, inner: RunDecoder) -> None:
+        super().__init__(inner)
+        self._runs = inner
+        self.fed = self.asked = 0
+
+    @override
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
+        for event in self._inner.feed(data):
+            self.fed += 1
+            yield event
+
+    @override
+    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
+        self.asked += 1
+        return self._runs.lead(data)
+
+    @override
+    def around(self) -> Around | None:
+        return self._runs.around()
+
+    @override
+    def passed(self, characters: int) -> None:
+        self._runs.passed(characters)
+
+
+@dataclass
+class Outcome:
+    """What the client got, a write each, the end included; what the record says; how it failed."""
+
+    writes: list[bytes] = field(default_factory=list)
+    record: RequestRecord = field(default_factory=lambda: RequestRecord("id", 0.0, "openai", "/"))
+    failure: object = None
+
+
+async def _relay(decoder: StreamDecoder, steps: Sequence[Step], asked: UnifiedRequest, surface: Surface) -> Outcome:
+    outcome = Outcome()
+    renderer = surface.renderer(asked, AnswerFacts("1", 1_795_000_000, "v/m"))
+
+    def write(data: bytes) -> bool:
+        outcome.writes.append(data)
+        return True
+
+    try:
+        with Deadlines(600.0) as clock:
+            body = Body(*steps)
+            stream = OpenStream(body, decoder, *await until_content(body, decoder))
+            clock.commit(60.0, 600.0, 3600.0)
+            relay = Relay(stream, renderer, write, clock, outcome.record, asked)
+            await relay.run()
+        outcome.writes.append(relay.held + renderer.end())
+    except UpstreamError as error:
+        outcome.failure = error.failure
+    return outcome
+
+
+class InFull(OpenAIStream):
+    """Reads every event as one that may hold anything."""
+
+    @override
+    def _plain(self, body: JsonObject) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """What came of both ways. `led` texts were read in runs, and `asked` pieces shown to the decoder to find them."""
+
+    outcome: Outcome
+    led: int
+    asked: int
+
+
+def relayed_both_ways(
+    loop: VirtualLoop,
+    steps: Sequence[Step],
+    asked: UnifiedRequest = CHAT,
+    surface: Surface = OPENAI,
+    profile: str = "openai",
+) -> Both:
+    """Relay the steps with all short cuts and with none, which must not differ."""
+    asked = replace(asked, stream=True)
+    sent = sent_for(asked, target_of(profile))
+    expected = loop.run_until_complete(_relay(EventByEvent(InFull(sent)), steps, asked, surface))
+    decoder = sent.target.dialect.stream(sent)
+    assert isinstance(decoder, RunDecoder)
+    counting = Counting(decoder)
+    outcome = loop.run_until_complete(_relay(counting, steps, asked, surface))
+    assert outcome == expected
+    guessed = bool(outcome.record.usage and outcome.record.usage.estimated)
+    return Both(outcome, outcome.record.chunks - counting.fed - guessed, counting.asked)
