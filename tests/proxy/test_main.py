@@ -86,6 +86,19 @@ def test_short_commands_do_not_wait_for_what_they_do_not_need(arguments: tuple[s
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
 
 
+def test_a_command_does_not_look_for_cycles_among_its_modules() -> None:
+    code = """
+import gc, sys
+from proxy.__main__ import main
+def looks(): return sum(each["collections"] for each in gc.get_stats())
+before = looks()
+sys.argv[1:] = ["check"]
+main()
+sys.exit(looks() - before > 9)
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
 def test_text_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
     table = tmp_path / "t.yaml"
     table.write_text("version: 1\nvendors: {modèle: {}}\n", encoding="utf-8")
