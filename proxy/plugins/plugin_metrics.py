@@ -7,7 +7,7 @@ from proxy.plugins.running_guard import RunningGuard
 from proxy.plugins.usage_sinks import RunningSink
 from proxy.telemetry.merged_metrics import Key, MetricFamily
 
-_TEXTS: Final = {
+TEXTS: Final = {
     "plugin_calls": "Calls of a plugin: checks, or tries to deliver a batch.",
     "plugin_seconds": "Seconds that calls of a plugin took, waiting for a thread included.",
     "plugin_failures": "Calls of a plugin that raised, passed their deadline, or returned what makes no sense.",
@@ -19,24 +19,29 @@ Counts = dict[str, dict[str, float]]
 """By the metric's name and the plugin's."""
 
 
+def plugin_families(found: Counts) -> Iterator[MetricFamily]:
+    """Yield the family of each metric that counts anything."""
+    for name, counts in found.items():
+        if counts:
+            samples: dict[Key, float] = {
+                (f"dragoman_{name}_total", (("plugin", plugin),)): counts[plugin] for plugin in sorted(counts)
+            }
+            yield MetricFamily(f"dragoman_{name}", "counter", TEXTS[name], tuple(samples.items()))
+
+
 class PluginCounts:
     """What plugins have done since the process began, those of earlier tables included: counters never go back."""
 
     def __init__(self) -> None:
-        self._past: Counts = {name: {} for name in _TEXTS}
+        self._past: Counts = {name: {} for name in TEXTS}
 
     def retire(self, guards: Iterable[RunningGuard], sinks: Iterable[RunningSink]) -> None:
         """Keep the counts of what a table had that is replaced."""
         self._past = self._with_past(guards, sinks)
 
     def families(self, guards: Iterable[RunningGuard], sinks: Iterable[RunningSink]) -> Iterator[MetricFamily]:
-        """Yield the families; none where no table has had plugins."""
-        for name, counts in self._with_past(guards, sinks).items():
-            if counts:
-                samples: dict[Key, float] = {
-                    (f"dragoman_{name}_total", (("plugin", plugin),)): counts[plugin] for plugin in sorted(counts)
-                }
-                yield MetricFamily(f"dragoman_{name}", "counter", _TEXTS[name], tuple(samples.items()))
+        """Return the families; none where no table has had plugins."""
+        return plugin_families(self._with_past(guards, sinks))
 
     def _with_past(self, guards: Iterable[RunningGuard], sinks: Iterable[RunningSink]) -> Counts:
         found = {name: dict(counts) for name, counts in self._past.items()}

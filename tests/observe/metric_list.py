@@ -16,6 +16,7 @@ from proxy.ledger.ledger_settings import LedgerState
 from proxy.limits.limit import Period, Unit
 from proxy.limits.limit_views import LimitKind, LimitView
 from proxy.payload_log.payload_log import PayloadCounts
+from proxy.plugins.plugin_metrics import TEXTS, plugin_families
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry import metrics as metrics_module
 from proxy.telemetry.limit_metrics import ledger_families, limit_families
@@ -66,6 +67,8 @@ def every_instrument() -> Metrics:
     metrics.fallback("vendor/model", "server")
     metrics.retry_denied("vendor/model")
     metrics.rate_limited("search", "requests per minute")
+    for what in ("hit", "stale", "miss", "stored"):
+        metrics.cache_used(what, "vendor/model")
     metrics.key_refused("expired")
     metrics.watch(lambda: [(DEPLOYMENT, 2)])
     metrics.watch_limits(lambda: [(DEPLOYMENT, Limited(8, "operator", 1, 0))])
@@ -84,6 +87,7 @@ def every_instrument() -> Metrics:
     exported.sent(1)
     metrics.watch_families(export_families(exported))
     metrics.watch_families(PayloadCounts().families)
+    metrics.watch_families(lambda: plugin_families({name: {"redact": 1.0} for name in TEXTS}))
     table = TableFamilies(tuple)
     table.use({"fast": (DEPLOYMENT,)}, [ExpiringKey("search", "ci", 1.0)], 1.0)
     metrics.watch_families(table)

@@ -107,6 +107,14 @@ def test_the_list_of_metrics_is_current() -> None:
     assert FILE.read_text(encoding="utf-8") == metric_list()
 
 
+def test_the_list_has_what_plugins_and_the_answer_cache_count_by_their_labels() -> None:
+    known = known_series()
+    for word in ("calls", "seconds", "failures", "refusals", "dropped_rows"):
+        assert known[f"dragoman_plugin_{word}_total"] == {"plugin"}
+    for word in ("hits", "misses", "stored", "stale"):
+        assert known[f"dragoman_cache_{word}_total"] == {"model"}
+
+
 async def test_a_running_gateway_shows_what_the_list_has_and_nothing_that_it_lacks(tmp_path: Path) -> None:
     table = """
 version: 1
