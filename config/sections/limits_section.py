@@ -35,7 +35,7 @@ LONGEST_QUEUE: Final = 60.0
 
 _THOUSANDS: Final = {"k": 10**3, "m": 10**6}
 _AMOUNT: Final = r"^[0-9]{1,9}(\.[0-9]{1,3})?[kKmM]$"
-_PERCENT: Final = r"^[0-9]{1,3}(\.[0-9]{1,3})? ?%$"
+PERCENT: Final = r"^[0-9]{1,3}(\.[0-9]{1,3})? ?%$"
 
 
 def to_amount(value: object) -> object:
@@ -54,7 +54,7 @@ def to_share(value: object) -> object:
         raise refuse("must be a share such as 80% or 0.8, at most 100%")
     if not isinstance(value, str):
         return value
-    if not re.fullmatch(_PERCENT, value):
+    if not re.fullmatch(PERCENT, value):
         raise refuse("must be a share such as 80% or 0.8")
     return float(Decimal(value.rstrip("% ")) / 100)
 
@@ -62,7 +62,7 @@ def to_share(value: object) -> object:
 Amount = Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, Referable(to_amount, _AMOUNT, "count")]
 Burst = Annotated[Annotated[int, Field(ge=1, le=10**9)] | None, Referable(to_amount, _AMOUNT, "count")]
 Dollars = Annotated[Annotated[float, Field(ge=0.01, le=10**9)] | None, Referable()]
-Share = Annotated[float, Field(gt=0, le=1), Referable(to_share, _PERCENT, "share")]
+Share = Annotated[float, Field(gt=0, le=1), Referable(to_share, PERCENT, "share")]
 Patience = Annotated[float, Field(gt=0, le=LONGEST_QUEUE), Referable(to_seconds, DURATION_PATTERN, "duration")]
 Unpriced = Annotated[Literal["reject", "ignore"], Referable()]
 

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from config.sections.limits_section import PERCENT, to_share
 from config.sections.section import Section
 from config.sections.value_types import (
     DURATION_PATTERN,
@@ -36,7 +37,7 @@ def _not_framing(name: str) -> str:
 CollectorHeader = Annotated[
     str, key_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", "is not a header name"), AfterValidator(_not_framing)
 ]
-Share = Annotated[float, Field(ge=0, le=1), Referable()]
+TracedShare = Annotated[float, Field(ge=0, le=1), Referable(to_share, PERCENT, "share")]
 ExportTimeout = Annotated[float, Field(ge=0.1, le=60), Referable(to_seconds, DURATION_PATTERN, "duration")]
 ExportMetrics = Annotated[Literal["off", "on"], Referable(), BeforeValidator(_off_as_word)]
 AttributeName = Annotated[
@@ -55,10 +56,10 @@ class TracingSection(Section):
     headers: dict[CollectorHeader, HeaderValue] = Field(
         default={}, description='Sent to it, such as authorization: "Bearer ${OTLP_TOKEN}".'
     )
-    sample: Share = Field(
+    sample: TracedShare = Field(
         default=1.0,
-        description="The share of the requests that are traced, 0 to 1. A request with a `traceparent` is traced where "
-        "its caller traces it, and only there.",
+        description="The share of the requests that are traced, such as 10% or 0.1. A request with a `traceparent` is "
+        "traced where its caller traces it, and only there.",
     )
     content: Switch = Field(
         default=False,

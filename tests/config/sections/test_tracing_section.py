@@ -31,6 +31,13 @@ def test_metrics_are_switched_by_yamls_words(word: str, metrics: str) -> None:
     assert (section.metrics, section.sample, section.timeout) == (metrics, 0.1, 0.5)
 
 
+@pytest.mark.parametrize(("share", "sample"), [("10%", 0.1), ("2.5 %", 0.025), ("0", 0.0), ("0%", 0.0), ("1", 1.0)])
+def test_a_share_is_a_percentage_or_a_number(share: str, sample: float) -> None:
+    section = written(f"{{endpoint: 'http://127.0.0.1:4318', sample: {share}}}")
+    assert section is not None
+    assert section.sample == sample
+
+
 def test_headers_are_secrets() -> None:
     section = written("{endpoint: 'http://c:4318', headers: {authorization: 'Bearer ${TOKEN}'}}")
     assert section is not None
@@ -44,7 +51,8 @@ def test_headers_are_secrets() -> None:
         ("{}", "endpoint"),
         ("{endpoint: 'grpc://c:4317'}", "http or https"),
         ("{endpoint: 'http://user:canary@c:4318'}", "user name or password"),
-        ("{endpoint: 'http://c', sample: 1.5}", "sample"),
+        ("{endpoint: 'http://c', sample: 1.5}", "must be a share such as 80% or 0.8, at most 100%"),
+        ("{endpoint: 'http://c', sample: canary}", "must be a share such as 80% or 0.8"),
         ("{endpoint: 'http://c', timeout: 0s}", "timeout"),
         ("{endpoint: 'http://c', headers: {Content-Type: x}}", "set by the exporter"),
         ("{endpoint: 'http://c', headers: {'a b': x}}", "is not a header name"),
