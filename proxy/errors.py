@@ -66,6 +66,9 @@ class PluginError(GatewayError):
         self.reason = reason
 
 
+PLUGIN_FAILED = "plugin_failed"
+"""The code of the error for a request that a failing plugin could not check."""
+
 NO_RETRY = {"x-should-retry": "false"}
 
 
@@ -195,7 +198,7 @@ def plugin_failed(name: str, why: str) -> PluginError:
     """Return the error for a request that a failing plugin could not check; `why` is for the operator."""
     message = f"The plugin '{name}', which has to check this request, failed. Try again shortly."
     verdict = VERDICTS[FailureKind.BUSY]
-    return PluginError(ErrorFacts(verdict.status, verdict.type, "plugin_failed", message), name, why)
+    return PluginError(ErrorFacts(verdict.status, verdict.type, PLUGIN_FAILED, message), name, why)
 
 
 def not_found(path: str) -> GatewayError:

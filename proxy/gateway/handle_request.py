@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import Final
 
 from aiohttp import web
 
@@ -16,6 +17,7 @@ from proxy.deadlines import Deadlines, Phase
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
     NOT_ALLOWED,
+    PLUGIN_FAILED,
     ErrorFacts,
     GatewayError,
     OverloadReason,
@@ -319,7 +321,7 @@ class Gateway:
         status, body = surface.error(facts)
         record.code = error.logged
         if record.outcome == "ok":
-            record.outcome = "denied" if error.logged == NOT_ALLOWED else outcome_of(status)
+            record.outcome = _OUTCOMES.get(error.logged) or outcome_of(status)
         response = self._calls.response(
             status, body, record, {**error_headers(surface, facts), **attempt_headers(record)}
         )
@@ -337,6 +339,10 @@ class Gateway:
         """End all calls under way because the process ends; streams get an in-band error."""
         for deadlines in tuple(self.deadlines):
             deadlines.expire(Phase.DRAIN)
+
+
+_OUTCOMES: Final[Mapping[str, Outcome]] = {NOT_ALLOWED: "denied", PLUGIN_FAILED: "error"}
+"""Outcomes of requests that the status of their answer does not tell, by the code of the error."""
 
 
 async def _given(response: BufferedResponse) -> BufferedResponse:

@@ -22,7 +22,7 @@ CASES = {
     "a stream before it began": ("Refuser", "", True, BY_WORD, "client_error"),
     "a stream in its midst": ("LiveRefuser", "", True, BY_WORD, "truncated"),
     "a request": ("RequestRefuser", "", False, ("g", "no swordfish"), "client_error"),
-    "a guard that failed": ("Hostile", "does: raise", False, ("g", "raised ValueError at kit.py"), "upstream_error"),
+    "a guard that failed": ("Hostile", "does: raise", False, ("g", "raised ValueError at kit.py"), "error"),
 }
 
 
