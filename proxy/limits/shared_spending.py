@@ -7,7 +7,8 @@ to a part of what is left: far from the limit it is ample, and hardly a request 
 for, and what others claim and do not use comes back within a tenth of a second; a request that it would be enough for
 waits for that, HOPE seconds at most.
 
-Alone, a process goes on with its claim and an equal part of what nobody had claimed.
+Alone, a process goes on with its claim and an equal part of what nobody had claimed. Of these counts what its requests
+use: what they reserved beyond it is its own again.
 """
 
 import math
@@ -105,12 +106,17 @@ class SharedSpending(SpendingCounter):
                 self._keeper.wake(self)
 
     def settle(self, reserved: int | None, used: int | None) -> None:
-        """Count what was used. What was reserved beyond it is told, and goes back to all."""
+        """Count what was used. What was reserved beyond it is told, and goes back to all: alone, to this process, since
+        nobody else hears of it."""
         super().settle(reserved, used)
+        claim = self._claim
+        if claim is not None and claim.away:
+            self.room += self._need(reserved) - (used or 0)
+            return
         more = (used or 0) - (reserved or 0)
         if more > 0:
             self.room -= more
-        elif more and self._claim is not None and self._claim.scarce:
+        elif more and claim is not None and claim.scarce:
             self._keeper.wake(self)
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:

@@ -166,6 +166,39 @@ def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed(
     assert each.room == 7
 
 
+def test_alone_a_process_has_again_what_requests_reserved_and_did_not_use() -> None:
+    each = claimed(keeper := StillKeeper(), 100, level=300, claimed=200)
+    each.take(80, NOW, WALL)
+    keeper.alone = True
+    assert not each.lacks(120, NOW, WALL)
+    each.settle(80, 5)
+    used = 5
+    for _ in range(9):
+        assert (each.own, each.room) == (used, 200 - used)
+        assert not each.lacks(150, NOW, WALL)
+        each.take(150, NOW, WALL)
+        assert each.lacks(51, NOW, WALL)
+        each.settle(150, 5)
+        used += 5
+    each.take(10, NOW, WALL)
+    each.settle(10, 40)
+    assert not each.lacks(110, NOW, WALL)
+    assert each.lacks(111, NOW, WALL)
+
+
+def test_who_was_alone_keeps_nothing_of_what_was_given_back_beside_what_is_granted() -> None:
+    each = claimed(keeper := StillKeeper(), 100, level=300, claimed=200)
+    keeper.alone = True
+    assert not each.lacks(150, NOW, WALL)
+    each.take(150, NOW, WALL)
+    ask = each.ask(NOW)
+    each.settle(150, 5)
+    keeper.alone = False
+    each.tell(LeaseGrant(7, 0.0, 1.0, 2), NOW)
+    assert ask is not None
+    assert (ask.amount, ask.held, each.own, each.room) == (150, 0, 5, 7)
+
+
 def test_a_key_that_holds_something_else_leaves_a_process_alone() -> None:
     each = spending(StillKeeper())
     each.ask(NOW)
