@@ -16,7 +16,6 @@ from config.sections.value_types import (
     DURATION_PATTERN,
     REFERENCE_PATTERN,
     AskedName,
-    Count,
     Referable,
     TargetName,
     refuse,
@@ -61,6 +60,8 @@ def to_share(value: object) -> object:
 
 Amount = Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, Referable(to_amount, _AMOUNT, "count")]
 Burst = Annotated[Annotated[int, Field(ge=1, le=10**9)] | None, Referable(to_amount, _AMOUNT, "count")]
+Count = Annotated[int, Field(ge=1, le=1_000_000), Referable(to_amount, _AMOUNT, "count")]
+Concurrent = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, Referable(to_amount, _AMOUNT, "count")]
 Dollars = Annotated[Annotated[float, Field(ge=0.01, le=10**9)] | None, Referable()]
 Share = Annotated[float, Field(gt=0, le=1), Referable(to_share, PERCENT, "share")]
 Patience = Annotated[float, Field(gt=0, le=LONGEST_QUEUE), Referable(to_seconds, DURATION_PATTERN, "duration")]
@@ -97,7 +98,7 @@ class LimitsSection(Section):
     tokens_per_day: Amount = Field(default=None, description="Tokens on each day.")
     tokens_per_week: Amount = Field(default=None, description="Tokens in each week.")
     tokens_per_month: Amount = Field(default=None, description="Tokens in each month.")
-    concurrent: Count | None = Field(default=None, description="Requests under way at once, streams until they end.")
+    concurrent: Concurrent = Field(default=None, description="Requests under way at once, streams until they end.")
     burst: Burst = Field(
         default=None,
         description="Requests that may come at once under the limits per second and minute. Built in: for teams and "

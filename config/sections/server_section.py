@@ -6,13 +6,13 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.sections.ledger_section import LedgerSection
+from config.sections.limits_section import Count
 from config.sections.log_section import LogSection, PayloadLogSection
 from config.sections.section import Section
 from config.sections.tracing_section import TracingSection
 from config.sections.value_types import (
     REFERENCE_PATTERN,
     Checked,
-    Count,
     Credential,
     Duration,
     Host,

@@ -184,8 +184,6 @@ TimeZone = Annotated[str, Checked(_check_zone)]
 
 Port = Annotated[int, Field(ge=0, le=65535), Referable()]
 Weight = Annotated[int, Field(ge=0, le=1_000_000), Referable()]
-Count = Annotated[int, Field(ge=1, le=1_000_000), Referable()]
-Concurrent = Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, Referable()]
 Workers = Annotated[Annotated[int, Field(ge=1, le=256)] | Literal["auto"], Referable()]
 Tokens = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)] | None, Referable(to_tokens, _TOKENS, "token count")]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]

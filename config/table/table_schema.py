@@ -13,7 +13,7 @@ from config.defaults import duration
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
-from config.sections.limits_section import LimitsSection
+from config.sections.limits_section import Concurrent, LimitsSection
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
 from config.sections.route_section import POLICIES, WEIGHT, RouteSection
@@ -24,7 +24,6 @@ from config.sections.value_types import (
     AllowedField,
     AllowedHeader,
     BaseUrl,
-    Concurrent,
     ContextBehavior,
     Credential,
     DeploymentName,

@@ -46,6 +46,20 @@ def test_other_text_is_no_amount(text: str) -> None:
         to_amount(text)
 
 
+def test_numbers_of_requests_at_once_have_such_letters_too() -> None:
+    team_and_server = f"{team('limits: {concurrent: 1k}')}server: {{limits: {{requests: 2k, streams: 1.5k}}}}\n"
+    config = load(f"{team_and_server}defaults: {{concurrent: 3k}}\n").config
+    assert config.teams["t"].limits.concurrent == 1000
+    assert (config.server.limits.requests, config.server.limits.streams, config.defaults.concurrent) == (
+        2000,
+        1500,
+        3000,
+    )
+    assert complaints(team("limits: {concurrent: many}"))[0].endswith(
+        "must be a number, such as 600, 200k or 5M (k is 1,000, M is 1,000,000)"
+    )
+
+
 @pytest.mark.parametrize(
     ("written", "share"), [("80%", 0.8), ("100%", 1.0), ("0.5 %", 0.005), ("99.9%", 0.999), (0.8, 0.8), (1, 1)]
 )
