@@ -1,5 +1,5 @@
 """Warn of settings that work but are hardly intended: secrets in the table, keys sent to several vendors, weights,
-cooldowns, discovery and teams without effect."""
+cooldowns, discovery and teams without effect, collectors."""
 
 import re
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from config.checks.check_between_sections import (
     levels,
     route_maps,
 )
+from config.checks.doubtful_collectors import doubtful_collectors
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
 from config.sections.route_section import RouteTarget
@@ -147,4 +148,5 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _nothing_to_ask_for,
     _mixed_spaces,
     _nothing_to_discover,
+    doubtful_collectors,
 )
