@@ -77,7 +77,8 @@ class Admin:
         if result.problems:
             problems = [str(problem) for problem in result.problems]
             return json_response({"result": "refused", "digest": result.digest, "problems": problems}, 400)
-        return json_response({"result": "reloaded", "digest": result.digest}, 200)
+        restart = {"needs_restart": list(result.needs_restart)} if result.needs_restart else {}
+        return json_response({"result": "reloaded", "digest": result.digest, **restart}, 200)
 
     async def _limits(self, request: web.BaseRequest) -> web.StreamResponse:
         return json_response(await self._source.limits(request.query.get("team")), 200)

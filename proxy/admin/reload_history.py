@@ -17,10 +17,12 @@ MOST_PROBLEMS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ReloadResult:
-    """The digest in force after a reload, and the problems for which the new table was refused."""
+    """The digest in force after a reload, the problems for which the new table was refused, and the settings of the new
+    table that are not in force before a restart."""
 
     digest: str
     problems: tuple[Problem, ...] = ()
+    needs_restart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ class ReloadHistory:
         self._wall = wall
         self._kept: deque[PastReload] = deque(maxlen=MOST_RELOADS)
 
-    def taken(self, before: GatewayConfig, after: GatewayConfig, digest: str) -> None:
-        """Keep a reload that put a table in force."""
-        self._kept.append(PastReload(self._wall(), digest, table_changes(before, after)))
+    def taken(
+        self, before: GatewayConfig, after: GatewayConfig, digest: str, needs_restart: Sequence[str] = ()
+    ) -> None:
+        """Keep a reload that put a table in force, but for settings that need a restart."""
+        self._kept.append(PastReload(self._wall(), digest, table_changes(before, after, needs_restart)))
 
     def refused(self, digest: str, problems: Sequence[Problem]) -> None:
         """Keep a reload that changed nothing."""

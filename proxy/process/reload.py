@@ -85,11 +85,11 @@ class Reloader:
         before, self._table, self._sources = self._table, table, table.loaded.sources
         await self._use_table(table)
         self._metrics.reloaded(table.snapshot.digest)
-        self.history.taken(before.loaded.config, table.loaded.config, table.snapshot.digest)
+        self.history.taken(before.loaded.config, table.loaded.config, table.snapshot.digest, changed)
         self._log.info("table %s in force", table.snapshot.digest[:12])
         for warning in table.warnings:
             self._log.warning("%s", warning)
-        return ReloadResult(table.snapshot.digest)
+        return ReloadResult(table.snapshot.digest, (), changed)
 
 
 def _needs_restart(before: Loaded, after: Loaded) -> tuple[str, ...]:

@@ -130,6 +130,18 @@ async def test_a_good_table_is_taken(operator: Operator) -> None:
     assert status["deployments"] == ["mock/*/default", "mock/other/default"]
 
 
+async def test_a_taken_setting_that_needs_a_restart_is_told_in_the_answer_the_status_and_the_page(
+    operator: Operator,
+) -> None:
+    operator.path.write_text(f"{TABLE}server: {{drain_grace: 3s}}\n", encoding="utf-8")
+    answer = await operator.ask("POST", "/-/reload")
+    assert (answer.status, answer.json()["needs_restart"]) == (200, ["server.drain_grace"])
+    past = (await operator.ask("GET", "/status")).json()["reloads"]
+    assert "'changes': ['server.drain_grace changed (needs a restart)']" in str(past)
+    assert b"server.drain_grace changed (needs a restart)" in (await operator.ask("GET", "/")).body
+    assert "needs_restart" not in (await operator.ask("POST", "/-/reload")).json()
+
+
 async def test_a_bad_table_is_refused_with_its_places_and_the_old_one_stays(operator: Operator) -> None:
     before = (await operator.ask("GET", "/status")).json()["table"]
     operator.path.write_text("version: 1\nvendors: {v: {profile: nothing}}\nmodels: {v/m: {}}\n", encoding="utf-8")

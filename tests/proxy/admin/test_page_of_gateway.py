@@ -76,7 +76,10 @@ async def test_reloads_are_shown_with_what_changed_and_without_values(operator: 
     operator.path.write_text("version: 1\nmodels: {v/m: {}}\n", encoding="utf-8")
     assert (await operator.ask("POST", "/-/reload")).status == 400
     bad, good = said(await operator.ask("GET", "/status"))["reloads"]
-    assert (good["result"], good["changes"]) == ("taken", ["route slow added", "server.admin changed"])
+    assert (good["result"], good["changes"]) == (
+        "taken",
+        ["server.admin changed (needs a restart)", "route slow added"],
+    )
     assert bad["result"] == "refused"
     assert "no vendor named v" in bad["problems"][0]
     page = (await operator.ask("GET", "/")).body

@@ -46,3 +46,9 @@ def test_many_changes_are_counted() -> None:
     found = table_changes(config(BEFORE), config(BEFORE.replace("mock/one: {}", "mock/one: {}" + models)))
     assert len(found) == MOST_CHANGES + 1
     assert found[-1] == "and 7 more"
+
+
+def test_a_setting_that_needs_a_restart_is_named_once_and_first() -> None:
+    after = config(BEFORE.replace("mock/one: {}", "mock/one: {}, mock/new: {}"))
+    told = table_changes(config(BEFORE), after, ["server.ledger"])
+    assert told == ("server.ledger changed (needs a restart)", "model mock/new added")

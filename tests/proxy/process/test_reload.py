@@ -112,7 +112,7 @@ CHANGES = {
 @pytest.mark.parametrize(("name", "written"), CHANGES.items())
 async def test_what_needs_a_restart_is_told(rig: Rig, told: pytest.LogCaptureFixture, name: str, written: str) -> None:
     rig.write(OTHER + f"server: {{{written}}}\n")
-    await rig.reloader.reload()
+    assert (await rig.reloader.reload()).needs_restart == (f"server.{name}",)
     assert f"changes that need a restart were not applied: server.{name}" in told.text
     assert rig.models == ["mock/two"]
 
