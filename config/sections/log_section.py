@@ -66,13 +66,26 @@ class LogSection(ShorthandSection):
         return {"form": value} if isinstance(value, str) else value
 
 
+_NO_PATTERN: Final = "must be a regular expression of Python's module re"
+_WORDS: Final = re.compile(r"(?:(?<=range)|(?<=escape)|(?<=extension)) .*| '.*| [<\\].*", re.DOTALL)
+"""What follows re's own words in its messages: parts of the pattern."""
+
+
+def _reason(error: re.error) -> str:
+    """Return why a pattern is none, without what re quotes of it: no message repeats a part of a value."""
+    return _WORDS.sub("", error.msg, count=1)
+
+
 def _compiles(pattern: str) -> str:
     if len(pattern) > LONGEST_PATTERN:
         raise refuse(f"must be at most {LONGEST_PATTERN} characters long")
     try:
         matches_nothing = re.compile(pattern).match("")
-    except (re.error, OverflowError, RecursionError):
-        raise refuse("must be a regular expression of Python's module re") from None
+    except re.error as error:
+        place = "" if error.pos is None else f" at position {error.pos + 1}"
+        raise refuse(f"{_NO_PATTERN}: {_reason(error)}{place}") from None
+    except (OverflowError, RecursionError):
+        raise refuse(_NO_PATTERN) from None
     if matches_nothing:
         raise refuse("must not match an empty text")
     return pattern

@@ -41,6 +41,13 @@ def test_a_share_and_what_is_slow_are_taken_and_a_reference_as_the_form() -> Non
         ("{log: {slwo: 1s}}", "did you mean slow?"),
         ("{payload_log: {path: p, teams: []}}", "must not be empty"),
         ("{payload_log: {path: p, teams: ['*'], redact: ['(']}}", "must be a regular expression of Python's module re"),
+        (
+            "{payload_log: {path: p, teams: ['*'], redact: ['a(b']}}",
+            ": missing ), unterminated subpattern at position 2",
+        ),
+        ("{payload_log: {path: p, teams: ['*'], redact: ['*a']}}", "module re: nothing to repeat at position 1"),
+        ("{payload_log: {path: p, teams: ['*'], redact: ['[z-a]']}}", "module re: bad character range at position 2"),
+        ("{payload_log: {path: p, teams: ['*'], redact: ['(?P=can)']}}", "module re: unknown group name at position 5"),
         ("{payload_log: {path: p, teams: ['*'], redact: ['a*']}}", "must not match an empty text"),
         ("{payload_log: {path: p, teams: ['*'], redact: [" + "a" * 1025 + "]}}", "at most 1024 characters"),
         ("{payload_log: {teams: ['*']}}", "path"),
