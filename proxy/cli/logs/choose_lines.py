@@ -118,13 +118,18 @@ def _since(text: str, now: datetime) -> datetime:
         try:
             when = datetime.fromisoformat(text)
         except ValueError:
-            message = f"--since takes 10m or a time such as 2026-11-23T06:00:00Z, not {text[:60]!a}"
-            raise CommandError(message, USAGE) from None
+            raise _not_since(text) from None
         return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    if _DURATION.fullmatch(text) is None:
+        raise _not_since(text)
     try:
         return now - timedelta(seconds=_seconds(text, "--since"))
     except OverflowError:
         raise CommandError(f"--since {text} is before all time", USAGE) from None
+
+
+def _not_since(text: str) -> CommandError:
+    return CommandError(f"--since takes 10m, 1d or a time such as 2026-11-28T05:00Z, not {text[:60]!a}", USAGE)
 
 
 def _time(line: bytes, fields: Fields | None) -> datetime | None:

@@ -71,7 +71,7 @@ def test_a_filter_shows_what_it_names(options: LogsOptions, names: set[str]) -> 
         (LogsOptions(status="6xx"), "--status takes"),
         (LogsOptions(status="5xx,"), "--status takes"),
         (LogsOptions(slow="2"), "--slow takes"),
-        (LogsOptions(since="yesterday"), "--since takes"),
+        (LogsOptions(since="yesterday"), "--since takes 10m, 1d or a time such as 2026-11-28T05:00Z, not 'yesterday'"),
         (LogsOptions(since="2026-13-01"), "--since takes"),
         (LogsOptions(since="999999999w"), "before all time"),
     ],
