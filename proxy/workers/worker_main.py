@@ -129,7 +129,9 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
         async def respond_to_supervisor() -> None:
             await respond(reader, writer, handlers(app, source, shutdown, leases, ended))
             if not shutdown.requested.is_set():
-                log.warning("the supervisor is gone")
+                log.warning(
+                    "the supervisor is gone: this worker finishes what it has and ends; start the gateway again"
+                )
                 shutdown.requested.set()
 
         async with asyncio.TaskGroup() as group:

@@ -81,13 +81,13 @@ async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
 
 
 @asynccontextmanager
-async def started(text: str, folder: Path, port: int = 0) -> AsyncIterator[Started]:
+async def started(text: str, folder: Path, port: int = 0, stderr: int = DEVNULL) -> AsyncIterator[Started]:
     path = folder / "t.yaml"
     with socket.create_server(("127.0.0.1", port), reuse_port=True) as probe:
         place = probe.getsockname()[1]
     settings = WorkerSettings(path, False, "127.0.0.1", place, 1, copies(text, path))
     path.unlink()
-    process, here = await begun()
+    process, here = await begun(stderr)
     reports: list[bytes] = []
     channel = ChannelClient(*await asyncio.open_unix_connection(sock=here), lambda name, body: reports.append(body))
     try:
@@ -153,10 +153,12 @@ async def test_it_drains_by_itself_on_sigterm(tmp_path: Path) -> None:
     assert await worker.counted() == {"200": 1}
 
 
-async def test_it_drains_when_its_supervisor_is_gone(tmp_path: Path) -> None:
-    async with started(MOCK + HASTY, tmp_path) as worker:
+async def test_it_drains_when_its_supervisor_is_gone_and_says_what_to_do(tmp_path: Path) -> None:
+    async with started(MOCK + HASTY, tmp_path, stderr=PIPE) as worker:
         worker.channel._writer.close()
-        assert await asyncio.wait_for(worker.process.wait(), 30.0) == 0
+        _, told = await asyncio.wait_for(worker.process.communicate(), 30.0)
+        assert worker.process.returncode == 0
+    assert b"the supervisor is gone: this worker finishes what it has and ends; start the gateway again" in told
 
 
 async def test_it_says_unasked_what_it_has_counted_and_nothing_where_it_counted_nothing(tmp_path: Path) -> None:
