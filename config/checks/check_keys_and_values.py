@@ -14,9 +14,10 @@ from config.checks.misshapen_routes import is_name
 from config.problem import Path, Problem, did_you_mean, glued_key, shown
 from config.reading.tree_values import Value
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
+from config.sections.cache_section import CacheSection
 from config.sections.route_section import RouteSection
 from config.sections.section import Section, ShorthandSection
-from config.sections.value_types import Referable
+from config.sections.value_types import DURATION_PATTERN, Referable
 from config.table.table_schema import GatewayConfig, VendorSection
 
 _WANTED: Final = {
@@ -42,6 +43,7 @@ _STAND_IN: Final = f"sha256:{'0' * 64}"
 """Replaces an invalid list element, so that its list is not empty; it is valid both as a key's digest and as a name.
 Problems it causes are at the position of the invalid element, and dropped as repetitions."""
 _MUST_BE: Final = "must be "
+_EXPECTED: Final = re.compile(r"expected (a whole number|a number)\b")
 _NAMED: Final = {
     "vendors": "vendor",
     "models": "model",
@@ -139,11 +141,20 @@ def _problems(errors: list[ErrorDetails], root: Node) -> Iterator[Problem]:
         if all(problem.message != each.message for each in known):
             known.append(problem)
     for problems in found.values():
+        problems = _as_options(problems)
         if all(each.message.startswith(_MUST_BE) for each in problems):
             allowed = " or ".join(each.message.removeprefix(_MUST_BE) for each in problems)
             yield replace(problems[0], message=f"{_MUST_BE}{allowed}")
         else:
             yield from problems
+
+
+def _as_options(problems: list[Problem]) -> list[Problem]:
+    """Return the problems of one value with a wrong type as one more thing that it may be, where there are others."""
+    if not any(each.message.startswith(_MUST_BE) for each in problems):
+        return problems
+    found = [(each, _EXPECTED.match(each.message)) for each in problems]
+    return [each if type_ is None else replace(each, message=_MUST_BE + type_[1]) for each, type_ in found]
 
 
 def _is_echo_of_glued(error: ErrorDetails, root: Node) -> bool:
@@ -257,6 +268,8 @@ def _way_out(wanted: str, path: Path, node: Node) -> str:
     """Return the hint what to write instead, where only one thing is possible."""
     if isinstance(node, ListNode) and _section_at(path) is RouteSection:
         return f"; write {shown(str(path[-1]))}: {{targets: [{_listed(node)}]}}"
+    if _section_at(path) is CacheSection and isinstance(node, ScalarNode) and (meant := _cache_meant(node)):
+        return f"; write {meant}"
     if wanted == "a mapping" and _found(node) == "nothing":
         return "; indent what belongs to it, or write {} for an empty one"
     if wanted == "a mapping" and (kind := _NAMED.get(str(path[-1]))):
@@ -264,6 +277,13 @@ def _way_out(wanted: str, path: Path, node: Node) -> str:
     if wanted == "a list" and isinstance(node, ScalarNode) and node.kind == "text":
         return "; a space is missing after the dash" if node.plain and node.text[:1] == "-" else "; put it in [ ]"
     return ""
+
+
+def _cache_meant(node: ScalarNode) -> str:
+    """Return the section that a word in its place means."""
+    if re.fullmatch(DURATION_PATTERN, node.text):
+        return f"{{ttl: {node.text}}}"
+    return {"off": "{where: off}", "false": "{where: off}", "on": "{}", "true": "{}"}.get(node.text.lower(), "")
 
 
 def _listed(targets: ListNode) -> str:

@@ -37,6 +37,12 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
             "2:34 models.v/m.deployments.a.wieght: unknown key; did you mean weight?",
         ),
         ("server: {workers: -2}", "2:19 server.workers: must be at least 1 or auto"),
+        ("server: {workers: many}", "2:19 server.workers: must be a whole number or auto"),
+        ("server: {workers: 1.5}", "2:19 server.workers: must be a whole number or auto"),
+        ("defaults: {cache: off}", "2:19 defaults.cache: expected a mapping, found true or false; write {where: off}"),
+        ("defaults: {cache: 10m}", "2:19 defaults.cache: expected a mapping, found text; write {ttl: 10m}"),
+        ("defaults: {cache: true}", "2:19 defaults.cache: expected a mapping, found true or false; write {}"),
+        ("defaults: {cache: lots}", "2:19 defaults.cache: expected a mapping, found text"),
         ("server: {shared: {}}", "2:10 server.shared.redis: required key is missing"),
         (
             "server: {shared: {redis: localhost:6379}}",
