@@ -60,6 +60,13 @@ class ConnectionPool:
         """See Home. An idle one stays in its list until it is taken or swept."""
         self._open.discard(connection)
 
+    def close_idle(self) -> None:
+        """Close every connection that serves no call."""
+        for idle in self._idle.values():
+            for connection in idle:
+                connection.abort()
+        self._idle.clear()
+
     def _sweep(self) -> None:
         now, kept = self._now(), {}
         for key, idle in self._idle.items():

@@ -58,10 +58,10 @@ class EagerRequests(HalfClosable):
     everything that asks that task whether one is under way has to ask `answering` too.
 
     `_owed` are the bytes that aiohttp's parser lacks of a request whose end is known. Below zero, it may hold a part of
-    another request, and goes on with the connection to its end. `_served` says that a request has been answered here.
+    another request, and goes on with the connection to its end.
     """
 
-    __slots__ = ("_ahead", "_collected", "_collecting", "_context", "_eager", "_now", "_owed", "_served")
+    __slots__ = ("_ahead", "_collected", "_collecting", "_context", "_eager", "_now", "_owed")
 
     def __init__(self, manager: web.Server, **settings: object) -> None:
         super().__init__(manager, **settings)
@@ -73,7 +73,6 @@ class EagerRequests(HalfClosable):
         self._collected: tuple[PlainHead, bytearray] | None = None
         self._collecting: asyncio.TimerHandle | None = None
         self._owed = 0
-        self._served = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # As aiohttp's own, which comes later if at all, but without its task.
@@ -82,9 +81,9 @@ class EagerRequests(HalfClosable):
         if manager is None:
             raise RuntimeError("a connection without a server")
         tcp_keepalive(self.transport)
+        self._expect_next()
         manager.connection_made(self, self.transport)
         self._context: Context = copy_context()
-        self._expect_next()
 
     @property
     def answering(self) -> bool:
@@ -284,7 +283,6 @@ class EagerRequests(HalfClosable):
 
     def _answered(self, error: BaseException | None) -> None:
         self._eager = None
-        self._served = True
         if error is not None and not isinstance(error, asyncio.CancelledError | ConnectionError):
             self.log_exception("a request failed outside its handler", exc_info=error)
         if error is not None or not self._keepalive or self._close or self._force_close:

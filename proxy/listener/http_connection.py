@@ -55,7 +55,11 @@ LINGER = 2.0
 """Seconds for which an unread body is read and dropped after its answer."""
 
 CLOSED_AT_ONCE = 8
-"""One in so many of the connections there may be is closed for others, so that few of them look for idle ones."""
+"""One in so many of the connections there may be is closed for others, at least, so that few of them look for idle
+ones."""
+
+GRACE = 2.0
+"""Seconds for which a connection has been idle before it is closed for others: a request may be on its way on any."""
 
 TOLD_EVERY = 10.0
 """Seconds between two lines of the log that say so."""
@@ -117,13 +121,13 @@ class PublicHandler(EagerRequests):
 
     @property
     def idle(self) -> bool:
-        """Whether no request has come that is not answered; the head of one may be on its way."""
-        return not (self.answering or self._messages or self._collected)
+        """Whether nothing has come of a request that is not answered."""
+        return not (self.answering or self._messages or self._collected or self._head_looks >= 0)
 
     @property
     def idle_since(self) -> float:
-        """A number that is larger the later the last answer was; 0 before the first."""
-        return self._next_keepalive_close_time if self._served or self._request_count else 0.0
+        """The time of the last answer, or of the connection."""
+        return self._next_keepalive_close_time - self._keepalive_timeout
 
     def ignore_upgrade(self) -> None:
         """Stay with HTTP/1.1 after an offer to upgrade; bytes after it belong to the other protocol: dropped."""
@@ -198,8 +202,8 @@ class PublicServer(web.Server):
     shuts it down.
 
     `envelope` renders refusals before `handler` is called. `guard` judges requests of browsers; without one, all pass.
-    `refuse` answers what the guard refuses; by default the envelope does. Of more than `most_open` connections, idle
-    ones are closed: what they take would be lacking for calls of vendors.
+    `refuse` answers what the guard refuses; by default the envelope does. Of more than `most_open` connections, those
+    that are idle are closed: what they take would be lacking for calls of vendors.
     """
 
     def __init__(
@@ -242,26 +246,37 @@ class PublicServer(web.Server):
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Keep a new connection, in place of idle ones where there are too many. Called by aiohttp."""
         super().connection_made(handler, transport)
-        staying = len(self._connections) - len(self._closing)
-        if staying > self.most_open and (now := self._loop.time()) >= self._search_at:
-            self._close_idle(handler, now)
+        if self._too_many > 0:
+            self.close_idle()
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         """Forget a connection. Called by aiohttp."""
         super().connection_lost(handler, exc)
         self._closing.discard(handler)
 
-    def _close_idle(self, new: RequestHandler, now: float) -> None:
-        """Close connections on which no request is under way, those first that never had one. Where there are too few,
-        they are not looked for again at once: all connections have to be gone through."""
+    @property
+    def _too_many(self) -> int:
+        """How many connections are open beyond those that there may be idle."""
+        return len(self._connections) - len(self._closing) - self.most_open
+
+    def close_idle(self) -> None:
+        """Close connections that have been idle for GRACE and longest. Where there are too few, they are not looked for
+        again at once: all connections have to be gone through."""
+        now = self._loop.time()
+        if now < self._search_at:
+            return
         open_ones = cast(dict[PublicHandler, asyncio.Transport], self._connections)
-        idle = [each for each, at in open_ones.items() if each is not new and each.idle and not at.is_closing()]
-        closed = heapq.nsmallest(max(1, self.most_open // CLOSED_AT_ONCE), idle, key=lambda each: each.idle_since)
+        before = now - GRACE
+        idle = [
+            each for each, at in open_ones.items() if each.idle and each.idle_since <= before and not at.is_closing()
+        ]
+        count = max(self._too_many, self.most_open // CLOSED_AT_ONCE, 1)
+        closed = heapq.nsmallest(count, idle, key=lambda each: each.idle_since)
         for each in closed:
             open_ones[each].close()
         self._closing.update(closed)
         if len(closed) == len(idle):
-            self._search_at = now + LOOK_EVERY
+            self._search_at = now + LOOK_EVERY / 2
         self._closed_idle += len(closed)
         if closed and now >= self._tell_at:
             self._tell_at = now + TOLD_EVERY
@@ -280,6 +295,8 @@ class PublicServer(web.Server):
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
         for handler, transport in list(self._connections.items()):
             cast(PublicHandler, handler).look(transport)
+        if self._too_many > 0:
+            self.close_idle()
 
     def _handle(self, http: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         # Not a coroutine itself: every request passes here.

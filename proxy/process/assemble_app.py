@@ -39,7 +39,7 @@ from proxy.overload.refuse_before_parsing import EarlyRefusal
 from proxy.overload.refusing_connection import EarlyRefusingServer
 from proxy.overload.start_queue import StartQueue, StartQueueRules
 from proxy.payload_log.payload_log import opened_payload_log
-from proxy.process.file_descriptors import client_share
+from proxy.process.file_descriptors import client_share, when_exhausted
 from proxy.process.freeze_watchdog import FreezeWatchdog
 from proxy.process.heartbeat import Heartbeat
 from proxy.process.huge_pages import use_huge_pages
@@ -208,6 +208,7 @@ async def public_gateway(
         refusals = early, guard, gateway.refuse, MalformedRequests(observer.malformed)
         public = EarlyRefusingServer(gateway.handle, server.max_body, *refusals)
         public.most_open = client_share()
+        when_exhausted(partial(_make_room, transport, public))
         listener = await open_public(public, presented.secured())
         close_with(stack, public, listener)
         stack.enter_context(Watchdog(lag, own))
@@ -218,6 +219,12 @@ async def public_gateway(
         url, shown = url_of(scheme_of(server), host, listener), _showing(dispatcher, table, memory)
         rest = (public, listener, presented, url, services, discovered, limits, shown, tracing, plugins)
         yield PublicGateway(gateway, dispatcher, admission, transport, live, metrics, status, guard, *rest)
+
+
+def _make_room(transport: HttpTransport, public: PublicServer) -> None:
+    """Close what nobody waits for: first connections to vendors, then those of clients."""
+    transport.pool.close_idle()
+    public.close_idle()
 
 
 @asynccontextmanager

@@ -124,6 +124,16 @@ async def test_connections_that_were_idle_for_too_long_are_closed_by_one_timer(
     assert transport.pool._timer is None
 
 
+async def test_room_is_made_by_closing_what_serves_no_call(vendor: FakeVendor, transport: HttpTransport) -> None:
+    vendor.default = OK
+    under_way = await opened(transport, vendor)
+    await whole(await opened(transport, vendor))
+    transport.pool.close_idle()
+    assert await whole(under_way) == b'{"ok":true}'
+    await whole(await opened(transport, vendor))
+    assert [request.connection for request in vendor.requests] == [0, 1, 0]
+
+
 async def test_the_connection_that_was_used_last_is_taken_first(vendor: FakeVendor, transport: HttpTransport) -> None:
     first, second = [await opened(transport, vendor) for _ in range(2)]
     await whole(second)

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from proxy.listener import http_connection
 from proxy.listener import http_connection as server
 from proxy.listener.client_request import Incoming, PlainRequest
 from proxy.listener.head_checks import MAX_TARGET
@@ -299,29 +300,43 @@ async def asked(client: RawClient) -> None:
     assert (await client.answer()).status == 200
 
 
-async def test_too_many_connections_close_those_that_never_asked_and_then_the_longest_idle(
-    caplog: pytest.LogCaptureFixture,
+SHORT = 0.1
+
+
+@pytest.fixture
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connection, "GRACE", SHORT)
+
+
+async def test_too_many_connections_close_those_that_are_idle_longest(
+    short_grace: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with crowded(Echo(), 4) as port, connected(port) as early, connected(port) as late, connected(port) as silent:
+    async with crowded(Echo(), 3) as port, connected(port) as early, connected(port) as late, connected(port) as silent:
         await asked(late)
         await asked(early)
         async with connected(port) as part:
             await part.send(HEAD[:9])
+            await asyncio.sleep(SHORT)
+            assert await silent.closed() == b""
             async with connected(port) as fifth:
-                assert await silent.closed() == b""
                 await asked(fifth)
-                async with connected(port) as sixth:
-                    assert await part.closed() == b""
-                    await asked(sixth)
-                    async with connected(port) as seventh:
-                        assert await late.closed() == b""
-                        for each in (early, fifth, sixth, seventh):
-                            await asked(each)
+                assert await late.closed() == b""
+                await part.send(HEAD[9:])
+                assert (await part.answer()).status == 200
+                for each in (early, fifth):
+                    await asked(each)
     (line,) = caplog.messages
-    assert line.startswith("1 idle connections of clients were closed: 5 are open")
+    assert line.startswith("1 idle connections of clients were closed: 4 are open")
 
 
-async def test_a_connection_with_a_request_under_way_is_never_closed_for_another() -> None:
+async def test_a_request_may_be_on_its_way_on_a_connection_that_has_just_come() -> None:
+    async with crowded(Echo(), 2) as port, AsyncExitStack() as stack:
+        crowd = [await stack.enter_async_context(connected(port)) for _ in range(9)]
+        for each in (*crowd, *crowd):
+            await asked(each)
+
+
+async def test_a_connection_with_a_request_under_way_is_never_closed_for_another(short_grace: None) -> None:
     answer = asyncio.Event()
 
     async def held(http: web.BaseRequest) -> web.StreamResponse:
@@ -334,9 +349,10 @@ async def test_a_connection_with_a_request_under_way_is_never_closed_for_another
         busy = [await stack.enter_async_context(connected(port)) for _ in range(4)]
         for each, sent in zip(busy, (HEAD, body, body[:-5], body[:-1]), strict=True):
             await each.send(sent)
-        others = [await stack.enter_async_context(connected(port)) for _ in range(3)]
-        for each in others:
-            await each.send(HEAD)
+        others = []
+        for _ in range(3):
+            others.append(await stack.enter_async_context(connected(port)))
+            await others[-1].send(HEAD)
         for each, rest in zip(busy, (b"", b"", body[-5:], body[-1:]), strict=True):
             await each.send(rest)
         answer.set()

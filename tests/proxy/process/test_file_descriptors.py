@@ -9,7 +9,15 @@ import pytest
 
 from providers.failure import FailureKind, UpstreamError
 from proxy.http_client.http_transport import HttpTransport
-from proxy.process.file_descriptors import LOGGED_EVERY, AcceptFailureLog, client_share, lacking, raise_limit
+from proxy.process.file_descriptors import (
+    LOGGED_EVERY,
+    ROOM_EVERY,
+    AcceptFailureLog,
+    client_share,
+    lacking,
+    raise_limit,
+    when_exhausted,
+)
 from tests.proxy.kit.transport_calls import call
 from tests.proxy.kit.virtual_time import run
 
@@ -39,6 +47,23 @@ def test_a_lack_is_told_once_in_ten_seconds_and_in_one_line(caplog: pytest.LogCa
         "no connection can be accepted: Too many open files in system",
     ]
     assert all(record.exc_info is None for record in caplog.records)
+
+
+def test_where_no_connection_can_be_accepted_room_is_made_but_not_for_each_that_waits() -> None:
+    made: list[float] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        when_exhausted(lambda: None)  # a loop of somebody else's
+        loop.set_exception_handler(AcceptFailureLog(logging.getLogger("tests.descriptors")))
+        when_exhausted(lambda: made.append(loop.time()))
+        for _ in range(2):
+            for _ in range(100):
+                loop.call_exception_handler({"message": "accept", "exception": OSError(errno.EMFILE, "gone")})
+            await asyncio.sleep(ROOM_EVERY)
+
+    run(main())
+    assert len(made) == 2
 
 
 def test_everything_else_that_a_loop_complains_of_is_told_as_always(caplog: pytest.LogCaptureFixture) -> None:
