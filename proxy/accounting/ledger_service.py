@@ -66,6 +66,7 @@ class LedgerService:
         self._clock = clock
         book.notes.until = -math.inf
         self._mark = 0
+        self._tick: int | None = None
         self._ticks: deque[tuple[int, int]] = deque(maxlen=MOST_TICKS)
         self._journal = Journal(settings.journals, self.state)
         self._tags: Mapping[str, TagsJson] = {}
@@ -91,9 +92,10 @@ class LedgerService:
         """Mark what is settled next by the tick that it falls into. Called where the notes say that one is over; the
         clock is the one that they are read by."""
         notes, tick = self._book.notes, int(self._clock() * TICKS)
-        if tick != notes.mark:
+        if tick != self._tick:
             self._ticks.append((notes.mark, self._journal.sequence))
-            notes.mark = tick
+            notes.mark += 1
+            self._tick = tick
         notes.until = (tick + 1) / TICKS  # exactly when another tick begins: TICKS is a power of two
 
     def _mark_of(self, loaded: int) -> int:
@@ -101,6 +103,8 @@ class LedgerService:
         if loaded >= self._journal.sequence:
             self._ticks.clear()
             self._mark = self._book.notes.mark
+            # What is settled later in this tick is no part of the ledger yet.
+            self._tick, self._book.notes.until = None, -math.inf
         while self._ticks and self._ticks[0][1] <= loaded:
             self._mark = self._ticks.popleft()[0]
         return self._mark

@@ -178,7 +178,7 @@ class LimitBook:
 
     def load(self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int) -> None:
         """Take the ledger's sums of a period by scope: requests, tokens, billionths of a USD. They hold all that this
-        process settled up to `mark`. Scopes that are not named have not changed."""
+        process settled up to `mark`, and so do those of scopes that are not named, which have not changed."""
         for scope, amounts in sums.items():
             state = self._scopes.get(scope)
             if state is None or not (state.limits.quotas or state.budgets):
@@ -188,6 +188,10 @@ class LimitBook:
             for counter in state.counters:
                 if counter.clock.period is period:
                     counter.load(start, amounts[INDEX[counter.rules.unit]], mark)
+        unloaded = self.notes.unloaded
+        for counter in [each for each in unloaded if each.clock.period is period]:
+            if not counter.unchanged(start, mark):
+                unloaded.discard(counter)
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each limit and budget of the scopes that have been in use, with what is left."""

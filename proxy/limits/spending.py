@@ -72,11 +72,13 @@ def _rules_of(limits: tuple[Quota | TeamBudget, ...]) -> SpendingRules:
 class SpendingNotes:
     """What all counters of a process share. `mark` numbers what is settled from now on (a file of the journal, say):
     the ledger answers with the mark up to which it holds everything. It holds until `until`, by the loop's clock: who
-    gives marks gives another one then. `reached` are steps that nobody has read yet."""
+    gives marks gives another one then. `reached` are steps that nobody has read yet, `unloaded` the counters that may
+    have settled what the ledger did not hold yet when it was read."""
 
     mark: int = 0
     until: float = math.inf
     reached: deque[tuple[str, TeamBudget]] = field(default_factory=lambda: deque(maxlen=NOTES))
+    unloaded: set["SpendingCounter"] = field(default_factory=set)
 
 
 class SpendingCounter:
@@ -149,6 +151,18 @@ class SpendingCounter:
         if start != self._start:
             return
         self._base = amount
+        self._leave_to_ledger(mark)
+
+    def unchanged(self, start: int, mark: int) -> bool:
+        """Take the ledger's word that its sum of the period that begins at `start` is what it was, with all that was
+        settled up to `mark`: a sum that was told may have held more than was known then. Returns whether anything may
+        be settled that is not in the ledger."""
+        if start == self._start:
+            self._leave_to_ledger(mark)
+        return self._mark > mark or self._older is not None or start != self._start
+
+    def _leave_to_ledger(self, mark: int) -> None:
+        """Count no more by itself what was settled up to `mark`."""
         self._older = [entry for entry in self._older or () if entry[0] > mark] or None
         if self._mark <= mark:
             self._newest = 0
@@ -252,6 +266,7 @@ class SpendingCounter:
 
     def _begin_mark(self, used: int) -> None:
         """Note an amount that will be in the ledger by another mark than the one before."""
+        self._notes.unloaded.add(self)
         if self._newest:
             older = self._older = self._older or []
             older.append((self._mark, self._newest))

@@ -92,6 +92,28 @@ def test_what_the_ledger_holds_is_not_counted_twice() -> None:
     assert each.spent == 537
 
 
+def test_a_sum_that_held_more_than_was_known_then_is_not_counted_twice_for_ever() -> None:
+    notes = SpendingNotes()
+    each = counter(DAY, notes=notes)
+    notes.mark = 1
+    spend(each, 30)
+    each.load(each.clock.start, 30, 0)  # the ledger has it, and has not said so
+    assert each.spent == 60
+    assert notes.unloaded == {each}
+    assert not each.unchanged(each.clock.start, 1)
+    assert (each.spent, each.own) == (30, 0)
+
+
+def test_what_is_not_in_the_ledger_stays_where_its_sum_has_not_changed() -> None:
+    notes = SpendingNotes()
+    each = counter(DAY, notes=notes)
+    notes.mark = 2
+    spend(each, 30)
+    assert each.unchanged(each.clock.start, 1)
+    assert each.unchanged(each.clock.start - 1, 2)  # another period's
+    assert each.own == 30
+
+
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=200))
 def test_parts_that_wait_for_the_ledger_are_few_and_none_is_lost(amounts: list[int]) -> None:
     notes = SpendingNotes()
