@@ -77,7 +77,10 @@ def message_of(choice: JsonObject, *, whole: bool = False) -> JsonObject:
 
 
 def content_of(choice: JsonObject, message: JsonObject) -> str:
-    """Return a choice's text; `message` is its `message_of`."""
+    """Return a choice's text; `message` is its `message_of`. In the choice of a text completion, a `content` is no more
+    than a member of the vendor's own, unless there is no text."""
+    if message is choice:
+        return text_of(choice.get("text")) or text_of(choice.get("content"))
     return text_of(message.get("content")) or text_of(choice.get("text"))
 
 

@@ -113,6 +113,22 @@ def parse_json(data: bytes) -> JsonValue:
     return load_json(mended)
 
 
+_LINE_ENDS = bytes.maketrans(b"\r\n", b"  ")
+
+
+def passed_on(data: bytes) -> bytes:
+    """Return the JSON of an event as it is passed on: on one line, since line ends are white space in JSON, and with
+    U+FFFD for what is no UTF-8, as `parse_json` reads it."""
+    if b"\n" in data or b"\r" in data:
+        data = data.translate(_LINE_ENDS)
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return data.decode("utf-8", "replace").encode()
+    return data
+
+
 class SplitCharacter(UpstreamError):
     """An event of a stream holds half of a character, whose other half may be in another event. Where nobody looks for
     that the answer makes no sense."""

@@ -15,7 +15,15 @@ import orjson
 
 from providers.completion import Chunk, Completion, NativeEvent, StreamEvent, TextRun
 from providers.dialect import RunDecoder
-from providers.dialects.shared.read_json import SplitCharacter, is_json, load_json, malformed, parse_event, parse_json
+from providers.dialects.shared.read_json import (
+    SplitCharacter,
+    is_json,
+    load_json,
+    malformed,
+    parse_event,
+    parse_json,
+    passed_on,
+)
 from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.framing.join_surrogates import REPLACEMENT, HalfCharacter, SurrogateJoiner
@@ -223,7 +231,6 @@ class TextStream(NativeStream, RunDecoder):
 
 _NAME = re.compile(r"[\w.-]{1,128}", re.ASCII)
 _MOST_NAMES = 128
-_LINE_ENDS = bytes.maketrans(b"\r\n", b"  ")
 
 
 class NamingReader(Reader, Protocol):
@@ -255,7 +262,7 @@ class NativeReader:
         self.complete = inner.complete
         if kind not in self._names and not self._fits(kind):
             return events
-        event = NativeEvent(kind, one_line(payload) if b"\n" in payload or b"\r" in payload else payload)
+        event = NativeEvent(kind, passed_on(payload))
         if type(events) is tuple and len(events) == 1 and type(chunk := events[0]) is Chunk:
             _attach(chunk, event)
             return events
@@ -282,11 +289,6 @@ def _with_event(event: NativeEvent, events: Iterable[StreamEvent]) -> list[Strea
         _attach(first, event)
         return made
     return [Chunk(native=event), *made]
-
-
-def one_line(payload: bytes) -> bytes:
-    """Return JSON on one line, as a frame of a stream has it: in JSON, line ends are white space."""
-    return payload.translate(_LINE_ENDS)
 
 
 # Ends -----------------------------------------------------------------------------------------------------------------

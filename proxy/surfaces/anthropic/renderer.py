@@ -10,9 +10,8 @@ Sources: `anthropic` 2.12.0 types `Message` and `RawMessageStreamEvent`, and wha
 
 from dataclasses import replace
 
-import orjson
-
 from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, TextRun, Usage
+from providers.dialects.shared.read_json import parse_json
 from providers.emulation.join_extras import GrowingExtras
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -109,7 +108,7 @@ class MessagesRenderer(RunRenderer):
 
     def _renamed(self, body: bytes) -> bytes:
         """Return the vendor's body with the gateway's name of the model."""
-        message: JsonValue = orjson.loads(body)
+        message: JsonValue = parse_json(body)
         if not isinstance(message, dict):
             return body
         return utf8_json({**message, "model": self._model})
@@ -173,7 +172,7 @@ class MessagesRenderer(RunRenderer):
         self._native = True
         if native.name != "message_start":
             return vendors_event(native.name, native.data)
-        opened: JsonValue = orjson.loads(native.data)
+        opened: JsonValue = parse_json(native.data)
         message = opened.get("message") if isinstance(opened, dict) else None
         if not isinstance(opened, dict) or not isinstance(message, dict):
             return vendors_event(native.name, native.data)

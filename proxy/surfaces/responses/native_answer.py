@@ -5,9 +5,8 @@ Source: OpenAI OpenAPI 2.3.0 `ResponseStreamEvent`, November 2026.
 
 from typing import Final
 
-import orjson
-
 from providers.completion import NativeEvent
+from providers.dialects.shared.read_json import parse_json
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.write_sse import ascii_json, utf8_json
 from proxy.surfaces.responses.request_draft import ResponseTerms
@@ -46,7 +45,7 @@ class NativeAnswer:
 
     def whole(self, body: bytes) -> bytes:
         """Return the body of a whole answer."""
-        self.response = self._shown(orjson.loads(body))
+        self.response = self._shown(parse_json(body))
         return utf8_json(self.response)
 
     def event(self, event: NativeEvent) -> bytes:
@@ -55,11 +54,11 @@ class NativeAnswer:
         self.number += 1
         data = event.data
         if event.name in _WITH_RESPONSE:
-            members = orjson.loads(data)
+            members = _members(data)
             self.response = members["response"] = self._shown(members.get("response"))
             data = ascii_json(members)
         elif not data.isascii() or b"\n" in data:
-            data = ascii_json(orjson.loads(data))
+            data = ascii_json(parse_json(data))
         shown = framed(event.name, data)
         if event.name in _LAST:
             self.last = shown
@@ -73,3 +72,8 @@ class NativeAnswer:
         response: JsonObject = given if isinstance(given, dict) else {}
         ours = {name: self._terms.echoes[name] for name in _ECHOES if name in self._terms.echoes}
         return {**response, "model": self._facts.model, **ours}
+
+
+def _members(data: bytes) -> JsonObject:
+    value = parse_json(data)
+    return value if isinstance(value, dict) else {}

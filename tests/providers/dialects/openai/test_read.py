@@ -151,6 +151,8 @@ def test_text_is_found_in_delta_message_or_choice() -> None:
         ({"delta": None, "message": {"content": "b"}}, "b"),
         ({"text": "c"}, "c"),
         ({"delta": {}, "text": "d"}, "d"),
+        ({"text": "e", "content": "a member of the vendor's own"}, "e"),
+        ({"text": "", "content": "f"}, "f"),
         ({}, ""),
     ):
         raw = cast(JsonObject, choice)

@@ -15,6 +15,7 @@ from providers.dialects.shared.read_json import (
     json_object,
     load_json,
     parse_json,
+    passed_on,
     text_of,
     unknown_in,
 )
@@ -121,3 +122,16 @@ def test_unknown_members_are_those_that_say_something() -> None:
     assert unknown_in({"a": 1, "b": 2}, known) is None
     assert unknown_in({"c": None, "d": "", "e": [], "f": {}}, known) is None
     assert unknown_in({"a": 1, "c": 0, "d": False, "e": [None]}, known) == {"c": 0, "d": False, "e": [None]}
+
+
+@pytest.mark.parametrize(
+    ("data", "passed"),
+    [
+        (b'{"a":1}', b'{"a":1}'),
+        (b'{"a":\n1,\r\n"b":"\\n"}', b'{"a": 1,  "b":"\\n"}'),
+        ('{"a":"é"}'.encode(), '{"a":"é"}'.encode()),
+        (b'{"a":"\xff\xe5\xa4"}', '{"a":"\ufffd\ufffd"}'.encode()),
+    ],
+)
+def test_an_event_is_passed_on_in_one_line_of_utf_8(data: bytes, passed: bytes) -> None:
+    assert passed_on(data) == passed

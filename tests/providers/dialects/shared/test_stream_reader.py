@@ -15,7 +15,6 @@ from providers.dialects.shared.stream_reader import (
     WholeStream,
     cut,
     event_object,
-    one_line,
 )
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
@@ -187,13 +186,6 @@ def test_the_names_that_a_stream_makes_up_cost_no_memory() -> None:
         inner.name = f"e{number}"
         assert len([*reader.read("frame", b"{}")]) == 1
     assert len(reader._names) <= 128
-
-
-@pytest.mark.parametrize(
-    ("data", "line"), [(b'{"a":1}', b'{"a":1}'), (b'{"a":\n1,\r\n"b":"\\n"}', b'{"a": 1,  "b":"\\n"}')]
-)
-def test_json_of_several_lines_is_joined_by_white_space(data: bytes, line: bytes) -> None:
-    assert one_line(data) == line
 
 
 # Runs of text --------------------------------------------------------------------------------------------------------

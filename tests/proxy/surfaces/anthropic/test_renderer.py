@@ -321,6 +321,14 @@ def test_the_vendor_s_own_body_is_shown_with_our_name_of_the_model() -> None:
     assert renderer().completion(Completion((), None, native=b"[1]")) == b"[1]"
 
 
+def test_claudes_own_answer_may_hold_what_is_no_character() -> None:
+    begun = b'{"type":"message_start","message":{"id":"msg_\xff","model":"\\ud83d"}}'
+    shown = renderer().chunk(Chunk(native=NativeEvent("message_start", begun)))
+    assert orjson.loads(shown.split(b"data: ")[1])["message"]["id"] == "msg_\ufffd"
+    whole = renderer().completion(Completion((), None, native=b'{"id":"msg_\xff"}'))
+    assert orjson.loads(whole)["id"] == "msg_\ufffd"
+
+
 # Cost -----------------------------------------------------------------------------------------------------------------
 
 

@@ -44,6 +44,14 @@ def test_events_pass_with_the_model_as_the_table_has_it() -> None:
     }
 
 
+def test_what_is_no_character_in_an_answer_or_an_event_is_the_replacement_character() -> None:
+    whole = rendering().completion(Completion((), None, native=b'{"id":"resp_\xff","output":[]}'))
+    assert orjson.loads(whole)["id"] == "resp_\ufffd"
+    begun = b'{"type":"response.created","sequence_number":0,"response":{"id":"\\ud83d"}}'
+    shown = rendering(stream=True).chunk(Chunk(native=NativeEvent("response.created", begun)))
+    assert orjson.loads(shown.split(b"data: ")[1])["response"]["id"] == "\ufffd"
+
+
 def test_the_vendor_s_response_is_stored_under_its_own_id() -> None:
     renderer = rendering(stream=True)
     for chunk in (CREATED, DELTA, DONE):
