@@ -243,12 +243,15 @@ class CachedRequest:
         return opened
 
     def _instead(self, error: UpstreamError | GatewayError) -> FoundAnswer:
-        """Return the stale answer in place of an error that is no fault of the request's. Raises the error."""
+        """Return the stale answer in place of an error that is no fault of the request's. Raises the error; where it is
+        the deployments', the followers ask by themselves: one after the other, each would wait out what the one before
+        has waited out."""
         status = VERDICTS[error.failure.kind].status if isinstance(error, UpstreamError) else error.facts.status
-        if self._stale is None or (status < 500 and status != 429):
-            raise error
-        if self._flight is not None:
+        others = status >= 500 or status == 429
+        if self._flight is not None and others:
             self._flight.land(self._stale)
+        if self._stale is None or not others:
+            raise error
         return self._stale
 
     def _target_of(self, answer: KeptAnswer) -> Target | None:

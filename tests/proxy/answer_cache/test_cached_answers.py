@@ -10,6 +10,8 @@ import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
+from proxy.answer_cache.flights import Flight, Flights
+from proxy.answer_cache.kept_answers import FoundAnswer
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
 from tests.proxy.kit.raw_client import Answer, connected, request
 from tests.proxy.kit.tables import digest_of
@@ -328,6 +330,26 @@ async def test_a_failure_is_not_everybody_s(served: Served) -> None:
     gate.set()
     assert sorted(each.status for each in await asyncio.gather(*asked)) == [200, 200, 200, 400]
     assert served.calls == 2
+
+
+async def test_where_the_deployments_fail_nobody_waits_for_one_more_who_asks(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leads: list[str] = []
+    lead = Flights.lead
+
+    def counted(flights: Flights[FoundAnswer], key: str) -> Flight[FoundAnswer]:
+        leads.append(key)
+        return lead(flights, key)
+
+    monkeypatch.setattr(Flights, "lead", counted)
+    gate = asyncio.Event()
+    served.rig.vendor.default = lambda received: (Until(gate), *json_answer(500, {"error": {"message": "no"}}))
+    asked = [asyncio.create_task(served.ask()) for _ in range(4)]
+    await until(lambda: served.rig.gateway.in_flight == 4)
+    gate.set()
+    assert {each.status for each in await asyncio.gather(*asked)} <= {502, 503}
+    assert len(leads) == 1
 
 
 async def test_followers_of_an_answer_that_is_not_kept_ask_by_themselves(served: Served) -> None:
