@@ -140,6 +140,8 @@ class LoaderProcess:
                     return
                 report = read_report(line)
                 self.state.follow(report, before)
+                if self._trouble is not None:
+                    self._log.warning("the ledger is loaded again, by process %d", self.pid)
                 before, self._trouble = report, None
 
     def _down(self, why: str) -> None:
