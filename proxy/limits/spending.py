@@ -157,9 +157,10 @@ class SpendingCounter:
         """Take the ledger's word that its sum of the period that begins at `start` is what it was, with all that was
         settled up to `mark`: a sum that was told may have held more than was known then. Returns whether anything may
         be settled that is not in the ledger."""
-        if start == self._start:
-            self._leave_to_ledger(mark)
-        return self._mark > mark or self._older is not None or start != self._start
+        if start != self._start:
+            return start < self._start  # of a period that is over, nothing counts any more
+        self._leave_to_ledger(mark)
+        return self._mark > mark or self._older is not None
 
     def _leave_to_ledger(self, mark: int) -> None:
         """Count no more by itself what was settled up to `mark`."""

@@ -110,8 +110,9 @@ def test_what_is_not_in_the_ledger_stays_where_its_sum_has_not_changed() -> None
     notes.mark = 2
     spend(each, 30)
     assert each.unchanged(each.clock.start, 1)
-    assert each.unchanged(each.clock.start - 1, 2)  # another period's
+    assert each.unchanged(each.clock.start - 1, 2)  # the period before's
     assert each.own == 30
+    assert not each.unchanged(each.clock.end, 1)
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=200))
