@@ -139,15 +139,23 @@ def text_run(index: int, literals: list[bytes], fingerprint: str | None) -> Text
         size += len(literal)
         if _is_plain(literal):
             continue
-        try:
-            # A string alone is parsed as it is within an event.
-            text: str = orjson.loads(b'"%b"' % literal)
-        except orjson.JSONDecodeError:
+        text = text_of_literal(literal)
+        if text is None:
             return None
         odd[place] = text
         characters += len(text) - len(literal)
         size += len(text.encode()) - len(literal)
     return TextRun(index, literals, odd, characters, size, fingerprint)
+
+
+def text_of_literal(literal: bytes) -> str | None:
+    """Return the text of which this is the inside of a JSON string; None if it is not. A string alone is parsed as it
+    is within an event."""
+    try:
+        text: str = orjson.loads(b'"%b"' % literal)
+    except orjson.JSONDecodeError:
+        return None
+    return text
 
 
 # Learning ------------------------------------------------------------------------------------------------------------

@@ -14,13 +14,11 @@ own attributes. Every other piece goes the ordinary way, which gives the same by
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-import orjson
-
 from providers.completion import Chunk, StreamEvent, TextRun
 from providers.dialect import RunDecoder
 from providers.emulation.estimate_missing_usage import estimate_usage, size_of
 from providers.failure import FailureKind, UpstreamError
-from providers.framing.text_frames import PLAIN, Around
+from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
 from proxy.deadlines import Deadlines
 from proxy.loop_clock import loop_clock
@@ -163,10 +161,8 @@ class Relay:
         Empty where it is not one text, or what follows it is not plain."""
         if self._framing is None or followed[len(text) :].translate(None, PLAIN):
             return b""
-        try:
-            # A string alone is parsed as it is within an event.
-            said: str = orjson.loads(b'"%b"' % text)
-        except orjson.JSONDecodeError:
+        said = text_of_literal(text)
+        if said is None:
             return b""
         literal, size = self._framing.literal(said), size_of(said)
         self._escapes += len(literal) - size

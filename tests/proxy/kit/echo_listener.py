@@ -1,6 +1,7 @@
 """A listener with the gateway's own protocol and a handler that answers with what it read."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -34,9 +35,12 @@ class Echo:
 
 
 @asynccontextmanager
-async def listening(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[int]:
-    """The port of a listener with the gateway's own protocol."""
+async def listening(
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], most_open: int = sys.maxsize
+) -> AsyncIterator[int]:
+    """The port of a listener with the gateway's own protocol, which keeps idle connections up to so many in all."""
     public = PublicServer(handler, LIMIT, surface_envelope)
+    public.most_open = most_open
     listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
     try:
         yield listener.sockets[0].getsockname()[1]

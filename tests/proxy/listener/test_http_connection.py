@@ -1,8 +1,8 @@
 """The listeners' protocol over real sockets: heads, silent clients, faults of the parser."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import pytest
 from aiohttp import web
@@ -282,19 +282,6 @@ async def test_a_server_counts_the_connections_that_are_open() -> None:
     assert public.open_connections == 0
 
 
-@asynccontextmanager
-async def crowded(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], most: int) -> AsyncIterator[int]:
-    """The port of a listener that keeps idle connections up to so many in all."""
-    public = PublicServer(handler, LIMIT, surface_envelope)
-    public.most_open = most
-    listener = await asyncio.get_running_loop().create_server(public, "127.0.0.1", 0)
-    try:
-        yield listener.sockets[0].getsockname()[1]
-    finally:
-        listener.close()
-        await public.shutdown(0.1)
-
-
 async def asked(client: RawClient) -> None:
     await client.send(HEAD)
     assert (await client.answer()).status == 200
@@ -311,7 +298,12 @@ def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_too_many_connections_close_those_that_are_idle_longest(
     short_grace: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with crowded(Echo(), 3) as port, connected(port) as early, connected(port) as late, connected(port) as silent:
+    async with (
+        listening(Echo(), 3) as port,
+        connected(port) as early,
+        connected(port) as late,
+        connected(port) as silent,
+    ):
         await asked(late)
         await asked(early)
         async with connected(port) as part:
@@ -330,7 +322,7 @@ async def test_too_many_connections_close_those_that_are_idle_longest(
 
 
 async def test_a_request_may_be_on_its_way_on_a_connection_that_has_just_come() -> None:
-    async with crowded(Echo(), 2) as port, AsyncExitStack() as stack:
+    async with listening(Echo(), 2) as port, AsyncExitStack() as stack:
         crowd = [await stack.enter_async_context(connected(port)) for _ in range(9)]
         for each in (*crowd, *crowd):
             await asked(each)
@@ -345,7 +337,7 @@ async def test_a_connection_with_a_request_under_way_is_never_closed_for_another
 
     body = request("POST", "/", b"0123456789")
     async with AsyncExitStack() as stack:
-        port = await stack.enter_async_context(crowded(held, 4))
+        port = await stack.enter_async_context(listening(held, 4))
         busy = [await stack.enter_async_context(connected(port)) for _ in range(4)]
         for each, sent in zip(busy, (HEAD, body, body[:-5], body[:-1]), strict=True):
             await each.send(sent)
