@@ -5,6 +5,7 @@ Places are a gauge, which nothing heals by itself: a place is released exactly o
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Protocol
 
@@ -236,6 +237,12 @@ class LeasedPlaces(Places):
         if keeper.alone or self._foreign or (keeper.rejoining and self.used >= self._own()):
             return False
         return now >= self._quiet_until
+
+    def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
+        """Return what is told when no place is free: for all, or of the part that this process may have alone."""
+        told, keeper = super().exceeded(scope, units, now, wall), self._keeper
+        by_itself = keeper.alone or keeper.rejoining or self._foreign
+        return replace(told, alone=0) if by_itself and self.used >= self._own() else told
 
     def ask(self, now: float) -> PlacesAsk | None:
         """Return the places to have: in use, waited for and spare. What is in use is held, whatever was agreed."""

@@ -169,6 +169,5 @@ def rate_used(rate: Rate, left: float) -> int:
 
 def rate_exceeded(scope: str, rate: Rate, left: float, units: int, wait: float) -> Exceeded:
     """Return what is told of a rate that lacks so many units."""
-    return Exceeded(
-        scope, LimitKind.RATE, rate.unit, rate.period, rate.amount, rate_used(rate, left), units, wait, None
-    )
+    used, burst = rate_used(rate, left), None if rate.burst == rate.amount else rate.burst
+    return Exceeded(scope, LimitKind.RATE, rate.unit, rate.period, rate.amount, used, units, wait, None, burst=burst)

@@ -30,7 +30,9 @@ class LimitKind(StrEnum):
 class Exceeded:
     """The limit that a request waits for longest. `wait` is the seconds until it would pass, `ends` the end of the
     calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well, of which
-    `reserved` is what requests under way hold, as far as this process knows."""
+    `reserved` is what requests under way hold, as far as this process knows. `burst` is what a rate allows in one go,
+    where that is not its whole limit. `alone` is what is left of the part with which this process goes on by itself,
+    None where it counts with the others."""
 
     scope: str
     kind: LimitKind
@@ -42,11 +44,20 @@ class Exceeded:
     wait: float
     ends: int | None
     reserved: int = 0
+    burst: int | None = None
+    alone: int | None = None
 
     @property
     def unspent(self) -> bool:
         """Whether a calendar limit is not used up: requests under way hold the rest, or only this one is too large."""
         return self.kind in (LimitKind.QUOTA, LimitKind.BUDGET) and self.used - self.reserved < self.limit
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may pass before the period of a calendar limit ends: when requests under way have
+        ended, or when this process counts with the others again."""
+        fits = self.used - self.reserved + min(self.requested, self.limit) <= self.limit
+        return self.unspent and (fits or self.alone is not None)
 
     def hopeless(self, patience: float) -> bool:
         """Return whether waiting so many seconds is in vain. A place may be free at any time."""

@@ -211,8 +211,11 @@ class RateLease:
         yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return what is told of lacking so many units."""
-        return rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
+        """Return what is told of lacking so many units: of a part, where it keeps to one, all the rest is used."""
+        held, left = self._held, self.left(now)
+        if held is not None and held.local is not None:
+            left = min(left, held.local.left(now))
+        return rate_exceeded(scope, self.rule.rate, left, units, self.wait(units, now, wall))
 
     def follow(self, rate: Rate, now: float) -> None:
         """Count by another rate from now on. The units that are used stay used; that there were too few says nothing

@@ -12,10 +12,12 @@ use: what they reserved beyond it is its own again.
 """
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import NEVER, REFUSED_FOR, RESTING, LeaseKeeper
+from proxy.limits.limit_views import Exceeded
 from proxy.limits.spending import OTHERS_HOLD, SpendingCounter, SpendingNotes, SpendingRules
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
 
@@ -118,6 +120,11 @@ class SharedSpending(SpendingCounter):
             self.room -= more
         elif more and claim is not None and claim.scarce:
             self._keeper.wake(self)
+
+    def exceeded(self, scope: str, units: int | None, now: float, wall: float) -> Exceeded:
+        """Return what is told of lacking so many units, alone with what this process has left."""
+        told, claim = super().exceeded(scope, units, now, wall), self._claim
+        return told if claim is None or not claim.away else replace(told, alone=max(0, int(self.room)))
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
         """Count by other limits: what was claimed of the former ones is asked for again."""

@@ -12,7 +12,7 @@ from math import ceil
 from typing import Final
 
 from proxy.errors import ErrorFacts, GatewayError
-from proxy.limits.limit import amount_words
+from proxy.limits.limit import Unit, amount_words
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Facts
 
@@ -32,9 +32,11 @@ def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callabl
     budget = exceeded.kind is LimitKind.BUDGET
     wait = max(1, _milliseconds(exceeded.wait + min(exceeded.wait, PATIENT) * SPREAD * draw()))
     hopeless = wait > 1000 * PATIENT or budget
-    # Nobody is put off to the end of a month where a smaller request, or the same one a little later, would pass.
-    told = min(wait, round(1000 * PATIENT)) if exceeded.unspent else wait
+    # Nobody is put off to the end of a month where the same request would pass a little later.
+    told = min(wait, round(1000 * PATIENT)) if exceeded.passing else wait
     headers = {"retry-after": str(-(-told // 1000)), **limit_headers(facts)}
+    if exceeded.alone is not None and (left := f"x-ratelimit-remaining-{exceeded.unit.value}") in headers:
+        headers[left] = str(min(exceeded.alone, int(headers[left])))
     if hopeless:
         headers["x-should-retry"] = "false"
     else:
@@ -89,15 +91,17 @@ def kept_lines(facts: Facts) -> str:
 def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
     scope, used, requested = exceeded.scope, exceeded.used, exceeded.requested
     if exceeded.kind is LimitKind.CONCURRENT:
-        return f"Too many requests of {scope} at once: Limit {exceeded.limit}, Used {used}. Please try again later."
+        alone = "" if exceeded.alone is None else _alone(exceeded.unit, exceeded.alone)
+        return f"Too many requests of {scope} at once: Limit {exceeded.limit}, Used {used}.{alone} {_LATER}"
     period = "" if exceeded.period is None else f" per {exceeded.period.value}"
     if exceeded.kind is LimitKind.RATE:
+        burst = "" if exceeded.burst is None else f" ({exceeded.burst} in one go)"
         return (
-            f"Rate limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
-            f"Requested {requested}. Please try again in {go_duration(wait)}."
+            f"Rate limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}{burst}, "
+            f"Used {used}, Requested {requested}. Please try again in {go_duration(wait)}."
         )
     until = "" if exceeded.ends is None else f" It begins anew at {_moment(exceeded.ends, zone)}."
-    advice = f" {_SMALLER}" if exceeded.unspent else ""
+    advice = _advice(exceeded) if exceeded.unspent else ""
     if exceeded.kind is LimitKind.QUOTA:
         return (
             f"Limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}, Used {used}, "
@@ -109,7 +113,29 @@ def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
     return f"The budget of {scope}{period} has too little left for this request: {_account(exceeded)}.{advice}{until}"
 
 
-_SMALLER: Final = "One with a smaller `max_tokens` may pass."
+_LATER: Final = "Please try again later."
+
+
+def _advice(exceeded: Exceeded) -> str:
+    """Return what passes before the period ends, of a limit that is not used up."""
+    unit, left = exceeded.unit, max(0, exceeded.limit - exceeded.used)
+    if exceeded.alone is not None:
+        left = exceeded.alone
+        told = _alone(unit, left)
+    elif exceeded.passing:
+        told = " It may pass when running requests have ended."
+    else:
+        told = f" {amount_words(unit, left)} are left."
+    if unit is Unit.REQUESTS or exceeded.alone == 0:
+        return told
+    when = "" if left or exceeded.alone is not None else " when running requests have ended"
+    return f"{told} One with a smaller `max_tokens` may pass{when}."
+
+
+def _alone(unit: Unit, left: int) -> str:
+    """Return why a limit refuses that is not used up by all."""
+    has = amount_words(unit, left)
+    return f" The gateway's processes count alone until they reach each other again; this one has {has} left."
 
 
 def _account(exceeded: Exceeded) -> str:

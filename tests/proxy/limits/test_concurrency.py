@@ -115,12 +115,14 @@ def test_alone_it_goes_on_with_its_part_and_at_least_one_place() -> None:
         assert not places.lacks(1, 0.0, WALL)
         places.take(1, 0.0, WALL)
     assert places.lacks(1, 0.0, WALL)
+    assert places.exceeded("team t", 1, 0.0, WALL).alone == 0
     assert not places.fetchable(1, 0.0)
     assert not LeasedPlaces("t", 1, keeper).lacks(1, 0.0, WALL)
     keeper.alone = False
     ask = places.ask(0.0)
     assert ask is not None
     assert ask.held == 10
+    assert places.exceeded("team t", 1, 0.0, WALL).alone is None
 
 
 def test_where_something_else_is_kept_it_goes_on_with_its_part() -> None:

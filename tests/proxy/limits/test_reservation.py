@@ -35,7 +35,9 @@ def test_a_rate_says_how_much_of_its_burst_is_used_and_how_long_to_wait() -> Non
     meter = rate()
     meter.take(80, 0.0, WALL)
     told = meter.exceeded("team t", 50, 0.0, WALL)
-    assert told == Exceeded("team t", LimitKind.RATE, Unit.TOKENS, Period.MINUTE, 600, 80, 50, told.wait, None)
+    assert told == Exceeded(
+        "team t", LimitKind.RATE, Unit.TOKENS, Period.MINUTE, 600, 80, 50, told.wait, None, burst=100
+    )
     assert told.wait == pytest.approx(3.0)
 
 

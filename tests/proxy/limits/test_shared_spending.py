@@ -157,13 +157,17 @@ def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed(
     keeper.alone = True
     assert each.lacks(201, NOW, WALL)
     assert not each.lacks(200, NOW, WALL)
-    each.take(200, NOW, WALL)
+    each.take(195, NOW, WALL)
+    told = each.exceeded("team t", 6, NOW, WALL)
+    assert (told.limit, told.used, told.alone, told.unspent, told.passing) == (1000, 495, 5, True, True)
+    each.take(5, NOW, WALL)
     assert each.lacks(1, NOW + 2 * OTHERS_HOLD, WALL)
     assert not each.fetchable(1, NOW)
     keeper.alone = False
     each.ask(NOW + 3 * OTHERS_HOLD)
     each.tell(LeaseGrant(7, 0.0, 1.0, 2), NOW + 3 * OTHERS_HOLD)
     assert each.room == 7
+    assert each.exceeded("team t", 8, NOW, WALL).alone is None
 
 
 def test_alone_a_process_has_again_what_requests_reserved_and_did_not_use() -> None:

@@ -79,16 +79,71 @@ def test_a_budget_that_is_not_spent_says_what_is_used_reserved_and_asked_for(
     )
     facts = beyond(left)
     assert told in facts.message
-    assert f"would hold {requested / NANO:.6f} USD. One with a smaller `max_tokens` may pass." in facts.message
+    assert f"would hold {requested / NANO:.6f} USD. " in facts.message
     assert "spent" not in facts.message
-    assert facts.headers == {"retry-after": "60", "x-should-retry": "false"}
 
 
-def test_a_quota_that_is_not_used_up_does_not_put_smaller_requests_off_to_its_end() -> None:
-    left = Exceeded("team t", LimitKind.QUOTA, Unit.TOKENS, Period.DAY, 5000, 9, 5000, 7200.0, MIDNIGHT)
-    facts = beyond(left)
+def quota(used: int, requested: int, reserved: int = 0, alone: int | None = None, unit: Unit = Unit.TOKENS) -> Exceeded:
+    told = ("team t", LimitKind.QUOTA, unit, Period.DAY, 5000, used, requested, 7200.0, MIDNIGHT, reserved)
+    return Exceeded(*told, alone=alone)
+
+
+SMALLER = "One with a smaller `max_tokens` may pass"
+
+
+@pytest.mark.parametrize(
+    ("used", "reserved", "left"),
+    [(9, 0, "4991 tokens are left. " + SMALLER), (5000, 9, f"0 tokens are left. {SMALLER} when running requests have")],
+)
+def test_a_request_too_large_for_what_is_left_is_put_off_to_the_end_and_a_smaller_one_is_not(
+    used: int, reserved: int, left: str
+) -> None:
+    facts = beyond(quota(used, 5000, reserved))
+    assert facts.headers == {"retry-after": "7200", "x-should-retry": "false"}
+    assert f"Used {used}, Requested 5000. {left}" in facts.message
+    assert facts.message.endswith(" It begins anew at 2026-11-19 00:00 UTC.")
+
+
+def test_a_budget_that_a_request_is_too_large_for_is_told_in_the_same_way() -> None:
+    told = ("team t", LimitKind.BUDGET, Unit.TOKENS, Period.DAY, 5000, 9, 5000, 7200.0, MIDNIGHT)
+    assert beyond(Exceeded(*told)).headers == {"retry-after": "7200", "x-should-retry": "false"}
+
+
+@pytest.mark.parametrize(
+    ("used", "unit", "then"),
+    [
+        (5000, Unit.TOKENS, f" {SMALLER} when running requests have ended."),
+        (4999, Unit.TOKENS, f" {SMALLER}."),
+        (5000, Unit.REQUESTS, ""),
+    ],
+)
+def test_what_running_requests_hold_is_not_put_off_to_the_end(used: int, unit: Unit, then: str) -> None:
+    facts = beyond(quota(used, 2 if unit is Unit.TOKENS else 1, 4000, unit=unit))
     assert facts.headers == {"retry-after": "60", "x-should-retry": "false"}
-    assert "One with a smaller `max_tokens` may pass." in facts.message
+    assert f". It may pass when running requests have ended.{then} It begins anew" in facts.message
+
+
+def test_a_process_that_counts_alone_says_so_instead_of_contradicting_itself() -> None:
+    shown = ((4980, 5000, 7200.0), None)
+    facts = limit_exceeded(quota(20, 1, alone=0, unit=Unit.REQUESTS), shown, UTC, lambda: 0.0).facts
+    assert facts.message == (
+        "Limit reached for team t on requests per day: Limit 5000, Used 20, Requested 1. The gateway's processes count "
+        "alone until they reach each other again; this one has 0 requests left. It begins anew at 2026-11-19 00:00 UTC."
+    )
+    assert (facts.headers["retry-after"], facts.headers["x-ratelimit-remaining-requests"]) == ("60", "0")
+    assert f"this one has 7 tokens left. {SMALLER}. It begins" in beyond(quota(20, 9, alone=7)).message
+    assert "this one has 0 tokens left. It begins" in beyond(quota(20, 9, alone=0)).message
+    places = Exceeded("team t", LimitKind.CONCURRENT, Unit.REQUESTS, None, 8, 2, 1, 1.0, None, alone=0)
+    assert "this one has 0 requests left. Please try again later." in beyond(places).message
+
+
+def test_a_limit_that_is_used_up_by_all_says_nothing_of_who_counts() -> None:
+    assert "alone" not in beyond(quota(5000, 1, alone=0)).message
+
+
+def test_a_rate_says_what_it_allows_in_one_go() -> None:
+    told = Exceeded("team t", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 600, 10, 1, 0.1, None, burst=10)
+    assert ": Limit 600 (10 in one go), Used 10, Requested 1. Please" in beyond(told).message
 
 
 @pytest.mark.parametrize(("wait", "draw"), [(0.9966, 1.0), (0.9966, 0.0), (0.0001, 0.5), (31.0, 0.77)])
