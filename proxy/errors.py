@@ -362,6 +362,17 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     spent = attempts > 1 and failure.kind is not FailureKind.BUSY and not failure.withheld
     headers = {} if verdict.passes and not spent else dict(NO_RETRY)
     if failure.retry_after is not None and verdict.passes:
-        headers["retry-after"] = _seconds(failure.retry_after)
+        if failure.withheld:
+            headers |= _own_wait(failure.retry_after)
+        else:
+            headers["retry-after"] = _seconds(failure.retry_after)
     param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param
     return GatewayError(ErrorFacts(status, verdict.type, code, failure.message, param, headers))
+
+
+def _own_wait(wait: float) -> dict[str, str]:
+    """Return the headers for a limit of the operator's, which has enough again in `wait` seconds: the gateway knows
+    that, so clients are told the truth, and are not to try again where it is longer than they would wait."""
+    milliseconds = max(1, ceil(wait * 1000))
+    after = {"retry-after": str(-(-milliseconds // 1000))}
+    return after | (NO_RETRY if wait > MAX_RETRY_AFTER else {"retry-after-ms": str(milliseconds)})

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from providers.completion import Chunk, TextRun, Usage
+from providers.failure import Failure
 from providers.frozen_record import record
 from providers.target import Price, cost
 from proxy.trace_context import SampledTrace, Trace
@@ -104,12 +105,12 @@ class TargetHold(Protocol):
 
 
 class HeldLimits(Protocol):
-    """What a request holds of the limits of its team and of the deployment that answers it. `soonest` is the least of
-    the seconds until a deployment that was at a limit may be asked, infinite where none was; `ended` says that nothing
-    is held any more."""
+    """What a request holds of the limits of its team and of the deployment that answers it. `soonest` says what
+    refused of the deployments that were at a limit, by the one that may be asked first, None where none was; `ended`
+    says that nothing is held any more."""
 
     ended: bool
-    soonest: float
+    soonest: Failure | None
 
     @property
     def tokens(self) -> int:

@@ -1,29 +1,37 @@
 """Holds calls to the limits that the operator wrote for vendors, models and deployments: a deployment that is at one is
 passed over before it is asked."""
 
+import math
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import Failure, UpstreamError
 from providers.target import Target
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import Snapshot
+from proxy.teams.limit_errors import target_limited
 
 
 @dataclass(slots=True, eq=False)
 class TargetLimiter:
-    """The limits of the deployments of a table. `now` returns seconds of the event loop, `wall` unix seconds."""
+    """The limits of the deployments of a table. `now` returns seconds of the event loop, `wall` unix seconds,
+    `draw` a number from 0 to 1. Periods are told in the table's `zone`."""
 
     book: LimitBook
     now: Callable[[], float]
     wall: Callable[[], float]
     scopes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Those with limits, by the label of the target; empty where no deployment has any."""
+    zone: tzinfo = UTC
+    draw: Callable[[], float] = random.random
 
     def use(self, snapshot: Snapshot) -> None:
         """Put a table's limits in force."""
+        self.zone = snapshot.zone
         self.scopes = {
             label: tuple(scope for scope, _ in limits) for label, limits in snapshot.target_limits.items() if limits
         }
@@ -40,12 +48,17 @@ class TargetLimiter:
         if scopes is None:
             return
         outcome = self.book.try_target(scopes, held.tokens, self.now(), self.wall())
-        if outcome == 0.0:
+        if outcome is None:
             outcome = await self.book.target_waiting(scopes, held.tokens)
         if isinstance(outcome, Reservation):
             held.hold_target(outcome)
             return
-        held.soonest = min(held.soonest, outcome)
-        message = f"'{target.name}' is at a limit that the gateway's operator has set."
-        failure = Failure(FailureKind.RATE_LIMITED, message, retry_after=held.soonest, unsent=True, ours=True)
-        raise UpstreamError(failure)
+        failure = target_limited(outcome, self.zone, self.draw)
+        if held.soonest is None or _wait(failure) < _wait(held.soonest):
+            held.soonest = failure
+        raise UpstreamError(held.soonest)
+
+
+def _wait(failure: Failure) -> float:
+    """Return the seconds until a deployment may be asked again."""
+    return math.inf if failure.retry_after is None else failure.retry_after

@@ -22,7 +22,7 @@ from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reserva
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingNotes
-from proxy.limits.waiting_lines import SHORTEST, WaitingLine, WaitingLines
+from proxy.limits.waiting_lines import WaitingLine, WaitingLines
 
 CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
 
@@ -144,15 +144,14 @@ class LimitBook:
             outcome, patience, lambda: self._take_waiting(scopes, units), self._places(outcome.scope)
         )
 
-    def try_target(self, scopes: Sequence[str], tokens: int, now: float, wall: float) -> Reservation | float:
-        """Take from a deployment's limits, or return the seconds until they have enough: another deployment may be
-        asked instead. 0: units have to be fetched, which `target_waiting` waits for."""
-        outcome = self._take(scopes, (1, tokens, 0, 1), now, wall)
-        return _or_wait(outcome) if outcome is not None else 0.0
+    def try_target(self, scopes: Sequence[str], tokens: int, now: float, wall: float) -> Reservation | Exceeded | None:
+        """Take from a deployment's limits, or return the one that has too little: another deployment may be asked
+        instead. None: units have to be fetched, which `target_waiting` waits for."""
+        return self._take(scopes, (1, tokens, 0, 1), now, wall)
 
-    async def target_waiting(self, scopes: Sequence[str], tokens: int) -> Reservation | float:
+    async def target_waiting(self, scopes: Sequence[str], tokens: int) -> Reservation | Exceeded:
         """Do as `try_target`, and wait for units to be fetched."""
-        return _or_wait(await self._take_waiting(scopes, (1, tokens, 0, 1)))
+        return await self._take_waiting(scopes, (1, tokens, 0, 1))
 
     def facts(self, scopes: Sequence[str], now: float, wall: float) -> Facts:
         """Return the tightest limits of requests and of tokens, for a request that holds nothing."""
@@ -339,8 +338,3 @@ class LimitBook:
 
 def _reservation(meters: Meters, tokens: int, cost: int | None) -> Reservation:
     return FREE if meters is NOTHING else Reservation(meters, tokens, cost)
-
-
-def _or_wait(outcome: Reservation | Exceeded) -> Reservation | float:
-    """Return the seconds to wait instead of a refusal."""
-    return max(outcome.wait, SHORTEST) if isinstance(outcome, Exceeded) else outcome

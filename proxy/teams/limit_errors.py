@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Final
 
+from providers.failure import Failure, FailureKind
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.limits.limit import Unit, amount_words
 from proxy.limits.limit_views import Exceeded, LimitKind
@@ -30,10 +31,9 @@ def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callabl
     """Return the error for a request beyond a limit. `facts` are those of all its limits; `draw` returns a number from
     0 to 1."""
     budget = exceeded.kind is LimitKind.BUDGET
-    wait = max(1, _milliseconds(exceeded.wait + min(exceeded.wait, PATIENT) * SPREAD * draw()))
+    wait = _spread(exceeded.wait, draw)
     hopeless = wait > 1000 * PATIENT or budget
-    # Nobody is put off to the end of a month where the same request would pass a little later.
-    told = min(wait, round(1000 * PATIENT)) if exceeded.passing else wait
+    told = _told(exceeded, wait)
     headers = {"retry-after": str(-(-told // 1000)), **limit_headers(facts)}
     if exceeded.alone is not None and (left := f"x-ratelimit-remaining-{exceeded.unit.value}") in headers:
         headers[left] = str(min(exceeded.alone, int(headers[left])))
@@ -43,6 +43,14 @@ def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callabl
         headers["retry-after-ms"] = str(told)
     kind, code = (QUOTA, QUOTA) if budget else (exceeded.unit.value, "rate_limit_exceeded")
     return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, wait / 1000, zone), headers=headers))
+
+
+def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) -> Failure:
+    """Return the failure of a call that a limit of its deployment, model or vendor kept from being made."""
+    wait = _spread(exceeded.wait, draw)
+    message = f"{_message(exceeded, wait / 1000, zone)} {_OF_ALL}"
+    after = _told(exceeded, wait) / 1000
+    return Failure(FailureKind.RATE_LIMITED, message, retry_after=after, unsent=True, ours=True)
 
 
 def no_price(scope: str, model: str) -> GatewayError:
@@ -88,6 +96,17 @@ def kept_lines(facts: Facts) -> str:
     return limit_lines(facts)
 
 
+def _spread(wait: float, draw: Callable[[], float]) -> int:
+    """Return the milliseconds after which one of several that wait so many seconds is to try again."""
+    return max(1, _milliseconds(wait + min(wait, PATIENT) * SPREAD * draw()))
+
+
+def _told(exceeded: Exceeded, wait: int) -> int:
+    """Return the milliseconds that a client is put off for: not to the end of a month where the same request would pass
+    a little later."""
+    return min(wait, round(1000 * PATIENT)) if exceeded.passing else wait
+
+
 def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
     scope, used, requested = exceeded.scope, exceeded.used, exceeded.requested
     if exceeded.kind is LimitKind.CONCURRENT:
@@ -113,6 +132,7 @@ def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
     return f"The budget of {scope}{period} has too little left for this request: {_account(exceeded)}.{advice}{until}"
 
 
+_OF_ALL: Final = "The gateway's operator has set this limit for all teams together."
 _LATER: Final = "Please try again later."
 
 

@@ -4,13 +4,13 @@ any deployment is asked.
 A request of a team without limits costs one look into a dict.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
 from typing import Final, TypeAlias
 
+from providers.failure import Failure
 from providers.target import cost
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
@@ -80,7 +80,7 @@ class Held(Reservation):
         self._bound = bound
         self.meters = meters
         self.tokens, self._cost, self._estimate = amounts
-        self.soonest = math.inf
+        self.soonest: Failure | None = None
         self._target: TargetHold | None = None
         self._ended_at: float | None = None
         self.ended = False

@@ -112,6 +112,19 @@ def test_the_upstreams_wait_is_passed_on_within_bounds(wait: float | None, heade
     assert errors.upstream_failed(failure).facts.headers.get("retry-after") == header
 
 
+@pytest.mark.parametrize(
+    ("wait", "headers"),
+    [
+        (0.2, {"retry-after": "1", "retry-after-ms": "200"}),
+        (60.0, {"retry-after": "60", "retry-after-ms": "60000"}),
+        (3600.0, {"retry-after": "3600", "x-should-retry": "false"}),
+    ],
+)
+def test_the_wait_for_a_limit_of_the_operators_is_told_as_it_is(wait: float, headers: dict[str, str]) -> None:
+    failure = Failure(FailureKind.RATE_LIMITED, "why", retry_after=wait, unsent=True)
+    assert errors.upstream_failed(failure, attempts=2).facts.headers == headers
+
+
 def test_a_wait_is_not_passed_on_where_a_retry_is_no_use() -> None:
     facts = errors.upstream_failed(Failure(FailureKind.QUOTA, "why", retry_after=5)).facts
     assert dict(facts.headers) == {"x-should-retry": "false"}

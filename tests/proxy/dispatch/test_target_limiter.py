@@ -31,7 +31,7 @@ class Door:
         self.book = LimitBook(lambda: 0.0, lambda: WALL)
         self.teams = TeamLimiter(self.book, lambda: 0.0, lambda: WALL, lambda: 0.0)
         self.teams.use(self.table)
-        self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL)
+        self.limiter = TargetLimiter(self.book, lambda: 0.0, lambda: WALL, draw=lambda: 0.0)
         self.limiter.use(self.table)
 
     def record(self, tokens: int = 10) -> RequestRecord:
@@ -92,9 +92,11 @@ async def test_a_deployment_at_its_limit_is_a_failure_that_was_no_attempt() -> N
         await door.hold(record, "v/m/eu")
     failure = raised.value.failure
     assert (failure.kind, failure.unsent, failure.withheld) == (FailureKind.RATE_LIMITED, True, True)
-    assert failure.message == "'v/m/eu' is at a limit that the gateway's operator has set."
-    assert failure.retry_after is not None
-    assert failure.retry_after > 0
+    assert failure.message == (
+        "Too many requests of vendor v at once: Limit 1, Used 1. Please try again later. "
+        "The gateway's operator has set this limit for all teams together."
+    )
+    assert failure.retry_after == 1.0
     assert record.attempts == []
 
 
@@ -105,12 +107,20 @@ async def test_of_several_deployments_the_soonest_says_when() -> None:
     )
     for label in ("v/m/eu", "v/m/us"):
         await door.hold(door.record(), label)
-    record, waits = door.record(), []
-    for label in ("v/m/eu", "v/m/us"):
+    record, told = door.record(), []
+    for label in ("v/m/us", "v/m/eu", "v/m/us"):
         with pytest.raises(UpstreamError) as raised:
             await door.hold(record, label)
-        waits.append(raised.value.failure.retry_after)
-    assert waits == [pytest.approx(10.0), pytest.approx(10.0)]
+        told.append((raised.value.failure.message, raised.value.failure.retry_after))
+    day, rate, again = told
+    assert day[0].startswith(
+        "Limit reached for deployment v/m/us on requests per day: Limit 1, Used 1, Requested 1. It"
+    )
+    assert rate[0].startswith(
+        "Rate limit reached for deployment v/m/eu on requests per minute: Limit 6 (1 in one go), Used 1, Requested 1. "
+        "Please try again in 10s."
+    )
+    assert (rate[1], again) == (10.0, rate)
 
 
 async def test_a_request_that_is_held_to_nothing_is_not_held_here() -> None:

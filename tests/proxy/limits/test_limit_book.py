@@ -281,7 +281,10 @@ def test_a_deployment_at_its_limit_says_how_long() -> None:
     desk = Desk({"deployment a": Limits((REQUESTS,), concurrent=61)})
     for _ in range(60):
         assert isinstance(desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL), Reservation)
-    assert desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL) == pytest.approx(1.0)
+    told = desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL)
+    assert isinstance(told, Exceeded)
+    assert (told.scope, told.kind) == ("deployment a", LimitKind.RATE)
+    assert told.wait == pytest.approx(1.0)
 
 
 def test_what_counts_for_several_scopes_is_joined_once_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

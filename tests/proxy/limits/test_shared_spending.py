@@ -167,7 +167,6 @@ def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed(
     each.ask(NOW + 3 * OTHERS_HOLD)
     each.tell(LeaseGrant(7, 0.0, 1.0, 2), NOW + 3 * OTHERS_HOLD)
     assert each.room == 7
-    assert each.exceeded("team t", 8, NOW, WALL).alone is None
 
 
 def test_alone_a_process_has_again_what_requests_reserved_and_did_not_use() -> None:

@@ -201,7 +201,7 @@ def test_a_request_that_would_hold_more_than_a_budget_passes_only_while_nothing_
     told = desk.refusal(unlimited).facts
     assert "0.000105 USD of 0.010000 USD used, 0.00 USD reserved by running requests" in told.message
     assert "this request would hold 0.016" in told.message
-    assert told.headers["retry-after"] == "60"
+    assert int(told.headers["retry-after"]) > 60
     desk.ask((40, 100, 1))
 
 
