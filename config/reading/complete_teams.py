@@ -88,7 +88,7 @@ class TeamCompleter:
         # A file that is no list may be of another kind, and hold secrets: its names are not shown.
         root = parsed.root
         if not isinstance(root, ListNode):
-            self.problems.extend(replace(problem, path="") for problem in parsed.problems)
+            self.problems.extend(replace(problem, path=dotted(path)) for problem in parsed.problems)
             empty = root is None or (isinstance(root, ScalarNode) and root.kind == "null")
             return () if root is None or empty else self._refused(root, path, _NO_LIST)
         inside = dotted(path)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from config.checks.expiry import expiry_warnings
 from config.checks.open_listener import exposure_problems, exposure_warnings
@@ -43,6 +43,10 @@ class LoadedTable:
     warnings: tuple[Problem, ...]
     tls: ssl.SSLContext | None = None
     plugins: Plugins = field(default_factory=lambda: NO_PLUGINS)
+
+
+_APART: Final = frozenset({"defaults", "vendors", "models", "routes", "teams", "plugins"})
+"""Sections without which it is known where a gateway listens for operators, and where its ledger is."""
 
 
 class TableRefused(ConfigError):
@@ -109,6 +113,15 @@ class Source:
         if table is None or problems:
             raise TableRefused(problems, examined.sources)
         return table
+
+    def load_to_ask(self, store: Store = DISK) -> tuple[Loaded, tuple[Problem, ...]]:
+        """Load the table for commands that only ask what gateways say or wrote down: what they need stands in `server`.
+        Return it with the problems elsewhere, such as those of a file of keys that a portal writes. Raises TableRefused
+        with every problem where one concerns what they need."""
+        examined = self._examined(store)
+        if examined.table is None or any(each.path.partition(".")[0] not in _APART for each in examined.problems):
+            raise TableRefused(examined.problems, examined.sources)
+        return examined.table, examined.problems
 
     def _examined(self, store: Store) -> Examined:
         return examine_embedded(self.env) if self.path is None else examine_file(self.path, self.env, store)

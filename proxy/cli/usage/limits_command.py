@@ -13,6 +13,7 @@ from config.sections.server_section import AdminSection
 from config.time_zones import zone_named
 from providers.vendor_credential import Credential
 from proxy.cli.terminal import CommandError, Ink, paint
+from proxy.cli.usage.known_table import known_table
 from proxy.ledger.usage_report import shown
 from proxy.process.load_table import Source
 
@@ -37,7 +38,7 @@ Limit = Mapping[str, Any]  # Any: JSON of the gateway's
 
 def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, Any], tzinfo], None]) -> int:
     """Show what the gateway says. Raises CommandError where none does, or where it has no such team."""
-    server = source.load().loaded.config.server
+    server = known_table(source).config.server
     found = asked(server.admin, options)
     if isinstance(unknown := found.get("unknown"), str):
         raise CommandError(shown(unknown))

@@ -2,12 +2,16 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
+from config.load_config import Loaded
+from config.problem import did_you_mean, shown
 from proxy.cli.terminal import USAGE, CommandError, Ink, paint
+from proxy.cli.usage.known_table import known_table
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
+from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.open_ledger import open_reader
 from proxy.ledger.usage_query import UsageQuery, UsageQueryError, usage_query
 from proxy.ledger.usage_report import (
@@ -19,7 +23,7 @@ from proxy.ledger.usage_report import (
     usage_report,
     usage_table,
 )
-from proxy.process.load_table import LoadedTable, Source
+from proxy.process.load_table import Source
 
 NO_LEDGER: Final = (
     "the table has no ledger: it is switched off, or there are no teams. Say where it is, such as "
@@ -37,14 +41,16 @@ class UsageOptions:
 
 
 def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], None]) -> int:
-    """Show the report. Raises CommandError where there is no ledger, or it cannot be read."""
-    table = source.load()
+    """Show the report. Raises CommandError where there is no ledger, or it cannot be read, or nobody knows the team."""
+    table = known_table(source)
     settings = _settings(table)
-    query = _query(table, options, settings.zone)
+    query = _query(options, settings.zone)
     try:
         reader = open_reader(settings)
         try:
             report = usage_report(reader, query, rows_unloaded(reader, settings))
+            if not report.lines and query.team is not None and query.team not in table.config.teams:
+                _must_have_rows(reader, query, query.team, table.config.teams)
         finally:
             reader.close()
     except LedgerError as error:
@@ -53,13 +59,21 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
     return 0
 
 
-def _settings(table: LoadedTable) -> LedgerSettings:
-    if table.loaded.ledger is None:
+def _must_have_rows(reader: LedgerReader, query: UsageQuery, team: str, known: Iterable[str]) -> None:
+    """Raise CommandError for a team that the table does not have and never had: one that it had has rows, though none
+    of the time that is asked for."""
+    if not reader.usage(replace(query, by=("team",), since=0, day=None)):
+        meant = did_you_mean(team, known)
+        raise CommandError(f"no team {shown(team)} in the table, and no row of it in the ledger{meant}")
+
+
+def _settings(table: Loaded) -> LedgerSettings:
+    if table.ledger is None:
         raise CommandError(NO_LEDGER)
-    return ledger_settings(table.loaded.ledger, table.loaded.config.server.timezone)
+    return ledger_settings(table.ledger, table.config.server.timezone)
 
 
-def _query(table: LoadedTable, options: UsageOptions, zone: str) -> UsageQuery:
+def _query(options: UsageOptions, zone: str) -> UsageQuery:
     """Return the query. A team that the table no longer has keeps its rows, so any name may be asked for."""
     by = [name.strip() for name in options.by.split(",") if name.strip()]
     try:

@@ -125,8 +125,8 @@ def test_a_missing_file_is_told_where_it_is_named_and_watched_for(tmp_path: Path
         ("canary: {password: canary}\n", "keys.yaml:1:1 teams.t.keys_from: a file of keys is a list: a digest or a"),
         (f"{B}\n", "keys.yaml:1:1 teams.t.keys_from: a file of keys is a list"),
         ("canary: [\n", "keys.yaml:2:1 "),
-        ("- a\n--- \n- b\n", "keys.yaml:2:1 a second document (---) starts here"),
-        ("- &a [*a]\n", "keys.yaml:1:7 this alias (*) stands inside its own anchor (&)"),
+        ("- a\n--- \n- b\n", "keys.yaml:2:1 teams.t.keys_from: a second document (---) starts here"),
+        ("- &a [*a]\n", "keys.yaml:1:7 teams.t.keys_from: this alias (*) stands inside its own anchor"),
         (b"- \xff\n", "table.yaml:7:16 teams.t.keys_from: cannot read the file keys.yaml: not UTF-8: bad byte at"),
     ],
 )

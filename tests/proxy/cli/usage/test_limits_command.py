@@ -97,6 +97,15 @@ async def test_a_team_without_limits_is_no_error(source: Writer, tmp_path: Path,
     assert capsys.readouterr().out == "no limits of team free\n"
 
 
+async def test_a_wrong_file_of_keys_is_said_beside_the_limits(source: Writer, tmp_path: Path, capsys: Output) -> None:
+    async with gateway(tmp_path) as port:
+        made = source(table(port).replace("teams:\n  search:\n", "teams:\n  search:\n    keys_from: gone.yaml\n"))
+        assert await asyncio.to_thread(limits, made, LimitsOptions(), show_limits) == 0
+    out, err = capsys.readouterr()
+    assert "team search" in out
+    assert "teams.search.keys_from: cannot read the file" in err
+
+
 async def test_a_wrong_token_is_said_without_the_token(source: Writer, tmp_path: Path) -> None:
     async with gateway(tmp_path) as port:
         with pytest.raises(CommandError, match="refuses the table's admin token") as failed:

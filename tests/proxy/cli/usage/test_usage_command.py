@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from config.problem import ConfigError
 from proxy.cli.arguments import argument_parser
 from proxy.cli.terminal import USAGE, CommandError
 from proxy.cli.usage.usage_command import UsageOptions, show_csv, show_json, show_table, usage
@@ -54,8 +55,48 @@ def test_one_team_may_be_asked_for_and_one_that_the_table_no_longer_has(source: 
     assert usage(made, UsageOptions("key,day", "30d", "data"), show_json) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(each["key"], each["requests"]) for each in found["usage"]] == [("ci", 1)]
-    assert usage(made, UsageOptions("team", "30d", "gone"), show_csv) == 0
+    without = source(TABLE[: TABLE.index("  data:")])
+    assert usage(without, UsageOptions("team", "30d", "data"), show_csv) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert usage(without, UsageOptions("team", "2099-01-01", "data"), show_csv) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("team", "meant"), [("nope", ""), ("serch", "; did you mean search?"), ("x\x1b[31m", "")])
+def test_a_team_that_nobody_knows_is_an_error(source: Writer, team: str, meant: str) -> None:
+    with pytest.raises(CommandError) as failed:
+        usage(filled(source(TABLE)), UsageOptions("team", "7d", team), show_table)
+    told = str(failed.value)
+    assert told.endswith(f" in the table, and no row of it in the ledger{meant}")
+    assert (failed.value.status, "\x1b" in told) == (1, False)
+
+
+def test_a_team_of_the_table_without_rows_has_used_nothing(source: Writer, capsys: Output) -> None:
+    more = TABLE + '  idle: {keys: ["sha256:' + "3" * 64 + '"], models: [fast]}\n'
+    assert usage(filled(source(more)), UsageOptions("team", "7d", "idle"), show_csv) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("keys", [None, "- [", "a: b\n", "- nothing\n"])
+def test_what_is_wrong_elsewhere_in_the_table_is_said_beside_the_report(
+    source: Writer, capsys: Output, keys: str | None
+) -> None:
+    made = filled(source(TABLE + "    keys_from: keys.yaml\n"))
+    assert made.path is not None
+    if keys is not None:
+        (made.path.parent / "keys.yaml").write_text(keys)
+    assert usage(made, OPTIONS, show_csv) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 3
+    assert err.startswith("dragoman: warning: ")
+    assert "keys.yaml" in err
+    assert "teams.data.keys_from" in err
+
+
+def test_a_table_that_does_not_say_where_its_ledger_is_is_refused(source: Writer) -> None:
+    made = filled(source(TABLE.replace("vendors:", "server: {ledger: 7}\nvendors:", 1)))
+    with pytest.raises(ConfigError, match=r"server\.ledger"):
+        usage(made, OPTIONS, show_csv)
 
 
 def test_a_table_without_a_ledger_is_told_how_to_have_one(source: Writer) -> None:
