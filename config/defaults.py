@@ -46,5 +46,16 @@ MEDIA_SCHEMES: Final = ("https", "data")
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as a table writes it: whole hours as `1h`, everything else in seconds as `600s`."""
-    return f"{seconds / 3600:g}h" if seconds % 3600 == 0 else f"{seconds:g}s"
+    """Return a duration as a table writes it: whole days as `1d`, whole hours as `1h`, all else in seconds as `600s`."""
+    for unit, length in (("d", 86400), ("h", 3600)):
+        if seconds and seconds % length == 0:
+            return f"{seconds / length:g}{unit}"
+    return f"{seconds:g}s"
+
+
+def size(number: int) -> str:
+    """Return bytes as a table writes them, in the largest unit of which they are a whole number: `32MiB`."""
+    for unit, length in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if number and number % length == 0:
+            return f"{number // length}{unit}"
+    return f"{number} bytes"

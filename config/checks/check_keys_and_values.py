@@ -2,7 +2,7 @@
 
 import re
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Annotated, Final, Union
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from config.checks.misshapen_routes import is_name
+from config.defaults import duration, size
 from config.problem import Path, Problem, did_you_mean, glued_key, shown
 from config.reading.tree_values import Value
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
@@ -37,7 +38,13 @@ _BOUNDS: Final = {
 }
 _NO_SPACE: Final = "a space is missing after the colon of {}"
 _GLUED: Final = re.compile(r"([A-Za-z_-]+):(?!\s)")
-_UNITS: Final = {"duration": "s", "size": " bytes"}
+_AS_WRITTEN: Final[Mapping[str, Callable[[float], str]]] = {
+    "duration": duration,
+    "size": lambda number: size(int(number)),
+    "share": lambda part: f"{part:.0%}",
+}
+"""How a bound is told of settings with a unit, by the title of their type: as the table would say it."""
+
 _SENTENCES: Final = {"missing": "required key is missing", "too_short": "must not be empty"}
 _STAND_IN: Final = f"sha256:{'0' * 64}"
 """Replaces an invalid list element, so that its list is not empty; it is valid both as a key's digest and as a name.
@@ -189,7 +196,7 @@ def _message(error: ErrorDetails, root: Node) -> str:
         return _wrong_type(kind, path, root)
     if kind in _BOUNDS:
         word, key = _BOUNDS[kind]
-        return f"must be {word} {error['ctx'][key]:g}{_unit(path)}"
+        return f"must be {word} {_as_written(path, error['ctx'][key])}"
     if kind == "literal_error":
         node = find(root, path)[0]
         word = str(path[-1]) if error["loc"][-1] == _KEY_STEP else node.text if isinstance(node, ScalarNode) else ""
@@ -199,12 +206,13 @@ def _message(error: ErrorDetails, root: Node) -> str:
     return _SENTENCES.get(kind, error["msg"])
 
 
-def _unit(path: Path) -> str:
-    """Return the unit of a number in this setting, as written after it."""
+def _as_written(path: Path, number: float) -> str:
+    """Return a number of this setting as a table says it: with its unit, and never as 1e+12."""
     section = _section_at(path[:-1])
     known = section.model_fields.get(str(path[-1])) if section else None
     titles = [each.title for each in known.metadata if isinstance(each, Referable)] if known else []
-    return next((_UNITS[title] for title in titles if title in _UNITS), "")
+    plain = f"{number:.0f}" if number == int(number) else f"{number:g}"
+    return next((_AS_WRITTEN[title](number) for title in titles if title in _AS_WRITTEN), plain)
 
 
 def _no_model_key(path: Path, root: Node) -> str | None:

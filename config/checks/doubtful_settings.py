@@ -17,6 +17,7 @@ from config.checks.check_between_sections import (
     route_maps,
 )
 from config.checks.doubtful_collectors import doubtful_collectors
+from config.defaults import duration
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
 from config.sections.route_section import RouteTarget
@@ -88,7 +89,7 @@ def _capped_cooldowns(context: CheckContext) -> Iterator[Problem]:
         path = inheritance.origins.get(key, ())
         if cooldown is not None and longest is not None and longest < cooldown and path not in seen:
             seen.add(path)
-            yield context.at_value(path, f"is below cooldown ({cooldown:g}s), which is cut to it")
+            yield context.at_value(path, f"is below cooldown ({duration(cooldown)}), which is cut to it")
 
 
 def _is_faulty(context: CheckContext, path: Path) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from config import defaults
+from config.defaults import duration, size
 from providers.target import CircuitBreaker, Media, Permits, RetryBudget, Target
 from proxy.cli.as_team import find_team
 from proxy.cli.terminal import Ink, paint
@@ -90,8 +91,8 @@ def text_lines(table: ResolvedTable) -> Iterator[str]:
 
 
 def _cache_cells(rules: CacheRules) -> Row:
-    stale = f"{rules.stale:g}s" if rules.stale else NONE
-    return f"{rules.ttl:g}s", stale, rules.scope, str(rules.facts["where"]), str(rules.max_bytes)
+    stale = duration(rules.stale) if rules.stale else NONE
+    return duration(rules.ttl), stale, rules.scope, str(rules.facts["where"]), size(rules.max_bytes)
 
 
 def json_lines(table: ResolvedTable) -> Iterator[str]:
@@ -188,8 +189,8 @@ def _budget(own: RetryBudget) -> Iterator[Setting]:
 def _circuit_breaker(own: CircuitBreaker) -> Iterator[Setting]:
     built_in, rules = HealthRules(), HealthRules().of(own)
     yield "circuit_breaker.failures", rules.failures, built_in.failures
-    yield "circuit_breaker.cooldown", f"{rules.cooldown:g}s", f"{built_in.cooldown:g}s"
-    yield "circuit_breaker.longest_cooldown", f"{rules.longest_cooldown:g}s", f"{built_in.longest_cooldown:g}s"
+    yield "circuit_breaker.cooldown", duration(rules.cooldown), duration(built_in.cooldown)
+    yield "circuit_breaker.longest_cooldown", duration(rules.longest_cooldown), duration(built_in.longest_cooldown)
 
 
 def _permitted(permits: Permits) -> Iterator[Setting]:

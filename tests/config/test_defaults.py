@@ -6,17 +6,35 @@ import pytest
 import yaml
 
 from config import defaults
-from config.defaults import duration
+from config.defaults import duration, size
 from providers.target import DEFAULT_SCHEMES
 
 README = (Path(__file__).parents[2] / "config" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(5.0, "5s"), (0.5, "0.5s"), (600.0, "600s"), (3600.0, "1h"), (7200, "2h"), (5400.0, "5400s")]
+    ("seconds", "text"),
+    [
+        (5.0, "5s"),
+        (0.5, "0.5s"),
+        (600.0, "600s"),
+        (3600.0, "1h"),
+        (7200, "2h"),
+        (5400.0, "5400s"),
+        (86400.0, "1d"),
+        (34_560_000.0, "400d"),
+        (0.0, "0s"),
+    ],
 )
 def test_a_duration_is_shown_as_a_table_writes_it(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1024, "1KiB"), (2**25, "32MiB"), (2**30, "1GiB"), (1500, "1500 bytes"), (0, "0 bytes")]
+)
+def test_a_size_is_shown_as_a_table_writes_it(number: int, text: str) -> None:
+    assert size(number) == text
 
 
 @pytest.mark.parametrize(

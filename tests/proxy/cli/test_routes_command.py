@@ -218,10 +218,10 @@ def test_caches_are_shown_with_what_they_are_of_and_who_is_answered_by_them(sour
     found = rows(output)
     start = found.index(list(CACHE_COLUMNS)) + 1
     assert found[start:-1] == [
-        ["mock/a", "-", "300s", "-", "team", "memory", "262144"],
-        ["mock/b", "-", "3600s", "7200s", "table", "memory", "1024"],
-        ["fast", "-", "30s", "-", "team", "memory", "262144"],
-        ["own", "search", "1s", "-", "team", "memory", "262144"],
+        ["mock/a", "-", "300s", "-", "team", "memory", "256KiB"],
+        ["mock/b", "-", "1h", "2h", "table", "memory", "1KiB"],
+        ["fast", "-", "30s", "-", "team", "memory", "256KiB"],
+        ["own", "search", "1s", "-", "team", "memory", "256KiB"],
     ]
     assert output.endswith(f"Caches are for {ASKED_BY}.\n")
 
