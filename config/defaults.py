@@ -46,7 +46,7 @@ MEDIA_SCHEMES: Final = ("https", "data")
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as a table writes it: whole days as `1d`, whole hours as `1h`, all else in seconds as `600s`."""
+    """Return a duration as a table writes it: whole days as `1d` and hours as `1h`, else seconds as `600s`."""
     for unit, length in (("d", 86400), ("h", 3600)):
         if seconds and seconds % length == 0:
             return f"{seconds / length:g}{unit}"
