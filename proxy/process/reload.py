@@ -20,13 +20,15 @@ WATCH_EVERY = 5.0
 
 
 class Reloader:
-    """Reloads the table, one reload at a time, off the event loop. `use_table` puts a table in force."""
+    """Reloads the table, one reload at a time, off the event loop. `use_table` puts a table in force. What needs a
+    restart stays as in the first `table`, so that every later one is held against that."""
 
     def __init__(
         self, source: Source, table: LoadedTable, metrics: Metrics, use_table: Callable[[LoadedTable], Awaitable[None]]
     ) -> None:
         self._source = source
         self._table = table
+        self._began = table.loaded
         self._sources = table.loaded.sources
         self._metrics = metrics
         self._use_table = use_table
@@ -78,7 +80,7 @@ class Reloader:
                 self._log.error("reload refused: %s", problem)
             self.history.refused(self._table.snapshot.digest, error.problems)
             return ReloadResult(self._table.snapshot.digest, error.problems)
-        if changed := _needs_restart(self._table.loaded, table.loaded):
+        if changed := _needs_restart(self._began, table.loaded):
             self._log.warning("changes that need a restart were not applied: %s", ", ".join(changed))
         if self._table.snapshot.zone != table.snapshot.zone:
             self._log.info("server.timezone: limits and budgets follow it now, days of the ledger after a restart")
@@ -93,6 +95,7 @@ class Reloader:
 
 
 def _needs_restart(before: Loaded, after: Loaded) -> tuple[str, ...]:
+    """Return the settings that are not as in the table with which the process began."""
     old, new = before.config.server, after.config.server
     fixed = (
         "host",

@@ -139,6 +139,7 @@ async def test_a_taken_setting_that_needs_a_restart_is_told_in_the_answer_the_st
     past = (await operator.ask("GET", "/status")).json()["reloads"]
     assert "'changes': ['server.drain_grace changed (needs a restart)']" in str(past)
     assert b"server.drain_grace changed (needs a restart)" in (await operator.ask("GET", "/")).body
+    operator.path.write_text(TABLE, encoding="utf-8")
     assert "needs_restart" not in (await operator.ask("POST", "/-/reload")).json()
 
 

@@ -53,10 +53,10 @@ class Rig:
         return sum(sample.value for sample in samples if sample.labels.get("result") == result)
 
 
-def reloading(folder: Path) -> Rig:
+def reloading(folder: Path, text: str = GOOD) -> Rig:
     """A good table in force."""
     path = folder / "t.yaml"
-    path.write_text(GOOD, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     source = Source(path, {"EXTRA": "mock/extra"})
     table = source.load()
     live, metrics = CurrentSnapshot(table.snapshot, 0), Metrics()
