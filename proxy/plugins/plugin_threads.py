@@ -10,6 +10,7 @@ reload, and the end of the process. One that outlasts its deadline is left behin
 
 import asyncio
 import logging
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ THREADS: Final = 2
 
 MOST_HUNG: Final = 16
 """Threads of one guard that are replaced, each of which keeps a request's texts."""
+
+SILENCE: Final = 60.0
+"""Seconds between two lines about calls that hang: each request may bring another one."""
 
 CLOSE_WITHIN: Final = 2.0
 """Seconds that a plugin has for its `close()`."""
@@ -48,6 +52,8 @@ class PluginThreads:
         self._name = name
         self._log = log
         self._hung = 0
+        self._outlasted = 0
+        self._said_at = -math.inf
         self._free = asyncio.Semaphore(THREADS)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._started = 0
@@ -91,16 +97,20 @@ class PluginThreads:
 
     def _replace(self, call: _ThreadCall) -> None:
         """Let another thread take the place of one whose call has outlasted its deadline."""
-        if self._hung == MOST_HUNG:
+        self._outlasted += 1
+        if self._hung < MOST_HUNG:
+            call.hangs = True
+            self._hung += 1
+            self._started -= 1
+            self._free.release()
+        now = asyncio.get_running_loop().time()
+        if now < self._said_at + SILENCE:
             return
-        call.hangs = True
-        self._hung += 1
-        self._started -= 1
-        self._free.release()
         text = (
-            "plugin %s: %d of its calls have outlasted their deadline and not returned; after %d others wait for them"
+            "plugin %s: calls of it outlast their deadline, %d since this was said before, and %d have not returned; "
         )
-        self._log.warning(text, self._name, self._hung, MOST_HUNG)
+        self._log.warning(text + "after %d others wait for them", self._name, self._outlasted, self._hung, MOST_HUNG)
+        self._said_at, self._outlasted = now, 0
 
     def _done(
         self, ended: "asyncio.Future[Returned[T] | Raised]", outcome: Returned[T] | Raised, call: _ThreadCall

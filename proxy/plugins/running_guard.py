@@ -6,6 +6,7 @@ called in threads from then on.
 """
 
 import logging
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
@@ -14,7 +15,7 @@ from proxy.loop_clock import loop_clock
 from proxy.plugins.api import RefusedStream
 from proxy.plugins.foreign_code import Raised, attempted
 from proxy.plugins.load_plugins import LoadedPlugin
-from proxy.plugins.plugin_threads import PluginThreads
+from proxy.plugins.plugin_threads import SILENCE, PluginThreads
 
 T = TypeVar("T")
 
@@ -52,6 +53,8 @@ class RunningGuard:
         self._threads = PluginThreads(plugin.name, log)
         self._blocked = 0
         self._failing = False
+        self._said_at = -math.inf
+        self._unsaid = 0
         self._log = log
         self._now = loop_clock()
 
@@ -85,12 +88,18 @@ class RunningGuard:
         return value
 
     def failed(self, failure: GuardFailed) -> None:
-        """Count a failure, and log it where the guard has not failed before."""
+        """Count a failure, and log it where the guard has not failed before: one that fails now and then does so once a
+        minute, with how often it has."""
         self.failures += 1
-        if not self._failing:
-            self._failing = True
-            then = "pass unchecked" if self.plugin.fails_open else "are refused"
-            self._log.warning("plugin %s %s; requests %s while that is so", self.name, failure.why, then)
+        self._unsaid += 1
+        now = self._now()
+        if self._failing or now < self._said_at + SILENCE:
+            return
+        self._failing, self._said_at = True, now
+        then = "pass unchecked" if self.plugin.fails_open else "are refused"
+        often = f" ({self._unsaid} failures since this was said before)" if self._unsaid > 1 else ""
+        self._log.warning("plugin %s %s; requests %s while that is so%s", self.name, failure.why, then, often)
+        self._unsaid = 0
 
     def close(self) -> None:
         """End its threads."""

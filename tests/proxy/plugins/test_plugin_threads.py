@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from proxy.plugins import plugin_threads
 from proxy.plugins.foreign_code import Raised, Returned
 from proxy.plugins.plugin_threads import MOST_HUNG, THREADS, PluginThreads
 
@@ -39,7 +40,7 @@ async def test_a_call_that_hangs_holds_up_no_other(caplog: pytest.LogCaptureFixt
     assert all(isinstance(each, TimeoutError) for each in await asyncio.gather(*running, return_exceptions=True))
     for _ in range(3):
         assert await threads.run(lambda: 2, 5.0) == Returned(2)
-    assert [record.args for record in caplog.records] == [("hangs", each, MOST_HUNG) for each in (1, 2)]
+    assert [record.args for record in caplog.records] == [("hangs", 1, 1, MOST_HUNG)]
     assert len(own_threads("hangs")) > THREADS
     release.set()
     while len(own_threads("hangs")) > THREADS:
@@ -60,12 +61,25 @@ async def test_so_many_calls_hang_and_nothing_is_queued_beyond_them(caplog: pyte
     assert len(begun) == len(own_threads("many")) == MOST_HUNG + THREADS
     with pytest.raises(TimeoutError):
         await threads.run(lambda: 1, 0.01)
-    assert len(caplog.records) == MOST_HUNG
+    assert len(caplog.records) == 1
     release.set()
     assert await threads.run(lambda: 2, 5.0) == Returned(2)
     while len(own_threads("many")) > THREADS:
         assert await threads.run(lambda: 2, 5.0) == Returned(2)
     assert len(begun) == MOST_HUNG + THREADS
+    threads.close()
+
+
+async def test_calls_that_hang_are_told_once_a_minute_with_their_number(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, release = PluginThreads("slow", LOG), threading.Event()
+    for silence in (60.0, 60.0, 60.0, 0.0):
+        monkeypatch.setattr(plugin_threads, "SILENCE", silence)
+        with pytest.raises(TimeoutError):
+            await threads.run(release.wait, 0.01)
+    assert [record.args for record in caplog.records] == [("slow", 1, 1, MOST_HUNG), ("slow", 3, 4, MOST_HUNG)]
+    release.set()
     threads.close()
 
 

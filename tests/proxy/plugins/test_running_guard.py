@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from proxy.plugins import running_guard
 from proxy.plugins.load_plugins import LoadedPlugin
 from proxy.plugins.running_guard import PASSED, GuardFailed, RunningGuard
 
@@ -87,3 +88,17 @@ async def test_failures_are_logged_once_until_it_works_again(caplog: pytest.LogC
         "plugin g works again",
     ]
     assert running.failures == 3
+
+
+async def test_one_that_fails_now_and_then_is_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = guard(Plain())
+    work: Callable[[], None] = list[None]().clear
+    for silence in (60.0, 60.0, 60.0, 0.0):
+        monkeypatch.setattr(running_guard, "SILENCE", silence)
+        running.failed(GuardFailed("returned nothing"))
+        await running.call(work, right, heavy=False)
+    line = "plugin g returned nothing; requests are refused while that is so"
+    assert caplog.messages == [line, f"{line} (3 failures since this was said before)"]
+    assert running.failures == 4
