@@ -35,11 +35,14 @@ _OWN: Final = frozenset({"stream_options", "inference_timeout", "inference_extra
 
 _NOTHING_OWN: Final[_OwnFields] = (NO_STREAM_OPTIONS, None, None, None)
 
-INDEPENDENT: Final = frozenset(name for fields in FIELDS.values() for name in fields).difference(
-    _OWN, *(concerned - {"max_tokens"} for _, concerned in STEPS)
+_RULED_HERE: Final = frozenset({"max_tokens", "stream_options"})
+"""Fields of which `_simple` follows the rule itself: the limit alone is only put last, and options need a stream."""
+
+SIMPLE: Final = frozenset(name for fields in FIELDS.values() for name in fields).difference(
+    _OWN - _RULED_HERE, *(concerned - _RULED_HERE for _, concerned in STEPS)
 )
-"""Fields that no step of `resolve` has to do with, and the limit, which alone is only put last. Every surface that is
-parsed here has them all."""
+"""Fields that no step of `resolve` has to do with, and those in `_RULED_HERE`. Every surface that is parsed here has
+them all."""
 
 
 def parse(rules: SurfaceRules, operation: Operation, body: bytes, default_model: str | None) -> UnifiedRequest:
@@ -53,7 +56,7 @@ def _simple(
 ) -> UnifiedRequest | None:
     """Return the request of known and valid fields of which none depends on another, as most have no others; None at
     the first doubt. The same as `parse_fields` returns, for less than half of its cost."""
-    if not INDEPENDENT.issuperset(data):
+    if not SIMPLE.issuperset(data):
         return None
     fields = rules.fields[operation]
     values: dict[str, object] = {}
@@ -64,21 +67,22 @@ def _simple(
     except Invalid:
         return None
     model, prompt = values.pop("model", default_model), values.pop(PROMPT_FIELDS[operation], None)
-    if not isinstance(model, str) or not isinstance(prompt, _PROMPTS):
+    stream, options = values.pop("stream", False) is True, values.pop("stream_options", None)
+    if not isinstance(model, str) or not isinstance(prompt, _PROMPTS) or not (stream or options is None):
         return None
     if "max_tokens" in values:
         limit = values.pop("max_tokens")
         if not limit:
             return None  # valid beside `echo` alone
         values["max_tokens"] = limit
-    stream = values.pop("stream", False) is True
     injected = rules.default_names[operation]
     if injected.isdisjoint(values):
         values.update(rules.defaults[operation])
     else:
         injected = _fill_in(values, rules, operation)
-    params: Params = values  # type: ignore[assignment]  # the fields' checks return what it types
-    return UnifiedRequest(operation, model, prompt, params, stream, NO_STREAM_OPTIONS, injected)
+    # The fields' checks return what these types say.
+    params, chosen = cast(Params, values), cast(StreamOptions | None, options) or NO_STREAM_OPTIONS
+    return UnifiedRequest(operation, model, prompt, params, stream, chosen, injected)
 
 
 def parse_fields(

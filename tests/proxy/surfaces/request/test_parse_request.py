@@ -1,5 +1,6 @@
 """Bodies to unified requests."""
 
+import operator
 from collections.abc import Callable
 
 import orjson
@@ -20,7 +21,7 @@ from proxy.errors import GatewayError
 from proxy.surfaces.completion_surface import CompletionSurface
 from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.request.field_rules import FIELDS
-from proxy.surfaces.request.parse_request import INDEPENDENT, parse, parse_fields
+from proxy.surfaces.request.parse_request import SIMPLE, parse, parse_fields
 from tests.proxy.surfaces.kit import ROWS, complete, converse, every_row, params_at_fault, refuse, refuse_bytes
 
 OPENAI = ROWS["openai"]
@@ -218,8 +219,10 @@ TALKS: st.SearchStrategy[JsonValue] = st.sampled_from(
 @given(
     st.sampled_from([*ROWS.values(), FIM]),
     st.sampled_from(Operation),
-    st.dictionaries(
-        st.sampled_from([*sorted(INDEPENDENT), "stop", "top_logprobs", "tools", "odd"]), VALUES, max_size=5
+    st.builds(
+        operator.or_,
+        st.dictionaries(st.sampled_from([*sorted(SIMPLE), "stop", "top_logprobs", "tools", "odd"]), VALUES, max_size=5),
+        st.fixed_dictionaries({}, optional={"stream": VALUES, "stream_options": VALUES}),
     ),
     TALKS,
     st.sampled_from([None, "", "m", 1]),
@@ -251,4 +254,4 @@ def test_a_body_of_fields_that_depend_on_no_other_is_read_at_once_as_any_other_i
 def test_every_surface_has_the_fields_that_are_read_at_once() -> None:
     for row in [*ROWS.values(), FIM]:
         for fields in row.rules.fields.values():
-            assert fields.keys() >= INDEPENDENT
+            assert fields.keys() >= SIMPLE
