@@ -14,7 +14,7 @@ from typing import Final
 
 from providers.emulation.check_answer import AnswerCheck, compile_check
 from proxy.off_loop.answer_check_process import FAILED, RESPONSE_HEAD, CheckVerdict, check_request, response_head
-from proxy.off_loop.child_process import Child, bare_environment, start_child
+from proxy.off_loop.child_process import Child, bare_environment, end_child, start_child
 from proxy.off_loop.fair_slots import FairSlots
 
 MAX_PROCESSES: Final = 2
@@ -130,6 +130,7 @@ class _CheckProcess:
 
     def __init__(self, child: Child) -> None:
         self.used = True
+        self._child = child
         self._process, self._reader, self._writer = child
 
     @classmethod
@@ -158,10 +159,7 @@ class _CheckProcess:
 
     async def end(self) -> None:
         """End it at once, whatever it is doing."""
-        self._writer.close()
-        if self._process.returncode is None:
-            self._process.kill()
-        await self._process.wait()
+        await end_child(self._child)
 
 
 def _environment() -> dict[str, str]:

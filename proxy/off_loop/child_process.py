@@ -6,11 +6,16 @@ import socket
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 """The folder of this program's packages: another package called proxy may be on the path."""
+
+
+BY_ITSELF: Final = 1.0
+"""Seconds that a process has to end once its socket has."""
 
 
 class ProcessHandle(Protocol):
@@ -56,6 +61,22 @@ async def start_child(
             here.close()
             raise
     return Child(process, *await asyncio.open_unix_connection(sock=here))
+
+
+async def end_child(child: Child) -> int:
+    """End a process, whatever it is doing, and return its status. One whose socket has ended is about to end by itself,
+    and is waited for: `kill` looks first whether it has ended, which takes its status away from asyncio, which then
+    knows no such process and makes up another status."""
+    process, reader = child.process, child.reader
+    ending = reader.at_eof() or reader.exception() is not None
+    child.writer.close()
+    if process.returncode is None and ending:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BY_ITSELF):
+                await process.wait()
+    if process.returncode is None:
+        process.kill()
+    return await process.wait()
 
 
 def bare_environment() -> dict[str, str]:

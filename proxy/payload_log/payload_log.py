@@ -16,7 +16,7 @@ from typing import Final
 from config.sections.log_section import PayloadLogPlace
 from providers.vendor_credential import reveal
 from proxy.background_tasks import background
-from proxy.off_loop.child_process import Child, bare_environment, start_child
+from proxy.off_loop.child_process import Child, bare_environment, end_child, start_child
 from proxy.payload_log.payload_entry import RESPONSE, PayloadEntry, read_response
 from proxy.payload_log.payload_process import batch_frame, rules_frame
 from proxy.payload_log.payload_sinks import WriterRules, reason_of
@@ -137,12 +137,8 @@ class PayloadLog:
     async def end_process(self) -> None:
         """End the process that writes, whatever it is doing."""
         child, self._child = self._child, None
-        if child is None:
-            return
-        child.writer.close()
-        if child.process.returncode is None:
-            child.process.kill()
-        await child.process.wait()
+        if child is not None:
+            await end_child(child)
 
     def _batch(self) -> list[PayloadEntry]:
         """Return the entries that are written next: for a collector several, as long as they are not large."""

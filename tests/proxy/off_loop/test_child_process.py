@@ -1,13 +1,15 @@
 """Processes of this program beside this one: started with a socket, and ended with it."""
 
 import os
+import signal
 import sys
 from asyncio.subprocess import DEVNULL
 
 import pytest
 
+from proxy.off_loop import child_process
 from proxy.off_loop.answer_check_process import RESPONSE_HEAD, CheckVerdict, check_request, response_head
-from proxy.off_loop.child_process import start_child
+from proxy.off_loop.child_process import end_child, start_child
 from tests.proxy.kit.costly_constraints import check_of
 
 
@@ -26,3 +28,22 @@ async def test_a_child_that_cannot_be_started_leaves_nothing_open(monkeypatch: p
     with pytest.raises(OSError, match="No such file"):
         await start_child("proxy.off_loop.answer_check_process")
     assert len(os.listdir("/proc/self/fd")) <= before + 2  # the loop's own watcher may come in between
+
+
+async def test_a_child_that_ends_by_itself_keeps_its_status(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(20):
+        child = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)
+        os.kill(child.process.pid, signal.SIGTERM)
+        assert await child.reader.read() == b""
+        assert await end_child(child) == -signal.SIGTERM
+    assert caplog.messages == []  # asyncio would say that it knows no such process
+
+
+async def test_a_child_is_killed_where_it_does_not_end_with_its_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_process, "BY_ITSELF", 0.01)
+    busy = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)
+    assert await end_child(busy) == -signal.SIGKILL
+    stopped = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    stopped.reader.feed_eof()
+    assert await end_child(stopped) == -signal.SIGKILL
