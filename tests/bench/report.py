@@ -189,8 +189,9 @@ METHOD = """\
 CPU is that of the process's own clock, in the turn in which it was least; the split into user and system time is the
 kernel's sample of all turns together. On loopback the sender pays for the receiver: half of the network's work is in
 the system time of whoever sends. Every answer was checked, and each stream read to its end. "≥" is a rate at which the
-program was not yet busy: it may do more. Before nginx, HAProxy and Envoy the client speaks the vendor's own dialect;
-they read no JSON, check no key and log nothing."""
+program was not yet busy: it may do more. Before nginx, HAProxy, Envoy and the bare relay the client speaks the vendor's
+own dialect; they read no JSON, check no key and log nothing. The bare relay, which is Python's and asyncio's own cost,
+knows no HTTP either: it passes bytes on."""
 
 
 def report(results: Results) -> str:

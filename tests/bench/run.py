@@ -31,6 +31,7 @@ from tests.bench.measure import Outcome, Times, measure_case, separate
 from tests.bench.memory import Held, held, idle_stream_bytes
 from tests.bench.probe import probe
 from tests.bench.profiling import profile_text, profiled, profiled_case
+from tests.bench.programs.bare_relay import bare_relay
 from tests.bench.programs.control import running_control
 from tests.bench.programs.envoy import envoy
 from tests.bench.programs.gateway import Build
@@ -46,11 +47,15 @@ from tests.bench.upstream import RunningUpstream, running_upstream
 RESULTS = Path(__file__).with_name("RESULTS.md")
 KNOWN: Mapping[str, Callable[[], Program | None]] = {
     "nginx": nginx,
+    "bare-relay": bare_relay,
     "haproxy": haproxy,
     "envoy": envoy,
     "litellm": litellm,
 }
 """The programs beside the gateway that the bench can start by itself, where they are installed."""
+
+YARDSTICKS = ("nginx", "bare-relay")
+"""What is measured beside the gateway where nothing else is asked for."""
 
 STEPS = frozenset({"cpu", "latency", "memory", "workers", "parts"})
 
@@ -61,7 +66,7 @@ class Order:
 
     full: bool = False
     words: Sequence[str] = ()
-    beside: Sequence[str] = ("nginx",)
+    beside: Sequence[str] = YARDSTICKS
     peers: Sequence[str] = ()
     against: Mapping[str, Path] = field(default_factory=dict)
     python: str = sys.executable
@@ -78,7 +83,7 @@ def ordered(arguments: Sequence[str]) -> Order:
     add("--full", action="store_true", help="every case, beside every program that is installed")
     add("--report", action="store_true", help=f"write {RESULTS.name} too")
     add("--case", action="append", default=[], metavar="WORD", help="only cases with this in their name; repeatable")
-    add("--beside", help=f"programs to measure beside, of {', '.join(KNOWN)} (nginx; with --full all)")
+    add("--beside", help=f"programs to measure beside, of {', '.join(KNOWN)} ({','.join(YARDSTICKS)}; with --full all)")
     add("--peer", action="append", default=[], metavar="NAME=SCRIPT", help="another gateway; see README.md; repeatable")
     add("--against", action="append", default=[], metavar="NAME=FOLDER", help="another checkout; repeatable")
     add("--python", default=sys.executable, help="the interpreter that runs the gateway (%(default)s)")
@@ -88,7 +93,7 @@ def ordered(arguments: Sequence[str]) -> Order:
     add("--profile", default="", metavar="CASE", help="instead: where the CPU of request, chunk or a case's name goes")
     add("--only", help="of cpu, latency, memory, workers, parts, those to measure")
     asked = parser.parse_args(arguments)
-    beside = asked.beside.split(",") if asked.beside is not None else list(KNOWN) if asked.full else ["nginx"]
+    beside = asked.beside.split(",") if asked.beside is not None else list(KNOWN if asked.full else YARDSTICKS)
     if unknown := {name for name in beside if name} - KNOWN.keys():
         parser.error(f"--beside knows no {', '.join(sorted(unknown))}")
     return Order(
@@ -109,7 +114,7 @@ def programs(order: Order) -> list[Program]:
     """What is measured: the gateway first, then nginx, then the rest."""
     builds = [Build(python=order.python)]
     builds += [Build(name, folder.resolve(), order.python) for name, folder in order.against.items()]
-    known = [(name, KNOWN[name]()) for name in order.beside]
+    known = [(name, bare_relay(order.python) if name == "bare-relay" else KNOWN[name]()) for name in order.beside]
     for name, program in known:
         if program is None:
             print(HINT if name == NGINX else f"{name} is not installed (README.md says how)")

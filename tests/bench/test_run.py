@@ -12,9 +12,9 @@ from tests.bench.report import report
 from tests.bench.run import KNOWN, STEPS, bench, ordered
 
 
-def test_without_arguments_the_core_is_measured_beside_nginx() -> None:
+def test_without_arguments_the_core_is_measured_beside_nginx_and_what_asyncio_costs_by_itself() -> None:
     order = ordered([])
-    assert (order.full, order.words, order.beside, order.peers) == (False, [], ["nginx"], [])
+    assert (order.full, order.words, order.beside, order.peers) == (False, [], ["nginx", "bare-relay"], [])
     assert (order.times, order.steps, order.write) == (Times(), STEPS, False)
     assert Path(order.python).samefile(sys.executable)
 

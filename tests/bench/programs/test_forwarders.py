@@ -8,6 +8,7 @@ import pytest
 
 from tests.bench.cases import Case
 from tests.bench.measure import Times, measure_case
+from tests.bench.programs.bare_relay import bare_relay
 from tests.bench.programs.envoy import envoy
 from tests.bench.programs.haproxy import haproxy
 from tests.bench.programs.nginx import nginx
@@ -24,8 +25,8 @@ CASES = [
 ]
 
 
-INSTALLED = [nginx, *(known for known in (haproxy, envoy) if known() is not None)]
-"""Only nginx is always there where a change is checked."""
+INSTALLED = [nginx, bare_relay, *(known for known in (haproxy, envoy) if known() is not None)]
+"""The others are not always there where a change is checked."""
 
 
 @pytest.mark.parametrize("known", INSTALLED)
