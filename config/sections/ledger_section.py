@@ -71,7 +71,7 @@ class LedgerPlace:
 
 class LedgerSection(ShorthandSection):
     """The ledger: a row for each request, from which budgets, limits by the calendar and `dragoman usage` are read.
-    Each process writes its rows to a journal first, so that nothing is lost while it is away. Bare text is its url."""
+    Each process writes its rows to a journal first, so that they wait there while it is away. Bare text is its url."""
 
     short_form: ClassVar[str] = "off, an address"
 

@@ -37,6 +37,10 @@ class CheckFailed(Exception):
     """No process could be started, or it ended for another reason than its limits."""
 
 
+class _EndedBefore(Exception):
+    """The process had ended by itself after its last answer, for the memory that it kept: another one is asked."""
+
+
 class AnswerChecks:
     """The checking processes of one gateway process. `aclose` ends them; a check under way then raises TooCostly."""
 
@@ -95,15 +99,19 @@ class AnswerChecks:
     async def _check(self, check: AnswerCheck, text: str | None, owner: str) -> tuple[CheckVerdict, str]:
         request = check_request(check, text)
         async with self._slots.taken(owner):
-            process = await self._idle_process()
-            try:
-                answer = await process.check(request)
-            except BaseException:
-                # Also where this task is cancelled: the response still to come would be taken for another's.
-                await asyncio.shield(self._end(process))
-                raise
-            self._idle.append(process)
-            return answer
+            while True:
+                process = await self._idle_process()
+                try:
+                    answer = await process.check(request)
+                except _EndedBefore:
+                    await self._end(process)
+                    continue
+                except BaseException:
+                    # Also where this task is cancelled: the response still to come would be taken for another's.
+                    await asyncio.shield(self._end(process))
+                    raise
+                self._idle.append(process)
+                return answer
 
     async def _idle_process(self) -> "_CheckProcess":
         """Return a process that waits for a request. Raises CheckFailed."""
@@ -130,6 +138,7 @@ class _CheckProcess:
 
     def __init__(self, child: Child) -> None:
         self.used = True
+        self._answered = False
         self._child = child
         self._process, self._reader, self._writer = child
 
@@ -144,18 +153,21 @@ class _CheckProcess:
         return self._reader.at_eof()
 
     async def check(self, request: bytes) -> tuple[CheckVerdict, str]:
-        """Return the verdict and its reason. Raises TooCostly and CheckFailed."""
+        """Return the verdict and its reason. Raises TooCostly, CheckFailed and _EndedBefore."""
         self.used = True
         try:
             async with asyncio.timeout(WALL_SECONDS):
                 self._writer.write(request)
                 await self._writer.drain()
                 verdict, length = response_head(await self._reader.readexactly(RESPONSE_HEAD))
-                return verdict, (await self._reader.readexactly(length)).decode()
+                reason = (await self._reader.readexactly(length)).decode()
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise _error_of(await self._process.wait()) from None
+            status = await self._process.wait()
+            raise _EndedBefore if self._answered and not status else _error_of(status) from None
         except TimeoutError:
             raise TooCostly(f"takes more than {WALL_SECONDS:g} s") from None
+        self._answered = True
+        return verdict, reason
 
     async def end(self) -> None:
         """End it at once, whatever it is doing."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -90,6 +91,16 @@ async def test_a_process_that_was_killed_while_it_waited_is_replaced_unseen() ->
         os.kill(process, signal.SIGKILL)
         await asyncio.sleep(0.2)
         assert await made.breach(NUMBERS, "[1]", "a") is None
+
+
+async def test_one_that_ends_for_its_memory_just_as_it_is_asked_again_is_replaced_unseen() -> None:
+    async with checks() as made:
+        assert await made.problem(NUMBERS, "a") is None
+        (process,) = made._idle
+        process._writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        assert await made.breach(NUMBERS, "[1, 2, 3]", "a") is None
+        assert await made.problem(check_of({"type": "array", "items": {"type": "null"}}), "a") is None
+        assert process not in made._idle
 
 
 async def test_a_client_that_leaves_takes_its_process_along() -> None:
