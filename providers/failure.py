@@ -115,10 +115,11 @@ class Failure:
     """One failed attempt. `message` is safe to show to a client: written by the gateway, or passed through `vet`.
 
     `status` is the upstream's HTTP status where there was one, `code` and `param` its own where they are worth passing
-    on, `retry_after` seconds. `overflow` holds the sizes that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about
-    the most tokens of an answer. `unsent` says that the upstream cannot have read the request. `cause` says why there
-    was no connection. For the operator alone are `peer`, the `host:port` that could not be reached, and `evidence`, a
-    vetted piece of what came instead of an answer. `ours` says that no part of the message is the vendor's.
+    on, `retry_after` seconds; of a call that was withheld `code` is what the limit counts. `overflow` holds the sizes
+    that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about the most tokens of an answer. `unsent` says that the
+    upstream cannot have read the request. `cause` says why there was no connection. For the operator alone are `peer`,
+    the `host:port` that could not be reached, and `evidence`, a vetted piece of what came instead of an answer. `ours`
+    says that no part of the message is the vendor's.
     """
 
     kind: FailureKind

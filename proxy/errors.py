@@ -367,7 +367,8 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
         else:
             headers["retry-after"] = _seconds(failure.retry_after)
     param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param
-    return GatewayError(ErrorFacts(status, verdict.type, code, failure.message, param, headers))
+    kind = failure.code if failure.withheld and failure.code else verdict.type
+    return GatewayError(ErrorFacts(status, kind, code, failure.message, param, headers))
 
 
 def _own_wait(wait: float) -> dict[str, str]:

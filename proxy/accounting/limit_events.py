@@ -47,4 +47,4 @@ class LimitEvents:
 def reached_words(scope: str, budget: TeamBudget) -> str:
     """Return the line that says what a team has come to."""
     then = f"; its requests are answered by {budget.route}" if budget.then == "route" else _THEN[budget.then]
-    return f"{scope} has spent {budget.at:.0%} of its budget of {budget_words(budget)}{then}"
+    return f"{scope} has come to {budget.at:.0%} of its budget of {budget_words(budget)}{then}"

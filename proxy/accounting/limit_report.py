@@ -61,13 +61,16 @@ def _unused(snapshot: Snapshot, wall: float) -> Iterator[LimitView]:
         yield from unused_views(f"team {team.name}", UNLIMITED, team.limits.budgets, ends)
 
 
-def limits_report(views: Iterable[LimitView], alone: Mapping[str, object]) -> dict[str, object]:
-    """Return a report as JSON values; `alone` says how limits are counted."""
-    return {**alone, "limits": [_members(view) for view in views]}
+def limits_report(
+    views: Iterable[LimitView], alone: Mapping[str, object], patience: Mapping[str, float]
+) -> dict[str, object]:
+    """Return a report as JSON values; `alone` says how limits are counted, `patience` how many seconds requests of a
+    team wait for a limit that flows, or for a place."""
+    return {**alone, "limits": [_members(view, patience.get(team_of(view), 0.0)) for view in views]}
 
 
-def _members(view: LimitView) -> dict[str, object]:
-    unit = view.unit
+def _members(view: LimitView, patience: float) -> dict[str, object]:
+    unit, flows = view.unit, view.kind in (LimitKind.RATE, LimitKind.CONCURRENT)
     return {
         "scope": view.scope,
         "kind": view.kind.value,
@@ -81,6 +84,7 @@ def _members(view: LimitView) -> dict[str, object]:
         "ends": None if view.ends is None else datetime.fromtimestamp(view.ends, UTC).isoformat(),
         "at": view.at,
         "then": view.then,
+        "queue_s": patience if flows and patience else None,
         "reached": view.reached,
     }
 

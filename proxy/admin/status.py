@@ -207,7 +207,8 @@ def limit_facts(snapshot: Snapshot, status: ProcessStatus, team: str | None, wal
         team = team[:MOST_NAME]
         named = did_you_mean(team, snapshot.teams) or _teams(snapshot)
         alone["unknown"] = f"no team {shown(team)}{named}"
-    return limits_report(with_unused(status.limits, snapshot, wall, team), alone)
+    patience = {name: each.limits.patience for name, each in snapshot.teams.items()}
+    return limits_report(with_unused(status.limits, snapshot, wall, team), alone, patience)
 
 
 def _teams(snapshot: Snapshot) -> str:

@@ -122,7 +122,8 @@ def number_words(unit: Unit, amount: int) -> str:
 
 def amount_words(unit: Unit, amount: int) -> str:
     """Return an amount with its unit."""
-    return f"{number_words(unit, amount)} {'USD' if unit is Unit.USD else unit.value}"
+    word = "USD" if unit is Unit.USD else unit.value.removesuffix("s") if amount == 1 else unit.value
+    return f"{number_words(unit, amount)} {word}"
 
 
 def period_words(period: Period | None) -> str:
@@ -138,7 +139,10 @@ def limit_words(limits: Limits) -> tuple[str, ...]:
         + (f", {each.burst} in one go" if isinstance(each, Rate) and each.burst != each.amount else "")
         for each in every
     ]
-    return (*amounts, *([] if limits.concurrent is None else [f"{limits.concurrent} requests at once"]))
+    return (
+        *amounts,
+        *([] if limits.concurrent is None else [f"{amount_words(Unit.REQUESTS, limits.concurrent)} at once"]),
+    )
 
 
 def budget_words(budget: TeamBudget) -> str:

@@ -50,7 +50,8 @@ def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) 
     wait = _spread(exceeded.wait, draw)
     message = f"{_message(exceeded, wait / 1000, zone)} {_OF_ALL}"
     after = _told(exceeded, wait) / 1000
-    return Failure(FailureKind.RATE_LIMITED, message, retry_after=after, unsent=True, ours=True)
+    unit = exceeded.unit.value
+    return Failure(FailureKind.RATE_LIMITED, message, code=unit, retry_after=after, unsent=True, ours=True)
 
 
 def no_price(scope: str, model: str) -> GatewayError:
@@ -145,7 +146,7 @@ def _advice(exceeded: Exceeded) -> str:
     elif exceeded.passing:
         told = " It may pass when running requests have ended."
     else:
-        told = f" {amount_words(unit, left)} are left."
+        told = f" Left: {amount_words(unit, left)}."
     if unit is Unit.REQUESTS or exceeded.alone == 0:
         return told
     when = "" if left or exceeded.alone is not None else " when running requests have ended"

@@ -121,8 +121,9 @@ def test_the_upstreams_wait_is_passed_on_within_bounds(wait: float | None, heade
     ],
 )
 def test_the_wait_for_a_limit_of_the_operators_is_told_as_it_is(wait: float, headers: dict[str, str]) -> None:
-    failure = Failure(FailureKind.RATE_LIMITED, "why", retry_after=wait, unsent=True)
-    assert errors.upstream_failed(failure, attempts=2).facts.headers == headers
+    failure = Failure(FailureKind.RATE_LIMITED, "why", code="tokens", retry_after=wait, unsent=True)
+    facts = errors.upstream_failed(failure, attempts=2).facts
+    assert (facts.type, facts.code, facts.headers) == ("tokens", "rate_limit_exceeded", headers)
 
 
 def test_a_wait_is_not_passed_on_where_a_retry_is_no_use() -> None:

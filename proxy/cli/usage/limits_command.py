@@ -9,6 +9,7 @@ from datetime import datetime, tzinfo
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from config.defaults import duration
 from config.sections.server_section import AdminSection
 from config.time_zones import zone_named
 from providers.vendor_credential import Credential
@@ -126,10 +127,13 @@ def _cells(limit: Limit, zone: tzinfo) -> tuple[str, ...]:
         "" if limit["ends"] is None else datetime.fromisoformat(limit["ends"]).astimezone(zone).strftime("%a %d %H:%M")
     )
     burst = f", {_number(limit['burst'])} in one go" if limit.get("burst") else ""
-    then = f"{limit['then']} at {limit['at']:.0%}" if limit["kind"] == "budget" else "reject"
+    if limit["kind"] == "budget":
+        then = f"{limit['then']} at {limit['at']:.0%}"
+    else:
+        then = f"queue {duration(limit['queue_s'])}" if limit.get("queue_s") else "reject"
     return (
         shown(limit["scope"]),
-        f"{_number(limit['limit'])} {_UNITS.get(limit['unit'], limit['unit'])}{period}{burst}",
+        f"{_number(limit['limit'])} {_unit(limit)}{period}{burst}",
         _number(limit["used"]),
         _number(limit["remaining"]),
         f"{limit['ratio']:.0%}",
@@ -138,7 +142,10 @@ def _cells(limit: Limit, zone: tzinfo) -> tuple[str, ...]:
     )
 
 
-_UNITS: Final = {"usd": "USD"}
+def _unit(limit: Limit) -> str:
+    if limit["unit"] == "usd":
+        return "USD"
+    return str(limit["unit"]).removesuffix("s") if limit["limit"] == 1 else str(limit["unit"])
 
 
 def _number(value: float) -> str:

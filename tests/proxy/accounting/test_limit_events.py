@@ -15,9 +15,9 @@ ROUTE = TeamBudget(Unit.TOKENS, 1000, Period.DAY, 0.5, "route", "cheap")
 
 
 def test_a_line_says_what_a_team_has_come_to_and_what_follows() -> None:
-    assert reached_words("team search", WARN) == "team search has spent 80% of its budget of 500 USD per month"
+    assert reached_words("team search", WARN) == "team search has come to 80% of its budget of 500 USD per month"
     assert reached_words("team a", ROUTE) == (
-        "team a has spent 50% of its budget of 1000 tokens per day; its requests are answered by cheap"
+        "team a has come to 50% of its budget of 1000 tokens per day; its requests are answered by cheap"
     )
 
 
@@ -28,7 +28,9 @@ def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(3):
         book.admit(["team search"], 10, 450 * NANO, 0.0, NOON)
         events.look()
-    assert [each.message for each in caplog.records] == ["team search has spent 80% of its budget of 500 USD per month"]
+    assert [each.message for each in caplog.records] == [
+        "team search has come to 80% of its budget of 500 USD per month"
+    ]
     assert caplog.records[0].levelname == "WARNING"
 
 

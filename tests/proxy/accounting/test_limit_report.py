@@ -78,7 +78,7 @@ def test_money_is_in_usd_and_a_period_has_its_end() -> None:
     spent = LimitView(
         *("team a", LimitKind.BUDGET, Unit.USD, Period.MONTH, 500 * NANO, 401 * NANO, 1_796_083_200, 0.8, "warn", True)
     )
-    report = limits_report([spent], {"alone": False})
+    report = limits_report([spent], {"alone": False}, {"a": 5.0})
     assert report == {
         "alone": False,
         "limits": [
@@ -95,6 +95,7 @@ def test_money_is_in_usd_and_a_period_has_its_end() -> None:
                 "ends": "2026-12-01T00:00:00+00:00",
                 "at": 0.8,
                 "then": "warn",
+                "queue_s": None,
                 "reached": True,
             }
         ],
@@ -105,8 +106,9 @@ def test_money_is_in_usd_and_a_period_has_its_end() -> None:
 def test_a_rate_whose_burst_is_not_its_amount_shows_both_as_its_refusals_do() -> None:
     full = LimitView("team a", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 100, 5, reached=True, burst=5)
     assert limit_lines([full]) == ["team a: 5 of 5 in one go, 100 requests per minute (100%), reached"]
-    report = orjson.loads(orjson.dumps(limits_report([full], {})))
+    report = orjson.loads(orjson.dumps(limits_report([full], {}, {"a": 5.0, "b": 7.0})))
     assert [report["limits"][0][name] for name in ("limit", "burst", "used", "remaining")] == [100, 5, 5, 0]
+    assert report["limits"][0]["queue_s"] == 5.0
 
 
 def test_the_status_page_has_few_lines_and_none_of_what_is_unused() -> None:

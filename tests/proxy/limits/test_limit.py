@@ -42,7 +42,10 @@ def test_no_limit_is_false() -> None:
         (Unit.USD, 1_234_567 * NANO, "1234567.00 USD"),
         (Unit.USD, 39_996_000_000, "40.00 USD"),
         (Unit.USD, 1_250_000, "0.001250 USD"),
+        (Unit.USD, 1, "0.000000 USD"),
         (Unit.TOKENS, 1000, "1000 tokens"),
+        (Unit.TOKENS, 1, "1 token"),
+        (Unit.REQUESTS, 1, "1 request"),
     ],
 )
 def test_an_amount_has_its_unit_and_of_usd_the_digits_that_matter(unit: Unit, amount: int, words: str) -> None:

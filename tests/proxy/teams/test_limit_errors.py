@@ -8,7 +8,15 @@ import pytest
 from proxy.errors import ErrorFacts
 from proxy.limits.limit import NANO, Period, Unit
 from proxy.limits.limit_views import Exceeded, LimitKind
-from proxy.teams.limit_errors import budget_unread, go_duration, limit_exceeded, limit_headers, limit_lines, no_price
+from proxy.teams.limit_errors import (
+    budget_unread,
+    go_duration,
+    limit_exceeded,
+    limit_headers,
+    limit_lines,
+    no_price,
+    target_limited,
+)
 
 MIDNIGHT = 1_795_046_400
 """2026-11-19 00:00 UTC."""
@@ -93,7 +101,7 @@ SMALLER = "One with a smaller `max_tokens` may pass"
 
 @pytest.mark.parametrize(
     ("used", "reserved", "left"),
-    [(9, 0, "4991 tokens are left. " + SMALLER), (5000, 9, f"0 tokens are left. {SMALLER} when running requests have")],
+    [(9, 0, "Left: 4991 tokens. " + SMALLER), (5000, 9, f"Left: 0 tokens. {SMALLER} when running requests have")],
 )
 def test_a_request_too_large_for_what_is_left_is_put_off_to_the_end_and_a_smaller_one_is_not(
     used: int, reserved: int, left: str
@@ -157,6 +165,14 @@ def test_one_refusal_tells_one_wait(wait: float, draw: float) -> None:
 def test_a_budget_about_to_end_its_period_is_not_to_be_tried_again_either() -> None:
     spent = Exceeded("team t", LimitKind.BUDGET, Unit.TOKENS, Period.DAY, 9, 9, 1, 1.0, MIDNIGHT)
     assert beyond(spent).headers == {"retry-after": "1", "x-should-retry": "false"}
+
+
+def test_a_limit_of_a_deployment_is_told_in_the_same_way_and_as_nobodys_own() -> None:
+    failure = target_limited(rate(), UTC, lambda: 0.0)
+    assert (
+        failure.message == f"{beyond(rate()).message} The gateway's operator has set this limit for all teams together."
+    )
+    assert (failure.code, failure.retry_after, failure.withheld) == ("tokens", 9.816, True)
 
 
 def test_a_quota_and_places_are_rate_limits_to_clients() -> None:
