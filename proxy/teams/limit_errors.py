@@ -56,7 +56,10 @@ def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) 
 
 def no_price(scope: str, model: str) -> GatewayError:
     """Return the error for a model without a price, where a budget in USD is to hold for all that is used."""
-    message = f"The budget of {scope} is in USD, and what '{model}' costs is not known here."
+    message = (
+        f"The budget of {scope} is in USD, and what '{model}' costs is not known here: ask for one with a price, or "
+        "have the gateway's operator write one."
+    )
     return GatewayError(ErrorFacts(400, "invalid_request_error", "unsupported_parameter", message, "model"))
 
 

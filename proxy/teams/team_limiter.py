@@ -281,7 +281,7 @@ class TeamLimiter:
         """Return the error of a request beyond a limit, and count it."""
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
         if exceeded.kind is LimitKind.UNPRICED:
-            return no_price(exceeded.scope, bound.pair[1])
+            return no_price(exceeded.scope, record.asked or bound.pair[1])
         record.outcome = "limited"
         self.refused(team, limit)
         return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)

@@ -54,7 +54,7 @@ class Desk:
         return plan(self.table, self.key.team, name, "openai", IDLE)
 
     def ask(self, size: RequestSize | None = None, name: str = "v/m") -> RequestRecord:
-        record = RequestRecord("r", 0.0, "openai", "/", team="t")
+        record = RequestRecord("r", 0.0, "openai", "/", team="t", asked=name)
         assert self.later(record, size, name) is None
         return record
 

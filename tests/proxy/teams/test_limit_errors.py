@@ -215,7 +215,9 @@ def test_headers_are_whole_numbers_and_durations() -> None:
 def test_a_model_without_a_price_is_named() -> None:
     facts = no_price("team t", "v/m").facts
     assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "model")
-    assert facts.message == "The budget of team t is in USD, and what 'v/m' costs is not known here."
+    assert facts.message.startswith(
+        "The budget of team t is in USD, and what 'v/m' costs is not known here: ask for a "
+    )
 
 
 def test_spending_that_cannot_be_read_is_no_fault_of_the_client() -> None:

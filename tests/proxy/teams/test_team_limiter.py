@@ -168,6 +168,7 @@ BUDGET = "budget: [{{usd: 1, per: day, {}}}]"
         ("mixed", (4, 1, 1)),
         ("v/m", (None, 0, 1)),
         ("v/vectors", (4, 1, 1)),
+        ("v/any", (4, 1, 1)),
     ],
 )
 def test_what_has_no_price_is_refused_where_the_table_says_so(name: str, size: RequestSize) -> None:
