@@ -216,7 +216,7 @@ def test_a_model_without_a_price_is_named() -> None:
     facts = no_price("team t", "v/m").facts
     assert (facts.status, facts.code, facts.param) == (400, "unsupported_parameter", "model")
     assert facts.message.startswith(
-        "The budget of team t is in USD, and what 'v/m' costs is not known here: ask for a "
+        "The budget of team t is in USD, and what 'v/m' costs is not known here: ask for one "
     )
 
 
