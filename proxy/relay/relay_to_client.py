@@ -25,7 +25,7 @@ from proxy.loop_clock import loop_clock
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import FramingRenderer, Renderer
 from proxy.upstream.transport import Take, fail
-from proxy.upstream.vendor_stream import Parts, Stream, first_parts, hand_each, read_tail
+from proxy.upstream.vendor_stream import Aside, OpenStream, Parts, Stream, first_parts, hand_each, read_tail
 
 OWN_WORK = 0.005
 """Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
@@ -99,6 +99,8 @@ class Relay:
                     await self._until_read()
                     self._idle_since = deadlines.advance()
                 self._raise_broken()
+                if isinstance(stream, OpenStream) and stream.aside is not None and stream.heavy:
+                    await self._emit_aside(stream.aside, stream.take)
             if not stream.over:
                 deadlines.pause()
                 await read_tail(stream, self._wait, self._emit)
@@ -122,6 +124,15 @@ class Relay:
         """Write the frames of parts of the stream, and wait until the client reads."""
         self._pass_on(parts)
         await self._until_read()
+        self._raise_broken()
+
+    async def _emit_aside(self, aside: Aside, take: Callable[[], Parts]) -> None:
+        """Do what `_emit` does, with the events read and written in a thread. Nothing else touches this object then."""
+        self.record.waited += self._now() - self._idle_since
+        self.deadlines.pause()
+        self._send(await aside(lambda: self._frames(take())))
+        await self._until_read()
+        self._idle_since = self.deadlines.advance()
         self._raise_broken()
 
     def _shorten(self, decoder: RunDecoder, ordinary: Take) -> Take:
@@ -243,6 +254,10 @@ class Relay:
 
     def _pass_on(self, parts: Parts) -> None:
         """Write the frames of parts of the stream at once, those before the point where it breaks included."""
+        self._send(self._frames(parts))
+
+    def _frames(self, parts: Parts) -> bytes:
+        """Return the frames of parts, up to the point where the stream breaks, which `_broken` then has."""
         record = self.record
         frames: list[bytes] = []
         try:
@@ -259,7 +274,11 @@ class Relay:
                     record.chunks += 1
         except UpstreamError as error:
             self._broken = error
-        data = b"".join(frames)
+        return b"".join(frames)
+
+    def _send(self, data: bytes) -> None:
+        """Write frames, but for those with which the answer is whole: they are held."""
+        record = self.record
         if self._finished >= self._expected and self._broken is None and record.usage is not None and self.stream.over:
             self.held += data
         elif data:

@@ -38,7 +38,16 @@ from proxy.upstream.transport import (
     fail,
     refuse_page,
 )
-from proxy.upstream.vendor_stream import LocalStream, OpenStream, Stream, read_through, reader_of
+from proxy.upstream.vendor_stream import (
+    LONG_EVENT,
+    Aside,
+    LocalStream,
+    OpenStream,
+    Read,
+    Stream,
+    read_through,
+    reader_of,
+)
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -269,11 +278,12 @@ class UpstreamCaller:
             decoder = sent.target.dialect.stream(sent)
             if finishing is not None and finishing.stops:
                 decoder = StopScanningDecoder(decoder, finishing, call.part.count)
-            events, ended = await until_content(response, decoder)
+            aside = partial(self._off_loop.threads.run, record.owner)
+            events, ended = await until_content(response, decoder, aside)
         except BaseException:
             response.close()
             raise
-        return OpenStream(response, decoder, events, ended)
+        return OpenStream(response, decoder, events, ended, aside)
 
     async def _counted(self, prepared: CallPlan, record: RequestRecord) -> CallPlan:
         """Return the request with calls that fit the context window, as far as that is known beforehand."""
@@ -337,16 +347,22 @@ def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) 
         raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
 
 
-async def until_content(response: UpstreamResponse, decoder: StreamDecoder) -> tuple[list[StreamPart], bool]:
+async def until_content(
+    response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None
+) -> tuple[list[StreamPart], bool]:
     """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
-    UpstreamError."""
+    UpstreamError. A long first event is read by `aside`."""
     events: list[StreamPart] = []
     read = reader_of(decoder)
     piece = await response.read()
     refuse_page(piece)
+    size = 0
     while True:
         try:
-            latest = [*(read(piece) if piece else decoder.finish())]
+            if aside is not None and piece and size > LONG_EVENT:
+                latest = await aside(partial(_listed, read, piece))
+            else:
+                latest = [*(read(piece) if piece else decoder.finish())]
         except UpstreamError as error:
             raise with_status(error, response) from None
         events += latest
@@ -356,4 +372,9 @@ async def until_content(response: UpstreamResponse, decoder: StreamDecoder) -> t
             raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")
         if decoder.complete:
             raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
+        size += len(piece)
         piece = await response.read()
+
+
+def _listed(read: Read, piece: bytes) -> list[StreamPart]:
+    return [*read(piece)]

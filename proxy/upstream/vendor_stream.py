@@ -6,13 +6,16 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
 from providers.dialect import RunDecoder, StreamDecoder
 from providers.emulation.post_processing import PostProcessor, StopScanningDecoder
 from providers.failure import FailureKind, UpstreamError
 from proxy.upstream.transport import Take, UpstreamResponse, fail
+
+T = TypeVar("T")
+P = TypeVar("P", bound=StreamPart)
 
 TAIL_WAIT = 2.0
 """Seconds a finished answer's terminator is waited for; some servers keep the connection open instead of sending it."""
@@ -22,6 +25,13 @@ DRAIN_WAIT = 0.25
 
 MAX_DRAIN = 64 * 1024
 """Bytes read for the same purpose."""
+
+LONG_EVENT = 64 * 1024
+"""Bytes that have come of an event from which on it is read in a thread: one of 14 MB may hold 200,000 log
+probabilities, which take 1.8 s to read and to write."""
+
+_SHORT = 4096
+"""Bytes without an event up to which it is not asked whether one has ended, as most pieces are."""
 
 
 Parts = Iterable[StreamPart]
@@ -38,6 +48,12 @@ HandRunOn = Callable[[TextRun], bool]
 
 Shorten = Callable[[RunDecoder, Take], Take]
 """Returns what takes the pieces of a stream, of which it leaves to another what it does not relay itself."""
+
+
+class Aside(Protocol):
+    """Runs work in a thread, in turn with that of other owners, and returns what it does."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 class Stream(Protocol):
@@ -68,14 +84,18 @@ class Stream(Protocol):
 
 @dataclass(slots=True, eq=False)
 class OpenStream:
-    """See Stream. `events` are those read so far, `ended` says whether the body is over."""
+    """See Stream. `events` are those read so far, `ended` says whether the body is over. Without `aside` everything is
+    decoded in place. `_unended` are the bytes that have come since the last event, about."""
 
     response: UpstreamResponse
     decoder: StreamDecoder
     events: Sequence[StreamPart]
     ended: bool
+    aside: Aside | None = None
     finisher: PostProcessor | None = None
     _piece: bytes = b""
+    _read: Iterator[StreamEvent] | None = None
+    _unended: int = 0
 
     @property
     def over(self) -> bool:
@@ -96,11 +116,28 @@ class OpenStream:
         """See Stream."""
         self._piece = await self.response.read()
         self.ended = not self._piece
+        if self.aside is not None and self.heavy:
+            self._read = await self.aside(lambda: read_now(self.take()))
 
     def take(self) -> Iterator[StreamEvent]:
         """See Stream."""
-        piece, self._piece = self._piece, b""
-        return self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
+        events, self._read = self._read, None
+        if events is None:
+            piece, self._piece = self._piece, b""
+            events = self._noted(self.decoder.feed(piece), len(piece)) if piece else self.decoder.finish()
+        return self._finished(events)
+
+    @property
+    def heavy(self) -> bool:
+        """Whether the piece that is to be taken may end a long event: who takes it in a thread holds nobody up."""
+        return bool(self._piece) and self._unended > LONG_EVENT and self.aside is not None
+
+    def _noted(self, parts: Iterable[P], size: int) -> Iterator[P]:
+        """Yield the parts of a piece of so many bytes, and note whether an event ended in it."""
+        self._unended += size
+        for each in parts:
+            self._unended = 0
+            yield each
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
         """See hand_each. A piece is decoded and handed on within the callback that brought it."""
@@ -110,8 +147,11 @@ class OpenStream:
         return self.response.each(take if runs is None or shorten is None else shorten(runs, take))
 
     def _came(self, hand: HandOn, hand_run: HandRunOn, runs: RunDecoder | None, piece: bytes) -> bool:
-        """Hand on a piece, or the end. Returns whether to go on."""
+        """Hand on a piece, or the end. Returns whether to go on: not where the piece is heavy."""
         self.ended = not piece
+        if self._unended > LONG_EVENT and piece and self.aside is not None:  # then it is heavy
+            self._piece = piece
+            return False
         if runs is None or not piece:
             parts: Parts = self._finished(self.decoder.feed(piece) if piece else self.decoder.finish())
         else:
@@ -119,6 +159,10 @@ class OpenStream:
             if found is not None and not found[1]:
                 return hand_run(found[0])  # nearly every piece is a run, which ends no stream
             parts = _parts_after(found, runs, piece)
+        if self._unended + len(piece) > _SHORT:
+            parts = self._noted(parts, len(piece))
+        else:
+            self._unended += len(piece)
         return hand(parts) and not self.over
 
     def conclude(self) -> Iterator[StreamEvent]:
@@ -189,6 +233,21 @@ def without_runs(parts: Iterable[StreamPart]) -> Iterator[StreamEvent]:
             yield from part.chunks()
         else:
             yield part
+
+
+def read_now(events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+    """Read events, and return them, with the UpstreamError that ended them if there was one."""
+    found: list[StreamEvent] = []
+    try:
+        found.extend(events)
+    except UpstreamError as error:
+        return _with_error(found, error)
+    return iter(found)
+
+
+def _with_error(events: list[StreamEvent], error: UpstreamError) -> Iterator[StreamEvent]:
+    yield from events
+    raise error
 
 
 def finished(events: Iterator[StreamEvent], finisher: PostProcessor) -> Iterator[StreamEvent]:

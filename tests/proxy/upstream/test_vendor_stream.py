@@ -26,7 +26,7 @@ from tests.proxy.kit.virtual_time import in_virtual_time, run
 def opened(
     body: Body, decoder: Marks | StopScanningDecoder | None = None, finisher: PostProcessor | None = None
 ) -> OpenStream:
-    return OpenStream(body, decoder or Marks(), [Chunk(text="0")], False, finisher)
+    return OpenStream(body, decoder or Marks(), [Chunk(text="0")], False, finisher=finisher)
 
 
 def test_one_stream_is_read_piece_by_piece() -> None:
