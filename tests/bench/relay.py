@@ -58,14 +58,20 @@ def _padding(number: int) -> bytes:
 
 _CHINESE = ("天", "空", "是", "蓝", "色", "的", "今天")
 
+
+def _with_delta(begin: bytes) -> list[bytes]:
+    """The events of a chat whose deltas with a text begin otherwise."""
+    begins = b'"delta":{"content":"'
+    return [event.replace(begins, b'"delta":' + begin) for event in _stream(words(COUNT))]
+
+
 LOADS: Mapping[str, Callable[[], list[bytes]]] = {
     "text": lambda: _stream(words(COUNT)),
     "padded, as OpenAI's": lambda: _stream(words(COUNT), _padding),
     "Chinese": lambda: _stream([_CHINESE[place % len(_CHINESE)] for place in range(COUNT)]),
-    "reasoning, never quick": lambda: [
-        event.replace(b'{"content":"', b'{"reasoning_content":"') if b'"index":0,"delta":{"content"' in event else event
-        for event in _stream(words(COUNT))
-    ],
+    "a role in each, as OpenRouter's": lambda: _with_delta(b'{"role":"assistant","content":"'),
+    "nulls in each, as DeepSeek's": lambda: _with_delta(b'{"reasoning_content":null,"content":"'),
+    "reasoning, never quick": lambda: _with_delta(b'{"reasoning_content":"'),
 }
 
 

@@ -6,7 +6,7 @@ What is missing stays missing, what makes no sense raises UpstreamError(MALFORME
 from collections.abc import Mapping, Sequence
 
 from providers.completion import MOST_COUNTED, FinishReason, Usage, count_of, reported_usage
-from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, thought_in
+from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, PLAIN_IN_MESSAGE, thought_in
 from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
 from providers.dialects.shared.read_json import malformed, text_of, unknown_in
 from providers.failure import FailureKind
@@ -84,13 +84,30 @@ def content_of(choice: JsonObject, message: JsonObject) -> str:
     return text_of(message.get("content")) or text_of(choice.get("text"))
 
 
+_MOST_EMPTY = 16
+"""Members of a delta that are looked at for whether they are empty."""
+
+
+def _says_no_more(delta: JsonObject) -> bool:
+    """Return whether a delta holds nothing besides its content: its role, which nobody reads, and members that are null
+    or empty, as DeepSeek, OpenRouter, SGLang, xAI and Ollama send them in each event (November 2026)."""
+    if len(delta) > _MOST_EMPTY:
+        return False
+    for name, value in delta.items():
+        if value is not None and name not in {"content", "role"} and (value or name not in PLAIN_IN_MESSAGE):
+            return False
+    return True
+
+
 def only_text_of(choice: JsonObject) -> str:
     """Return the text of a streamed choice that holds nothing else, as nearly all do; empty for the others."""
     if not KNOWN_IN_CHOICE.issuperset(choice) or choice.get("finish_reason") is not None:
         return ""
     delta = choice.get("delta")
     if type(delta) is dict:
-        text = delta.get("content") if len(delta) == 1 else None
+        text = delta.get("content")
+        if len(delta) > 1 and not _says_no_more(delta):
+            return ""
     else:
         text = choice.get("text") if delta is None else None
     return text if isinstance(text, str) and choice.get("logprobs") is None else ""

@@ -45,7 +45,7 @@ KNOWN_IN_CHOICE = frozenset(
 _READ_IN_MESSAGE = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content"}
 )
-_PLAIN_IN_MESSAGE = _READ_IN_MESSAGE | {"annotations"}
+PLAIN_IN_MESSAGE = _READ_IN_MESSAGE | {"annotations"}
 """The members of a plain message of OpenAI's, whose list of annotations is empty."""
 
 _LISTS = ("reasoning_details", "annotations", "images")
@@ -67,7 +67,7 @@ def extras_of(choice: JsonObject, message: JsonObject, written: int, blocks: int
     own = {} if message is choice else message
     parts = message.get("content")
     if (
-        _PLAIN_IN_MESSAGE.issuperset(own)
+        PLAIN_IN_MESSAGE.issuperset(own)
         and KNOWN_IN_CHOICE.issuperset(choice)
         and not isinstance(parts, list)
         and not own.get("annotations")

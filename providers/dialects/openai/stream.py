@@ -120,7 +120,7 @@ class OpenAIStream(RunDecoder):
         try:
             for name, frame in self._sse.feed(data):
                 body = self._event(frame, name)
-                chunk = self._plain(body)
+                chunk = self._plain(body, len(frame))
                 if chunk is None:
                     yield from self._pieces(body, len(frame))
                 else:
@@ -179,10 +179,13 @@ class OpenAIStream(RunDecoder):
         """Translate one event's data, of whatever framing; nothing after the end. Raises UpstreamError."""
         return self._pieces(self._event(frame), len(frame))
 
-    def _plain(self, body: JsonObject) -> Chunk | None:
-        """Return the chunk of an event that holds text of one choice alone, as nearly all do, or its end; else None."""
+    def _plain(self, body: JsonObject, size: int) -> Chunk | None:
+        """Return the chunk of an event of `size` bytes that holds text of one choice alone, as nearly all do, or its
+        end; else None."""
         choices = body.get("choices")
-        if type(choices) is not list or len(choices) != 1 or not PLAIN_IN_EVENT.issuperset(body):
+        if type(choices) is not list or len(choices) != 1:
+            return None
+        if not (PLAIN_IN_EVENT.issuperset(body) or self._repeats_own(body, size)):
             return None
         raw = choices[0]
         if self._slow or type(raw) is not dict or body.get("usage") is not None:
@@ -289,6 +292,13 @@ class OpenAIStream(RunDecoder):
         """Raise UpstreamError for an event that is an error."""
         if is_error(body):
             raise UpstreamError(failure_in_body(self._sent.target.profile, body))
+
+    def _repeats_own(self, body: JsonObject, size: int) -> bool:
+        """Return whether all that the vendor has of its own in an event was in the event before."""
+        if "error" in body or size > _MOST_KEPT:
+            return False
+        own = unknown_in(body, KNOWN_IN_EVENT)
+        return own is None or own == self._own
 
     def _own_members(self, body: JsonObject, size: int) -> JsonObject | None:
         """Return the vendor's own members of an event that differ from those of the event before: Perplexity repeats

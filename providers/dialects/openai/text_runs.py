@@ -96,10 +96,10 @@ class TextRuns:
         index, fingerprint = raw["index"], event.get("system_fingerprint")
         if not isinstance(index, int):
             return
-        chat = isinstance(raw.get("delta"), dict)
-        member = "content" if chat else "text"
-        marked: JsonObject = {**raw, "delta": {member: MARK}} if chat else {**raw, member: MARK}
-        self._learner.learn(data, member, {**event, "choices": [marked]}, piece)
+        delta = raw.get("delta")
+        member = "content" if isinstance(delta, dict) else "text"
+        said: JsonObject = {"delta": {**delta, member: MARK}} if isinstance(delta, dict) else {member: MARK}
+        self._learner.learn(data, member, {**event, "choices": [{**raw, **said}]}, piece)
         form = self._learner.frames
         if form is None:
             self._same = None

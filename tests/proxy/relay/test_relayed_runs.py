@@ -64,6 +64,16 @@ def completion(text: bytes, after: bytes = b"", head: bytes = HEAD) -> bytes:
     return event(b'{"index":0,"text":%b,"logprobs":null,"finish_reason":null}' % text, after, head)
 
 
+def beside(members: bytes, text: bytes = b'"a"', after: bytes = b"") -> bytes:
+    """An event of a chat whose delta holds further members."""
+    choice = b'{"index":0,"delta":{%b,"content":%b},"logprobs":null,"finish_reason":null}' % (members, text)
+    return event(choice, after)
+
+
+OWN = b',"x_groq":{"id":"r"}'
+BESIDE = b"refusal reasoning reasoning_content tool_calls function_call annotations audio x".split()
+"""Members of a delta that vendors send empty beside the text, and two that nobody reads."""
+
 ROLE = event(b'{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}')
 STOP = event(b'{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}')
 STOP_TEXT = event(b'{"index":0,"text":"","logprobs":null,"finish_reason":"stop"}')
@@ -95,7 +105,10 @@ ODD = (
     *(chat(b'"a"', head=HEAD.replace(b"1795", stamp)) for stamp in (b"1796", b"01797", b"-1797", b"1.5e", b"9" * 400)),
     *(chat(b'"a"', head=HEAD.replace(b'"c-1"', name)) for name in (b"null", b"7", b'"c-1","id":"c-2"', b'"\\ud83d"')),
     event(b'{"index":0,"delta":{"content":"a","content":"b"},"logprobs":null,"finish_reason":null}'),
-    event(b'{"index":0,"delta":{"content":"a","role":"assistant"},"logprobs":null,"finish_reason":null}'),
+    *(beside(b'"role":"assistant"'), beside(b'"role":null,"tool_calls":null'), beside(b'"role":{"content":"b"}')),
+    *(beside(b'"%b":%b' % (name, held)) for name in BESIDE for held in (b"null", b'""', b"[]", b"{}", b"0", b'"b"')),
+    *(beside(b'"%b":%b' % (name, held)) for name in (b"tool_calls", b"content") for held in (b"[{}]", b"{7:7}", b"7")),
+    *(beside(b'"x%d":null,' % number * 20 + b'"role":"assistant"') for number in (1, 2)),
     event(b'{"index":0,"delta":{"reasoning_content":"a"},"logprobs":null,"finish_reason":null}'),
     event(b'{"index":0,"delta":{"content":[{"type":"tool_reference","url":"u"}]},"finish_reason":null}'),
     event(b'{"index":0,"delta":{"content":"a"},"logprobs":{"content":[]},"finish_reason":null}'),
@@ -122,7 +135,9 @@ _identified = st.tuples(st.sampled_from(LITERALS), st.integers(0, 10**20), st.sa
 _renamed = _identified.map(
     lambda found: chat(found[0], head=HEAD.replace(b"c-1", found[2]).replace(b"1795000000", b"%d" % found[1]))
 )
-_kinds = (_chats, _texts, _padded, _renamed, st.sampled_from(ODD), st.just(chat(b'" sky"') * 3))
+_beside = st.sampled_from((b'"role":"assistant"', b'"role":null,"reasoning_content":null', b'"tool_calls":[]'))
+_besides = st.builds(beside, _beside, st.sampled_from(LITERALS), st.sampled_from((b"", OWN, b',"x_groq":{"id":"s"}')))
+_kinds = (_chats, _texts, _padded, _renamed, _besides, st.sampled_from(ODD), st.just(chat(b'" sky"') * 3))
 _streams = st.lists(st.one_of(*_kinds), max_size=14).map(b"".join)
 
 
@@ -173,7 +188,6 @@ ENDS = (
     *(end(b'"stop"', delta=b'{"refusal":"no"}'), CALL + end(b'"stop"'), CALL + end(b'"length"'), USAGE + STOP),
     *(STOP + chat(b'"late"'), STOP.replace(b"}]", b'}],"usage":{"prompt_tokens":1,"completion_tokens":2}'), DONE, b""),
 )
-OWN = b',"x_groq":{"id":"r"}'
 BEGINS = (
     *(b"", ROLE, ROLE * 2, ROLE.replace(b"}]", b"}]" + OWN), CALL, ROLE + CALL, BEGIN, USAGE, STOP),
     *(chat(b'"a"', OWN), ROLE + chat(b'"a"', OWN), ROLE + chat(b'"a"', b',"provider":"P"') + chat(b'"b"')),
@@ -258,6 +272,9 @@ SHAPES = {
     "escaped": [chat(b'"\\n%b' % word[1:]) for word in WORDS],
     "Chinese": [chat('"天空%d"'.encode() % number) for number in range(200)],
     "null usage": [chat(word, b',"usage":null') for word in WORDS],
+    "role": [beside(b'"role":"assistant"', word) for word in WORDS],
+    "nulls": [beside(b'"role":null,"reasoning_content":null,"tool_calls":null', word) for word in WORDS],
+    "own": [chat(word, OWN + b',"provider":"P"') for word in WORDS],
     "fingerprint": [chat(word, b',"system_fingerprint":"fp"') for word in WORDS],
     "completion": [completion(word) for word in WORDS],
 }
@@ -276,7 +293,7 @@ def test_all_but_the_first_events_are_read_in_runs(shape: str) -> None:
     )[1] >= (90 if shape == "CRLF" else 190)
 
 
-@pytest.mark.parametrize("shape", ["plain", "padded", "escaped", "Chinese"])
+@pytest.mark.parametrize("shape", ["plain", "padded", "escaped", "Chinese", "role", "nulls", "own"])
 def test_events_that_differ_in_their_text_alone_are_relayed_without_the_decoder(shape: str) -> None:
     found = relayed_both_ways(LOOP, [*SHAPES[shape], STOP, DONE, b""])
     assert found.outcome.record.chunks == 202
