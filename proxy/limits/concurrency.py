@@ -6,12 +6,12 @@ Places are a gauge, which nothing heals by itself: a place is released exactly o
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final
 
 from proxy.limits.limit import Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, places_view
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk
+from proxy.shared_state.lease import LeaseGrant, PlacesAsk
+from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, equal_share, own_share
 
 SPARE: Final = 25
 """One place in so many, of those that a process could have, is leased ahead: with more, requests are refused while
@@ -20,12 +20,8 @@ other processes keep places that nobody uses."""
 GUESS: Final = 1.0
 """Seconds after which a place may be free, for want of a better guess."""
 
-REFUSED_FOR: Final = 0.02
-"""Seconds without asking again after there was no place."""
-
-EQUAL: Final = 0.1
-EQUAL_ALONE: Final = 0.25
-"""How much of a limit is shared equally, whatever the demand, and how much when whoever counts is lost."""
+PLACES_HOLD: Final = 10.0
+"""Seconds for which it is believed how places were divided."""
 
 
 class Places:
@@ -98,72 +94,6 @@ class Places:
         """Return what is told when no place is free."""
         capacity, wait = self.capacity, self.wait(units, now, wall)
         return Exceeded(scope, LimitKind.CONCURRENT, Unit.REQUESTS, None, capacity, self.taken, 1, wait, None)
-
-
-NEVER: Final = -math.inf
-"""A time that has passed. One number for all: a table may have ten thousand teams."""
-
-RESTING, LIVE, DROPPED = 0, 1, 2
-"""Where a lease stands: nobody looks at it, it is looked at every now and then, or it is not exchanged any more."""
-
-
-PLACES_HOLD: Final = 10.0
-"""Seconds for which it is believed how places were divided."""
-
-
-class LeaseKeeper(Protocol):
-    """What a lease knows of who exchanges it: whether it stands `alone`, and since when (`lost_at`); whether it is
-    `rejoining`, so that others may not have told yet what they used alone; whether there ever was an answer (`met`);
-    how many processes are `expected` to share; how many `turns` there were; and how to be exchanged at the next turn
-    (`due`) or at once (`wake`), or looked at every now and then (`watch`)."""
-
-    alone: bool
-    lost_at: float
-    rejoining: bool
-    met: bool
-    turns: int
-
-    @property
-    def expected(self) -> int: ...
-
-    def due(self, lease: "Lease") -> None: ...
-
-    def wake(self, lease: "Lease") -> None: ...
-
-    def watch(self, lease: "Lease") -> None: ...
-
-
-class Lease(Protocol):
-    """Something of a scope that is leased from whoever counts for several processes. `standing` is its keeper's."""
-
-    standing: int
-
-    @property
-    def key(self) -> str: ...
-
-    def ask(self, now: float) -> LeaseAsk | None:
-        """Return what to ask for now, None for nothing."""
-        ...
-
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer; None where something else is kept in its place. `now` is when it came."""
-        ...
-
-    def untold(self) -> None:
-        """Note that there was no answer."""
-        ...
-
-    def renew(self, now: float) -> bool:
-        """Return whether there is something to exchange every now and then without being asked."""
-        ...
-
-    def holds(self) -> bool:
-        """Return whether there may be later."""
-        ...
-
-    def rest(self, now: float) -> bool:
-        """Forget what matters no more of one at rest, and return whether there is nothing left to forget."""
-        ...
 
 
 class LeasedPlaces(Places):
@@ -294,75 +224,3 @@ class LeasedPlaces(Places):
         """Return the places that this process may have alone."""
         known_until = math.inf if self._foreign else self._known_until
         return max(1, int(self.capacity * own_share(self._keeper, self._share, self._processes, known_until)))
-
-
-ROLL_CALL: Final = "processes"
-MOST: Final = 1_000_000
-"""The key by which processes are counted, and more of them than any number of gateways has."""
-
-
-class RollCall:
-    """A process's place among all. It is always held, so that whoever counts hears of the process before anybody asks
-    for anything, and the process of whoever counts."""
-
-    __slots__ = ("_least", "processes", "standing")
-
-    def __init__(self, least: int) -> None:
-        self.standing = RESTING
-        self.processes = self._least = max(1, least)
-
-    @property
-    def key(self) -> str:
-        """What it is counted by."""
-        return ROLL_CALL
-
-    def ask(self, now: float) -> PlacesAsk:
-        """Return what is asked for: nothing but what is held."""
-        return PlacesAsk(ROLL_CALL, MOST, 1, 0)
-
-    def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer. There are never fewer than this gateway has."""
-        if grant is not None:
-            self.processes = max(self._least, grant.processes)
-
-    def untold(self) -> None:
-        """Note that there was no answer: they are as many as before."""
-
-    def renew(self, now: float) -> bool:
-        """Return that it is to be told every now and then."""
-        return True
-
-    def holds(self) -> bool:
-        """Return that it never rests."""
-        return True
-
-    def rest(self, now: float) -> bool:
-        """Forget nothing."""
-        return True
-
-
-@lru_cache(maxsize=64)
-def equal_share(processes: int) -> float:
-    """Return the part of one among equals, one number for all."""
-    return 1.0 / processes
-
-
-def own_share(keeper: LeaseKeeper, share: float, processes: int, known_until: float) -> float:
-    """Return the part of a limit that a process has alone, whose last `share` of what `processes` used held until
-    `known_until`."""
-    if known_until > keeper.lost_at:
-        return alone_share(share, processes, keeper.expected)
-    return idle_share(keeper.expected)
-
-
-def idle_share(every: int) -> float:
-    """Return the part of a limit with which a process begins alone that used nothing of it: what is shared equally."""
-    return EQUAL_ALONE / every
-
-
-def alone_share(share: float, processes: int, every: int) -> float:
-    """Return the part of a limit that a process goes on with alone, from its last share of what `processes` used:
-    closer to an equal part for each of `every` process there is, since traffic moves when something is lost. The parts
-    of all, with those of who used nothing, add up to one."""
-    demand = min(1.0, max(0.0, (share - EQUAL / processes) / (1 - EQUAL)))
-    return (1 - EQUAL_ALONE) * demand + EQUAL_ALONE / max(processes, every)

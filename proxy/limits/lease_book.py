@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from proxy.limits.concurrency import DROPPED, LIVE, RESTING, Lease, RollCall
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.shared_spending import SharedSpending
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
+from proxy.shared_state.lease_keeper import DROPPED, LIVE, LONGEST_PROBE, RESTING, Lease, in_doubt
+from proxy.shared_state.roll_call import RollCall
 
 TICK: Final = 0.1
 """Seconds after which what lapsed goes back, and who promised to speak again does, at the latest."""
@@ -25,8 +26,7 @@ IDLE: Final = 5.0
 """Seconds after which leases at rest are asked to forget what matters no more."""
 
 PROBE: Final = 0.5
-LONGEST_PROBE: Final = 2.0
-"""Seconds until who was lost is asked again; each miss doubles them."""
+"""Seconds until who was lost is asked again; each miss doubles them, up to LONGEST_PROBE."""
 
 MISSES: Final = 2
 """Exchanges in a row without an answer after which the process goes on alone: one may be its own fault."""
@@ -35,9 +35,6 @@ FIRST: Final = 1.0
 PAUSE: Final = 0.05
 """Seconds for which a process that never had an answer waits for one before it goes on alone, and between two tries:
 it knows of nobody who shares the limits, and at its start it is busy itself."""
-
-REJOIN: Final = LONGEST_PROBE + 1.0
-"""Seconds after which all others have found it again as well, and told what they used alone."""
 
 LINES_APART: Final = 60.0
 """Seconds between two lines of the log: a link that comes and goes must not fill it."""
@@ -49,7 +46,7 @@ class LeaseBook:
 
     def __init__(self, source: LeaseSource, least: int, clock: Callable[[], float]) -> None:
         self.alone = False
-        self.lost_at = -math.inf
+        self.lost_at = self.back_at = -math.inf
         self.rejoining = False
         self.met = False
         self.clock = clock
@@ -64,7 +61,7 @@ class LeaseBook:
         self._wake = asyncio.Event()
         self._misses = 0
         self._missed_at = math.inf
-        self._tick_at = self._renew_at = self._rest_at = self._rejoined_at = -math.inf
+        self._tick_at = self._renew_at = self._rest_at = -math.inf
         self._said_alone = False
         self._said_at = -LINES_APART
         self._log = logging.getLogger("dragoman")
@@ -73,6 +70,11 @@ class LeaseBook:
     def expected(self) -> int:
         """How many processes share."""
         return self._roll_call.processes
+
+    @property
+    def told_since(self) -> float:
+        """Since when all other processes have told what they hold."""
+        return self._roll_call.told_since
 
     def join(self) -> None:
         """Be counted among those who share from now on: there are limits, of which nothing may be used yet."""
@@ -117,8 +119,7 @@ class LeaseBook:
         """Exchange what is due, and tell who waits."""
         self._wake.clear()
         self.turns += 1
-        if self.rejoining and self.clock() >= self._rejoined_at:
-            self.rejoining = False
+        self.rejoining = self.rejoining and in_doubt(self, self.back_at, self.clock())
         self._renew()
         self._asking, self._due = self._due, {}
         first = True
@@ -167,7 +168,7 @@ class LeaseBook:
         self.met = True
         if self.alone:
             self.alone = False
-            self.rejoining, self._rejoined_at = True, now + REJOIN
+            self.rejoining, self.back_at = True, now
             self._tick_at = -math.inf
             self._wake.set()
         self._say()
@@ -189,7 +190,7 @@ class LeaseBook:
             if lease.standing == DROPPED:
                 continue
             if lease.renew(now):
-                if full or isinstance(lease, RateLease) or (isinstance(lease, SharedSpending) and lease.hasty()):
+                if full or self._hastens(lease):
                     self._due[lease] = None
             elif lease not in self._due and not lease.holds():
                 lease.standing = RESTING
@@ -199,6 +200,12 @@ class LeaseBook:
         if now >= self._rest_at:
             self._rest_at = now + IDLE
             self._idle = {each: None for each in self._idle if each.standing == RESTING and not each.rest(now)}
+
+    def _hastens(self, lease: Lease) -> bool:
+        """Return whether what a lease has to tell, or to hear, does not wait for all to be told again."""
+        if isinstance(lease, RollCall):
+            return self.rejoining
+        return isinstance(lease, RateLease) or (isinstance(lease, SharedSpending) and lease.hasty())
 
     async def _pause(self) -> None:
         """Wait until something is due at once, or until it is time."""

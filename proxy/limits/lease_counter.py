@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from proxy.limits.concurrency import EQUAL_ALONE
 from proxy.limits.gcra import DEBT
 from proxy.limits.held_units import GONE
-from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
+from proxy.shared_state.lease import TRIP, LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
+from proxy.shared_state.lease_keeper import EQUAL_ALONE
 
 SECOND: Final = 1_000_000
 """Times are in microseconds."""
@@ -76,13 +76,14 @@ class _Told:
 @dataclass(slots=True, eq=False)
 class CountedKey:
     """What is counted under one key: what processes said, and of a rate when all is paid for, and since when it is
-    counted."""
+    counted. `ended` are those who have ended and may have taken something of it alone that is not set aside yet."""
 
     amounts: dict[str, _Told] = field(default_factory=dict)
     paid: float | None = None
     written: float | None = None
     epoch: int = 0
     over: float = math.inf
+    ended: list[_Told] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +92,7 @@ class _SeenAmounts:
     count: int = 1
     own: _Told | None = None
     promised: float = 0.0
+    silent: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +112,9 @@ class LeaseCounter:
         """Drop the demand, the places and the spending of a process that has ended. What was granted of a rate stays
         granted."""
         for kept in self._keys.values():
-            kept.amounts.pop(process, None)
+            told = kept.amounts.pop(process, None)
+            if told is not None and told.again:
+                kept.ended.append(told)
 
     def _answer(self, process: str, ask: LeaseAsk, now: float) -> LeaseGrant:
         kept = self._keys.get(ask.key)
@@ -138,12 +142,19 @@ def _read(kept: CountedKey, process: str, now: float, longest: float) -> _SeenAm
         elif name == process:
             seen.own = told
         else:
+            seen.silent = max(seen.silent, abs(now - told.at))
             if told.amount > 0 and abs(now - told.at) <= told.holds:
                 seen.sum += told.amount
                 seen.count += 1
             if abs(now - told.at) <= max(told.holds, FIELDS_HOLD if told.again else 0.0):
                 seen.promised += max(0.0, told.part - told.equal)
     return seen
+
+
+def _epoch(kept: CountedKey, now: float) -> int:
+    """Return since when a key is counted: from now on, if it was not."""
+    kept.epoch = kept.epoch or int(now)
+    return kept.epoch
 
 
 def _write(kept: CountedKey, process: str, amount: float, now: float) -> None:
@@ -172,14 +183,16 @@ def _rate(kept: CountedKey, process: str, ask: RateAsk, now: float) -> LeaseGran
         back = (ask.total - own.total) * unit
     elif ask.epoch not in (0, kept.epoch):
         paid = max(paid, now + ask.owed * unit)
+        if kept.epoch:  # nobody has set its part aside here
+            back -= min(ask.paid * unit, ask.share * max(0.0, min(now - kept.epoch, ahead)))
     if own is not None and 0 <= now - own.at <= FIELDS_HOLD:
         back += own.alone(now, unit) - min(ask.paid * unit, own.part * (now - own.at))
-    kept.epoch = kept.epoch or int(now)
     if back < 0:
         paid = max(paid, now)
     paid -= back
     base = max(paid, now)
-    left = math.floor((now + ahead - base) / unit + 0.000001)
+    exact = (now + ahead - base) / unit
+    left = min(ask.burst, math.floor(exact + TRIP * SECOND / unit + 0.000001))
     total = seen.sum + ask.demand
     granted = max(0, min(ask.want, left))
     if left < SCARCE * total:
@@ -197,7 +210,7 @@ def _rate(kept: CountedKey, process: str, ask: RateAsk, now: float) -> LeaseGran
     times = ask.holds * SECOND, ask.life, ask.total, ask.again * SECOND
     kept.amounts[process] = _Told(ask.demand, now, *times, max(part, ask.share), left - granted, ask.equal)
     kept.over = now + math.ceil(max(ahead, paid - now) / 1000) * 1000 + KEPT
-    return LeaseGrant(granted, left - granted, min(1.0, part), seen.count, kept.epoch)
+    return LeaseGrant(granted, exact - granted, min(1.0, part), seen.count, _epoch(kept, now))
 
 
 def _set_aside(kept: CountedKey, paid: float, now: float, unit: float, ahead: float) -> float:
@@ -205,11 +218,12 @@ def _set_aside(kept: CountedKey, paid: float, now: float, unit: float, ahead: fl
     A part of a burst at once at most is still to be paid."""
     written = now if kept.written is None else min(kept.written, now)
     more = unpaid = 0.0
-    for told in kept.amounts.values():
+    for told in (*kept.amounts.values(), *kept.ended):
         if (taken := told.alone(now, unit)) > 0:
             taken -= told.alone(written, unit)
             more += taken
             unpaid += min(taken, told.part * ahead)
+    kept.ended.clear()
     return max(max(paid, written) + more, max(paid, now) + unpaid) if more > 0 else paid
 
 
@@ -219,7 +233,9 @@ def _places(kept: CountedKey, process: str, ask: PlacesAsk, now: float) -> Lease
     held = ask.held + granted
     _write(kept, process, held, now)
     total = seen.sum + held
-    return LeaseGrant(granted, total, _share(held, total, seen.count), seen.count)
+    return LeaseGrant(
+        granted, total, _share(held, total, seen.count), seen.count, _epoch(kept, now), seen.silent / SECOND
+    )
 
 
 def _spent(kept: CountedKey, process: str, ask: SpentAsk, now: float) -> LeaseGrant:
@@ -247,4 +263,4 @@ def _spent(kept: CountedKey, process: str, ask: SpentAsk, now: float) -> LeaseGr
     else:
         kept.amounts.pop(process, None)
     kept.over = now + FIELDS_KEPT
-    return LeaseGrant(granted, base - ask.base + own, 1.0, seen.count, 0, claimed + twice)
+    return LeaseGrant(granted, base - ask.base + own, 1.0, seen.count, _epoch(kept, now), claimed + twice)

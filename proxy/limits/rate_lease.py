@@ -7,21 +7,20 @@ are told more than the whole. Whoever counts sets that part aside as long as a p
 that the bound holds whether one is cut off or all are: but for what is taken in the SPEAKS before silence says
 anything, which is then counted, and by one that is cut off for longer than GONE, whose part comes on top. Back among
 others it tells what it took, once, and keeps to its part as well until all others can have told the same: whoever
-counts for all may have lost its memory. Lost again within two seconds of that, it has told parts of what it knew by
-then: in simulations all together then pass up to 15 % more as long as it is away.
+counts for all may have lost its memory. So does who finds that memory lost without having been cut off. One that is
+cut off for longer than that meanwhile, or ends before it told, has taken its part on top of the limit.
 """
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
-from proxy.limits.concurrency import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, idle_share
-from proxy.limits.gcra import GcraRule, LocalRate, part_of, rate_exceeded, rate_used, rule_of
-from proxy.limits.held_units import PARTS, SPEAKS, HeldUnits
+from proxy.limits.gcra import GcraRule, rate_exceeded, rate_used, rule_of
+from proxy.limits.held_units import SPEAKS, HeldUnits
 from proxy.limits.limit import SECONDS, Rate
 from proxy.limits.limit_views import Exceeded, LimitView, Shown, rate_view
-from proxy.shared_state.lease import LeaseGrant, RateAsk
+from proxy.shared_state.lease import TRIP, LeaseGrant, RateAsk
+from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, idle_share
 
 AHEAD: Final = 0.05
 """Seconds of the process's own demand that are leased ahead."""
@@ -145,7 +144,7 @@ class RateLease:
         held = self._held or self._begin()
         held.asked += units
         held.size += 0.1 * (units - held.size)
-        if held.short and not held.away and now >= held.quiet_until:
+        if held.quiet_until <= now < held.short_until and not held.away:  # held.quiet_until:
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
@@ -154,7 +153,7 @@ class RateLease:
         held = self._held or self._begin()
         if held.away or (held.local is not None and held.local.left(now) < 1):
             return False
-        return now >= held.quiet_until and not (held.short and held.low)
+        return now >= held.quiet_until and not (now < held.short_until and held.low)
 
     def wait_for(self, units: int) -> None:
         """Note a request that waits for so many units more."""
@@ -223,14 +222,8 @@ class RateLease:
         used = max(0.0, self._arrival - now) / self.rule.interval
         self.rule = rule_of(rate)
         self._arrival = now + used * self.rule.interval
-        if (held := self._held) is not None:
-            held.short = False
-            held.wanted = 0
-            held.quiet_until = NEVER
-            if held.local is not None:
-                used = max(0.0, held.local.arrival - now) / held.local.rule.interval
-                held.local = LocalRate(_part(rate, held.parts(self._keeper)))
-                held.local.take(used, now, 0.0)
+        if self._held is not None:
+            self._held.follow(self.rule, self._keeper, now)
 
     def ask(self, now: float) -> RateAsk | None:
         """Return what to ask for now: a block by the demand, what is waited for, and what goes back."""
@@ -260,28 +253,32 @@ class RateLease:
         owed = math.ceil(max(0.0, self._arrival - now) / self.rule.interval)
         counts = held.life, held.total, held.epoch, owed, held.paid
         back, believed = held.total - held.acked, held.believed()
-        alone = SPEAKS if held.speaks else 0.0, held.share if held.epoch else 0.0, idle_share(self._keeper.expected)
+        speaks, equal = SPEAKS if held.speaks else 0.0, idle_share(self._keeper.expected)
+        alone = speaks, held.believed_part(self.rule), equal
         return RateAsk(self.key, per_second, rate.burst, want, least, back, held.demand, believed, *counts, *alone)
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
         """Take the answer."""
         held, keeper = self._held or self._begin(), self._keeper
+        lost = held.foreign or grant is None or held.epoch not in (0, grant.epoch)
         held.foreign = grant is None
+        if lost:
+            held.doubt_since = now
         if grant is None:
             held.quiet_until = now + AGAIN
             if held.known_until == NEVER:
                 held.known_until = math.inf  # nor does anybody else know a division
             return
+        if lost and held.local is None:
+            held.keep_to_part(self.rule, self._common(now), keeper, now)
+            keeper.watch(self)
         held.acked, held.paid, held.epoch = held.told, 0, grant.epoch
         if grant.granted:
             held.balance += grant.granted
             held.expires = now + _holds(self.rule)
-        elif held.wanted:
-            held.quiet_until = now + REFUSED_FOR
-        if held.wanted:
-            held.short = grant.granted < held.wanted or grant.level < held.wanted
+        self._note_shortage(held, grant, now)
         self._arrival = now + (self.rule.burst - grant.level) * self.rule.interval
-        if grant.share < held.share or not keeper.rejoining:  # who has not rejoined yet has a share all the same
+        if grant.share < held.share or not held.cautious(keeper, now):
             held.share, held.processes = grant.share, grant.processes
         held.known_until = held.asked_at + held.believed()
 
@@ -341,6 +338,17 @@ class RateLease:
         most = max(1, int(PART * self.rule.rate.amount / held.processes), math.ceil(2 * held.size))
         return min(max(1, math.ceil(held.demand * AHEAD)), most)
 
+    def _note_shortage(self, held: HeldUnits, grant: LeaseGrant, now: float) -> None:
+        """Note until when there are too few units for all that is asked for: until half a burst is there again, as far
+        as this process knows, or whoever counts would grant one (TRIP early). Before that it asks for none at once:
+        with a small burst, what flows in that time would be lost."""
+        if not held.wanted:
+            return
+        enough = now + (max(1.0, self.rule.burst / 2) - grant.level) * self.rule.interval - TRIP
+        held.short_until = enough if grant.granted < held.wanted or grant.level < held.wanted else NEVER
+        if not grant.granted:
+            held.quiet_until = min(now + REFUSED_FOR, held.short_until)
+
     def _lapse(self, held: HeldUnits) -> None:
         held.expires = math.inf
         if held.balance > 0:
@@ -351,48 +359,21 @@ class RateLease:
     def _follow_link(self, held: HeldUnits, now: float) -> bool:
         """Return whether this process counts alone now: it begins to with the units that are left, and ends with
         telling what it used."""
-        if self._keeper.alone or held.foreign:
+        keeper = self._keeper
+        if keeper.alone or held.foreign:
             if not held.away:
-                self._leave(held, now)
+                held.keep_to_part(self.rule, self._common(now), keeper, now)
+                held.leave()
+                keeper.watch(self)
             return True
         if held.away:
-            self._return(held, now)
-        if held.local is not None and not self._keeper.rejoining:
+            held.rejoin(now)
+            keeper.due(self)
+        if held.local is not None and not held.cautious(keeper, now):
             held.local = None
         return False
-
-    def _leave(self, held: HeldUnits, now: float) -> None:
-        """Begin to count alone. One who had not quite rejoined goes on with what it counted."""
-        pending = held.total - held.acked
-        if held.local is None:
-            parts = held.parts(self._keeper)
-            left = parts / PARTS * self._common(now) + held.balance + pending
-            held.local = LocalRate(_part(self.rule.rate, parts))
-            held.local.take(max(0.0, held.local.rule.burst - left), now, 0.0)
-        held.away = True
-        held.spent = held.paid - held.balance - pending
-        held.total, held.paid = held.acked, 0
-        held.balance = 0
-        held.expires = math.inf
-        self._keeper.watch(self)
-
-    def _return(self, held: HeldUnits, now: float) -> None:
-        """Tell what was taken alone beyond what was held: what is not paid for by now, and what is. That was set aside
-        by who counted, or counts no more if nobody did."""
-        used = 0.0 if held.local is None else max(0.0, held.local.arrival - now) / held.local.rule.interval
-        taken = math.ceil(min(held.spent, used))
-        held.away = False
-        held.total -= taken
-        held.paid = max(0, held.spent - taken)
-        held.quiet_until = NEVER
-        self._keeper.due(self)
 
 
 def _holds(rule: GcraRule) -> float:
     """Return how many seconds units hold."""
     return min(HOLDS, SECONDS[rule.rate.period] / 100)
-
-
-@lru_cache(maxsize=PARTS)
-def _part(rate: Rate, parts: int) -> GcraRule:
-    return part_of(rate, parts / PARTS)

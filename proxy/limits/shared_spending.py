@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
-from proxy.limits.concurrency import NEVER, REFUSED_FOR, RESTING, LeaseKeeper
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.spending import OTHERS_HOLD, SpendingCounter, SpendingNotes, SpendingRules
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
+from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper
 
 PARTS: Final = 4
 """A process claims one of so many parts of its equal share of what is left, at most."""

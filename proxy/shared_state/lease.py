@@ -18,6 +18,10 @@ WIDTH: Final = 16
 ANSWER: Final = 6
 """Numbers of the answer to one."""
 
+TRIP: Final = 0.002
+"""Seconds before its time at which a unit of a rate is granted: who has to ask for each one would otherwise lose the
+round trip of each."""
+
 LARGEST: Final = 1e15
 """No number of a reply is larger. Up to here whole numbers are exact."""
 
@@ -30,7 +34,8 @@ class RateAsk:
 
     So that an answer which is lost counts nothing twice, `total` is all that ever came back in the `life` of a lease
     (0: it has none), of which `back` is what no answer has confirmed. `epoch` is that of the key which this process
-    knows, 0 for none: where the key has another, its memory was lost, and at least `owed` units count as used.
+    knows, 0 for none: where the key has another, its memory was lost, and at least `owed` units count as used, and
+    what the process paid for with its part since then.
 
     What it uses when it hears no answer is set aside for it: `again` are the seconds after which its silence says so
     (0: silence says nothing), `share` the part of the limit that it believes to have then, `equal` that of a process
@@ -86,9 +91,9 @@ LeaseAsk: TypeAlias = RateAsk | PlacesAsk | SpentAsk
 class LeaseGrant:
     """The answer to an entry. `level` is, of a rate, the units left; of places, those taken by all; of spending, what
     the other processes know of. `share` is, of a rate, the part that this process has alone, and of places its part of
-    all demand; `processes` counts who has any. `epoch` tells a rate's key from one of the same name that was lost.
-    `claimed` are, of spending, the units that the other processes may still take of what is left, or that may be
-    counted twice."""
+    all demand; `processes` counts who has any. `epoch` tells a key from one of the same name that was lost. `claimed`
+    are, of spending, the units that the other processes may still take of what is left, or that may be counted twice;
+    of places, the seconds since the most silent of the others was heard of."""
 
     granted: int
     level: float

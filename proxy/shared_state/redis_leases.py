@@ -43,7 +43,7 @@ end
 local function read(key, longest)
   local size = redis.pcall('HLEN', key)
   if type(size) ~= 'number' or size > 4096 then return nil end
-  local seen = {sum = 0, count = 1, promised = 0, all = {}}
+  local seen = {sum = 0, count = 1, promised = 0, silent = 0, all = {}, ended = {}}
   local all = redis.call('HGETALL', key)
   for i = 1, #all, 2 do
     local name, value = all[i], all[i + 1]
@@ -57,13 +57,17 @@ local function read(key, longest)
       local age = math.abs(now - (it.at or 0))
       it.claim, it.base = told[10] or 0, told[11] or 0
       local least = math.min(it.claim, it.base)
-      if #told < 2 or #told > 11 or least < 0 or not sound(told) or it.amount < 0 or age > longest or ended[name] then
+      if #told < 2 or #told > 11 or least < 0 or not sound(told) or it.amount < 0 or age > longest then
         redis.call('HDEL', key, name)
+      elseif ended[name] then
+        redis.call('HDEL', key, name)
+        seen.ended[#seen.ended + 1] = it
       else
         seen.all[#seen.all + 1] = it
         if name == me then
           seen.own = it
         else
+          seen.silent = math.max(seen.silent, age)
           if it.amount > 0 and age <= it.holds then seen.sum, seen.count = seen.sum + it.amount, seen.count + 1 end
           if age <= math.max(it.holds, it.again > 0 and 10000000 or 0) then
             seen.promised = seen.promised + math.max(0, it.part - it.equal)
@@ -74,9 +78,12 @@ local function read(key, longest)
   end
   return seen
 end
-local function write(key, amount, milliseconds)
-  if amount == 0 then redis.call('HDEL', key, me) else redis.call('HSET', key, me, text(amount) .. ',' .. text(now)) end
-  redis.call('PEXPIRE', key, milliseconds)
+local function write(key, seen, ...)
+  local words = {...}
+  for i = 1, #words do words[i] = text(words[i]) end
+  redis.call('HSET', key, 'e', text(seen.e or now), me, table.concat(words, ','))
+  if words[1] == '0' and (words[10] or '0') == '0' and (words[11] or '0') == '0' then redis.call('HDEL', key, me) end
+  redis.call('PEXPIRE', key, 20000)
 end
 local function turn(own, sum, count)
   if sum > 0 then return 0.9 * own / sum + 0.1 / count end
@@ -89,11 +96,13 @@ local function alone(it, at, unit)
 end
 local function set_aside(seen, t, unit, ahead)
   local written, more, unpaid = math.min(seen.n or now, now), 0, 0
-  for _, it in ipairs(seen.all) do
-    local taken = alone(it, now, unit)
-    if taken > 0 then
-      taken = taken - alone(it, written, unit)
-      more, unpaid = more + taken, unpaid + math.min(taken, it.part * ahead)
+  for _, told in ipairs({seen.all, seen.ended}) do
+    for _, it in ipairs(told) do
+      local taken = alone(it, now, unit)
+      if taken > 0 then
+        taken = taken - alone(it, written, unit)
+        more, unpaid = more + taken, unpaid + math.min(taken, it.part * ahead)
+      end
     end
   end
   if more > 0 then return math.max(math.max(t, written) + more, math.max(t, now) + unpaid) end
@@ -114,6 +123,7 @@ local function rate(key, given)
     back = (total - own.total) * unit
   elseif epoch ~= 0 and epoch ~= seen.e then
     t = math.max(t, now + owed * unit)
+    if seen.e then back = back - math.min(paid * unit, share * math.max(0, math.min(now - seen.e, ahead))) end
   end
   if own and own.at <= now and now - own.at <= 10000000 then
     back = back + alone(own, now, unit) - math.min(paid * unit, own.part * (now - own.at))
@@ -121,7 +131,8 @@ local function rate(key, given)
   if back < 0 then t = math.max(t, now) end
   t = t - back
   local base = math.max(t, now)
-  local left = math.floor((now + ahead - base) / unit + 0.000001)
+  local exact = (now + ahead - base) / unit
+  local left = math.min(burst, math.floor(exact + 2000 / unit + 0.000001))
   local sum = seen.sum + demand
   local granted = math.max(0, math.min(want, left))
   if left < 0.05 * sum then
@@ -139,16 +150,16 @@ local function rate(key, given)
   for i = 1, #mine do mine[i] = text(mine[i]) end
   redis.call('HSET', key, 't', text(t), 'n', text(now), 'e', text(seen.e or now), me, table.concat(mine, ','))
   redis.call('PEXPIRE', key, math.ceil(math.max(ahead, t - now) / 1000) + 60000)
-  reply(granted, left - granted, math.min(1, part), seen.count, seen.e or now)
+  reply(granted, exact - granted, math.min(1, part), seen.count, seen.e or now)
 end
 local function places(key, given)
   local capacity, held, want = unpack(given)
   local seen = read(key, 10000000)
   if not seen then return reply(-1, 0, 0, 0, 0) end
   local granted = math.max(0, math.min(want, capacity - seen.sum - held))
-  write(key, held + granted, 20000)
-  local sum = seen.sum + held + granted
-  reply(granted, sum, turn(held + granted, sum, seen.count), seen.count, 0)
+  write(key, seen, held + granted, now)
+  local sum, epoch = seen.sum + held + granted, seen.e or now
+  reply(granted, sum, turn(held + granted, sum, seen.count), seen.count, epoch, seen.silent / 1000000)
 end
 local function spent(key, given)
   local amount, mine, most, held, want, least = unpack(given)
@@ -167,15 +178,8 @@ local function spent(key, given)
   local granted = math.max(0, math.min(want, most - base - amount - own - claimed - held))
   if granted < least then granted = 0 end
   local claim = held + granted
-  if amount > 0 or claim > 0 or mine > 0 then
-    local field = {amount, now, 10000000, 0, 0, 0, 0, 0, 0, claim, mine}
-    for i = 1, #field do field[i] = text(field[i]) end
-    redis.call('HSET', key, me, table.concat(field, ','))
-  else
-    redis.call('HDEL', key, me)
-  end
-  redis.call('PEXPIRE', key, 20000)
-  reply(granted, base - mine + own, 1, seen.count, 0, claimed + twice)
+  write(key, seen, amount, now, 10000000, 0, 0, 0, 0, 0, 0, claim, mine)
+  reply(granted, base - mine + own, 1, seen.count, seen.e or now, claimed + twice)
 end
 local kinds = {r = rate, c = places, s = spent}
 for i = 1, #KEYS - 1 do

@@ -1,12 +1,9 @@
 """Places, in one process and leased."""
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from proxy.limits.concurrency import REFUSED_FOR, LeasedPlaces, Places, RollCall, alone_share, idle_share
+from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease import LeaseGrant
+from proxy.shared_state.lease_keeper import REFUSED_FOR
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 WALL = 0.0
@@ -135,16 +132,6 @@ def test_where_something_else_is_kept_it_goes_on_with_its_part() -> None:
     assert places.lacks(1, 0.0, WALL)
 
 
-@given(st.lists(st.integers(0, 1000), min_size=1, max_size=8))
-def test_the_parts_of_all_who_are_alone_add_up_to_one(demands: list[int]) -> None:
-    total, count = sum(demands), len(demands)
-    shares = [0.9 * each / total + 0.1 / count if total > 0 else 1 / count for each in demands]
-    assert sum(alone_share(share, count, count) for share in shares) == pytest.approx(1)
-    assert all(alone_share(share, count, count) >= 0.25 / count for share in shares)
-    others = 8 - count
-    assert sum(alone_share(share, count, 8) for share in shares) + others * idle_share(8) == pytest.approx(1)
-
-
 def test_a_place_that_an_attempt_took_is_put_back_without_waking_who_waits() -> None:
     for places in (Places(1), held_place()):
         told: list[None] = []
@@ -160,37 +147,3 @@ def held_place() -> LeasedPlaces:
     places = LeasedPlaces("t", 1, StillKeeper(turns=1))
     places.held = 1
     return places
-
-
-S = 1_000_000
-
-
-def called(call: RollCall, counter: LeaseCounter, name: str, seconds: float) -> None:
-    ask = call.ask(seconds)
-    call.tell(counter.exchange(name, [ask], seconds * S)[0], seconds)
-
-
-def test_each_hears_of_all_that_were_heard_of_lately_and_of_no_fewer_than_its_gateway_has() -> None:
-    counter, calls = LeaseCounter(), {name: RollCall(2) for name in "abc"}
-    for name, call in calls.items():
-        called(call, counter, name, 0.0)
-    assert [call.processes for call in calls.values()] == [2, 2, 3]
-    called(calls["a"], counter, "a", 1.0)
-    assert calls["a"].processes == 3
-    called(calls["a"], counter, "a", 12.0)
-    assert calls["a"].processes == 2
-
-
-def test_no_answer_and_one_of_somebody_else_change_nothing() -> None:
-    call = RollCall(0)
-    assert call.processes == 1
-    call.processes = 5
-    call.tell(None, 0.0)
-    call.untold()
-    assert call.processes == 5
-
-
-def test_it_is_always_told_and_never_rests() -> None:
-    call = RollCall(1)
-    assert call.renew(0.0)
-    assert call.holds()

@@ -1,13 +1,14 @@
 """Who counts for several processes: what it grants, to whom, and what a clock that steps does to it."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.lease_counter import SWEEP, LeaseCounter
-from proxy.shared_state.lease import LeaseGrant, PlacesAsk, RateAsk, SpentAsk
+from proxy.shared_state.lease import TRIP, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
 from tests.proxy.limits.kit.simulation import excess
 
 S = 1_000_000
@@ -30,7 +31,7 @@ def test_all_together_get_no_more_than_the_burst_and_what_flows(asked: list[tupl
         (grant,) = counter.exchange(process, [ask(want, least, 0, float(want))], now)
         assert grant.granted == 0 or min(least, want) <= grant.granted <= want
         granted.append((now / S, grant.granted))
-    assert excess(granted, 600, 10.0) <= 1e-3
+    assert excess(granted, 600, 10.0) <= 10.0 * TRIP + 1e-3
 
 
 def test_fewer_than_the_least_are_none() -> None:
@@ -174,3 +175,32 @@ def test_what_a_process_held_that_has_ended_is_free() -> None:
     counter.forget("p1")
     counter.forget("unknown")
     assert counter.exchange("p2", [PlacesAsk("k", 2, 0, 2)], 2.0)[0].granted == 2
+
+
+def test_what_one_that_has_ended_took_alone_is_set_aside() -> None:
+    counter = LeaseCounter()
+    told = RateAsk("t", 10.0, 600, 600, 1, 0, 20.0, 60.0, 1, again=0.25, equal=0.125)
+    counter.exchange("p1", [told], 0)
+    counter.exchange("p2", [told], 0)
+    counter.forget("p1")
+    (grant,) = counter.exchange("p2", [replace(told, want=0)], 8 * S)
+    assert grant.level == pytest.approx(80 - 80 * 0.875)
+    assert counter.exchange("p2", [replace(told, want=0)], 9 * S)[0].level == pytest.approx(90 - 80 * 0.875)
+
+
+def test_one_that_comes_back_to_a_lost_memory_pays_for_what_its_part_took_since() -> None:
+    counter = LeaseCounter()
+    fresh = RateAsk("t", 10.0, 600, 0, 1, 0, 20.0, 60.0, 1)
+    counter.exchange("p1", [replace(fresh, owed=0, epoch=7)], S)
+    back = replace(fresh, epoch=7, owed=100, paid=40, share=0.25)
+    assert counter.exchange("p2", [back], 5 * S)[0].level == 600 - 100 - 10
+    (grant,) = counter.exchange("p2", [replace(back, epoch=S, paid=0, owed=0)], 5 * S)
+    assert (grant.level, grant.epoch) == (490, S)
+
+
+def test_places_tell_how_long_the_most_silent_of_the_others_was_not_heard() -> None:
+    counter = LeaseCounter()
+    for at, process in ((0, "a"), (S, "b")):
+        counter.exchange(process, [PlacesAsk("p", 9, 1, 0)], at)
+    (grant,) = counter.exchange("c", [PlacesAsk("p", 9, 1, 0)], 3 * S)
+    assert (grant.claimed, grant.processes) == (3.0, 3)

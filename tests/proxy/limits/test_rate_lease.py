@@ -10,6 +10,7 @@ from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Period, Rate, Unit
 from proxy.limits.rate_lease import AGAIN, RateLease
 from proxy.shared_state.lease import LeaseGrant, RateAsk
+from proxy.shared_state.lease_keeper import REJOIN
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 MINUTE = Rate(Unit.REQUESTS, 600, Period.MINUTE, 600)
@@ -208,7 +209,7 @@ def test_back_among_others_it_tells_what_it_used_alone(lease: RateLease, keeper:
 def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLease, keeper: StillKeeper) -> None:
     keeper.alone = True
     assert lease.attempt(150, 0.0, WALL)
-    keeper.alone, keeper.rejoining = False, True
+    keeper.alone, keeper.back_at = False, 0.1
     assert not lease.attempt(1, 0.1, WALL)
     lease.wait_for(100)
     told(lease, 600, 0.1, 500.0, share=1.0, count=1)
@@ -220,8 +221,35 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
     refused = lease.exceeded("team t", 1, 0.1, WALL)
     assert refused.used + refused.requested > refused.limit
     assert lease.attempt(1, 0.4, WALL)
-    keeper.rejoining = False
+    keeper.back_at = 0.4 - REJOIN
     assert lease.attempt(50, 0.4, WALL)
+
+
+def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_others_can_have_told_theirs(
+    lease: RateLease, keeper: StillKeeper
+) -> None:
+    lease.wait_for(50)
+    ask = lease.ask(0.0)
+    assert ask is not None
+    lease.tell(LeaseGrant(50, 150.0, 0.25, 4, epoch=1), 0.0)
+    lease.wait_no_more(50)
+    assert lease.attempt(50, 0.0, WALL)
+    lease.wait_for(200)
+    assert lease.ask(0.1) is not None
+    lease.tell(LeaseGrant(200, 400.0, 0.75, 1, epoch=2), 0.1)
+    lease.wait_no_more(200)
+    assert "watch" in keeper.noted
+    assert not lease.attempt(40, 0.1, WALL)
+    assert lease.attempt(35, 0.1, WALL)
+    assert lease.share()[0] == 0.25
+    ask = lease.ask(0.2)
+    assert ask is not None
+    assert ask.share == pytest.approx(0.25)
+    assert lease.holds()
+    lease.renew(0.1 + REJOIN)
+    assert not lease.lacks(0, 0.1 + REJOIN, WALL)
+    assert lease._held is not None
+    assert lease._held.local is None
 
 
 def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: RateLease, keeper: StillKeeper) -> None:

@@ -31,10 +31,12 @@ class FleetResult:
     turns: int
 
 
-def run_fleet(url: str, processes: int, limit: int, offered: float, seconds: float) -> FleetResult:
-    """Offer so many requests a second to all processes together."""
+def run_fleet(
+    url: str, processes: int, limit: int, offered: float, seconds: float, burst: int | None = None
+) -> FleetResult:
+    """Offer so many requests a second to all processes together. The burst is one second of the limit, or `burst`."""
     module = "tests.proxy.limits.kit.real_process"
-    words = (str(processes), str(limit), str(offered / processes), str(seconds))
+    words = (str(processes), str(limit), str(offered / processes), str(seconds), str(burst or limit))
     started = [
         subprocess.Popen(
             [sys.executable, "-m", module, url, f"p{number}", *words],

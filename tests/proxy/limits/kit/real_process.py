@@ -1,7 +1,7 @@
 """One of several real processes that share a limit in a real Redis: asks at random times, and writes what passed when.
 
-`python -m tests.proxy.limits.kit.real_process URL NAME PROCESSES LIMIT OFFERED SECONDS` says when it is ready, begins
-at the moment that it is told, and prints one JSON object.
+`python -m tests.proxy.limits.kit.real_process URL NAME PROCESSES LIMIT OFFERED SECONDS BURST` says when it is ready,
+begins at the moment that it is told, and prints one JSON object.
 """
 
 import asyncio
@@ -23,14 +23,13 @@ PATIENCE = 5.0
 """Seconds for an exchange."""
 
 
-async def main(url: str, name: str, processes: int, limit: int, offered: float, seconds: float) -> None:
+async def main(url: str, name: str, processes: int, rate: Rate, offered: float, seconds: float) -> None:
     """Offer so many requests a second."""
     redis_leases.LIMIT = PATIENCE  # type: ignore[misc]  # a busy machine is no lost Redis
     clock = asyncio.get_running_loop().time
     state = SharedState(SharedSection.model_validate({"redis": url}), lambda cooldowns, now: None)
     leases = LeaseBook(redis_leases.RedisLeases(state.run_script, "dragoman", name), processes, clock)
     book = LimitBook(clock, time.time, leases)
-    rate = Rate(Unit.REQUESTS, 60 * limit, Period.MINUTE, limit)
     book.use({"team t": Limits((rate,))}, {}, BERLIN, clock())
     admitted: list[float] = []
     waits: list[float] = []
@@ -72,4 +71,5 @@ async def main(url: str, name: str, processes: int, limit: int, offered: float, 
 
 if __name__ == "__main__":
     words = sys.argv[1:]
-    asyncio.run(main(words[0], words[1], int(words[2]), int(words[3]), float(words[4]), float(words[5])))
+    limit = Rate(Unit.REQUESTS, 60 * int(words[3]), Period.MINUTE, int(words[6]))
+    asyncio.run(main(words[0], words[1], int(words[2]), limit, float(words[4]), float(words[5])))

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from proxy.limits.concurrency import ROLL_CALL
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Limits, TeamBudget
 from proxy.limits.limit_book import LimitBook
 from proxy.limits.reservation import Reservation
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant
+from proxy.shared_state.roll_call import ROLL_CALL
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WALL = 1_795_000_000.0
@@ -50,13 +50,14 @@ class World:
 @dataclass(slots=True, eq=False)
 class SimulatedSource:
     """One process's way to whoever counts: `cut` says that nothing gets there, `deaf` that no answer comes back, and
-    `still` is for how many seconds the process stands still once it was answered."""
+    `still` is for how many seconds the process stands still once it was answered: it serves nobody then (`stands`)."""
 
     world: World
     process: str
     cut: bool = False
     deaf: bool = False
     still: float = 0.0
+    stands: bool = False
 
     async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
         world = self.world
@@ -74,7 +75,9 @@ class SimulatedSource:
             await asyncio.sleep(0.05)
             raise ConnectionError("deaf")
         if self.still:
+            self.stands = True
             await asyncio.sleep(self.still)
+            self.stands = False
         return grants
 
 
@@ -93,6 +96,7 @@ class SimulatedProcess:
     refusals: list[float] = field(default_factory=list)
     asked: int = 0
     held: list[Reservation] = field(default_factory=list)
+    killed: bool = False
     source: SimulatedSource = field(init=False)
     leases: LeaseBook = field(init=False)
     book: LimitBook = field(init=False)
@@ -107,7 +111,9 @@ class SimulatedProcess:
         self.task = asyncio.create_task(self.leases.run())
 
     async def ask(self, tokens: int = 1) -> bool:
-        """Ask for one request of the team."""
+        """Ask for one request of the team. One that was killed or stands still serves nobody."""
+        if self.killed or self.source.stands:
+            return False
         clock = asyncio.get_running_loop().time
         begin = clock()
         self.asked += 1
@@ -139,9 +145,12 @@ class SimulatedProcess:
             self.held.pop().settle(tokens, 0)
 
     async def kill(self) -> None:
-        """End it as SIGKILL would: it tells nobody."""
+        """End it as SIGKILL would: it tells nobody, and who waits for it gets no answer."""
+        self.killed = True
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
+        for waiter in self.book._waiting:
+            waiter.outcome.cancel()
 
 
 def fleet(world: World, limits: Limits, count: int = 8) -> list[SimulatedProcess]:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from proxy.limits.concurrency import Lease
+from proxy.shared_state.lease_keeper import Lease
 
 
 @dataclass(slots=True)
@@ -12,7 +12,9 @@ class StillKeeper:
 
     alone: bool = False
     lost_at: float = -math.inf
+    back_at: float = -math.inf
     rejoining: bool = False
+    told_since: float = -math.inf
     met: bool = False
     expected: int = 4
     turns: int = 0

@@ -1,0 +1,56 @@
+"""Rates of which only a unit or two may be used at once: of what flows, hardly anything is lost on the way."""
+
+import random
+
+import pytest
+
+from proxy.limits.gcra import LocalRate, rule_of
+from proxy.limits.limit import Limits, Period, Rate, Unit
+from proxy.limits.rate_lease import RateLease
+from proxy.shared_state.lease import LeaseGrant
+from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.proxy.limits.kit.simulation import WALL, World, all_admitted, excess, fleet, run_traffic, stop
+from tests.proxy.limits.kit.still_keeper import StillKeeper
+
+
+def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requests_wait_for_it() -> None:
+    keeper = StillKeeper(turns=1)
+    lease = RateLease("t", Rate(Unit.REQUESTS, 100, Period.SECOND, 1), keeper)
+    for tick in range(1, 20):
+        for _ in range(8):
+            lease.refused(1, tick / 100)
+        if lease.ask(tick / 100) is not None:
+            lease.tell(LeaseGrant(0, 0.4, 0.5, 2), tick / 100)
+    keeper.noted.clear()
+    assert not lease.fetchable(1, 0.1935)
+    lease.refused(1, 0.1935)
+    assert keeper.noted == []
+    assert lease.fetchable(1, 0.1945)  # 6 ms later there is one, less 2 for the way
+
+
+@pytest.mark.parametrize(
+    ("rate", "offered"),
+    [
+        (Rate(Unit.REQUESTS, 100, Period.SECOND, 1), 800),
+        (Rate(Unit.REQUESTS, 100, Period.SECOND, 1), 150),
+        (Rate(Unit.REQUESTS, 6000, Period.MINUTE, 1), 800),
+        (Rate(Unit.REQUESTS, 6000, Period.MINUTE, 2), 200),
+    ],
+    ids=["by the second", "by the second, fewer", "by the minute", "two at once"],
+)
+@pytest.mark.parametrize("count", [1, 2, 8])
+@in_virtual_time
+async def test_of_a_small_burst_all_together_get_no_less_than_one_process_would_give(
+    count: int, rate: Rate, offered: float
+) -> None:
+    """One process passes less than the limit, too: what flows while nobody asks is lost, but for the burst."""
+    processes = fleet(World(), Limits((rate,)), count)
+    await run_traffic(processes, offered, 10)
+    await stop(processes)
+    alone, passed, chance = LocalRate(rule_of(rate)), 0, random.Random(1)
+    at = 0.0
+    while (at := at + chance.expovariate(offered)) < 10:
+        passed += alone.attempt(1, at, WALL)
+    admitted = all_admitted(processes)
+    assert len(admitted) >= 0.98 * passed
+    assert excess(admitted, rate.burst, 100) <= 0.03 * 100
