@@ -249,14 +249,19 @@ class Chunk:
     native: NativeEvent | None = None
 
 
+RunPart = Literal["text", "reasoning", "arguments"]
+"""What the pieces of a run are."""
+
+
 # Not frozen, which would double what it costs: one is made with nearly every read.
 @dataclass(slots=True)
 class TextRun:
-    """What one choice gained in chunks that follow each other and hold text alone, none of them empty.
+    """What one choice gained in chunks that follow each other and hold one `part` alone, none of them empty: its text,
+    its reasoning, or the arguments of the tool call with the number `call`.
 
-    `literals` are the texts as they stand between the quotes of JSON strings: each in printable ASCII that needs no
-    escape, but for those in `odd`, which has the texts themselves by their places. `characters` and `size` are the
-    length of all texts together, in code points and in bytes of UTF-8.
+    `literals` are the pieces as they stand between the quotes of JSON strings: each in printable ASCII that needs no
+    escape, but for those in `odd`, which has the pieces themselves by their places. `characters` and `size` are how
+    much text it is, in code points and in bytes of UTF-8: none, where the part is another.
     """
 
     index: int
@@ -265,12 +270,23 @@ class TextRun:
     characters: int
     size: int
     system_fingerprint: str | None = None
+    part: RunPart = "text"
+    call: int = 0
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks."""
         for place, literal in enumerate(self.literals):
-            text = self.odd[place] if place in self.odd else literal.decode()
-            yield Chunk(self.index, text, system_fingerprint=self.system_fingerprint)
+            yield self.chunk_of(self.odd[place] if place in self.odd else literal.decode())
+
+    def chunk_of(self, piece: str) -> Chunk:
+        """Return the chunk of one piece."""
+        index, fingerprint = self.index, self.system_fingerprint
+        if self.part == "text":
+            return Chunk(index, piece, system_fingerprint=fingerprint)
+        if self.part == "reasoning":
+            return Chunk(index, reasoning=piece, system_fingerprint=fingerprint)
+        delta = ToolCallDelta(self.call, arguments=piece)
+        return Chunk(index, tool_calls=(delta,), system_fingerprint=fingerprint)
 
 
 def has_content(chunk: Chunk) -> bool:

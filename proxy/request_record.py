@@ -91,7 +91,7 @@ class RequestContent(Protocol):
     answer: bytes | None
 
     def add_run(self, run: TextRun) -> None:
-        """Add text that the client was sent."""
+        """Add a run that the client was sent."""
 
     def add_chunk(self, chunk: Chunk) -> None:
         """Add what the client was sent of a choice."""

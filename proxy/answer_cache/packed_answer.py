@@ -89,7 +89,7 @@ class EventPacker:
 
     def pack_run(self, run: TextRun) -> list[bytes]:
         """Return the chunks of a run as bytes."""
-        if run.index:
+        if run.index or run.part != "text":
             return [packed for event in run.chunks() for packed in self.pack(event)]
         packed = self._of(run.system_fingerprint)
         packed += [b'"%b"' % literal for literal in run.literals]

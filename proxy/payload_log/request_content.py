@@ -72,11 +72,14 @@ class LoggedContent:
         self._room = self.most + SLACK
 
     def add_run(self, run: TextRun) -> None:
-        """Add text that a client was sent."""
+        """Add a run that a client was sent."""
         choice = self._choice(run.index)
         if choice is None:
             return
-        if run.odd:
+        if run.part != "text":
+            for chunk in run.chunks():
+                self.add_chunk(chunk)
+        elif run.odd:
             self._add(choice.texts["text"], "".join(chunk.text for chunk in run.chunks()).encode("utf-8", "replace"))
         else:
             self._add(choice.texts["text"], b"".join(run.literals))

@@ -4,8 +4,9 @@ A piece is relayed by a plain call within the callback that brought it, while th
 meanwhile: it goes on where somebody has to be waited for, at the end, and at a failure. The clock is read twice for a
 piece, when it has come and when it has been written.
 
-Nearly every piece is one event, the same as the one before but for its text. `Relay._take` relays these: what the
-vendor has around a text is compared, and the text put between what the client's events have around it. With caches as
+Nearly every piece is one event, the same as the one before but for a piece of text, of reasoning or of a call's
+arguments. `Relay._take` relays these: what the vendor has around that is compared, and it is put between what the
+client's events have around it. With caches as
 cold as they are where hundreds of streams take turns, a chunk pays 0.3 to 0.5 us for each function that is called and
 each object that is touched, which is more than for what they do: so this is one function, that counts in the relay's
 own attributes. Every other piece goes the ordinary way, which gives the same bytes and the same record.
@@ -42,9 +43,10 @@ class Relay:
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time.
 
-    `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events and in the
-    client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`, `_length`,
-    `_escapes`, `_beyond` and `_waited` are what it has counted and `_settle` has not yet noted elsewhere.
+    `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
+    in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
+    `_length`, `_escapes`, `_beyond` and `_waited` are what it has counted and `_settle` has not yet noted elsewhere;
+    `_counts` says whether it is text, by whose size a usage is estimated.
     """
 
     stream: Stream
@@ -60,8 +62,9 @@ class Relay:
     _idle_since: float = 0.0
     _unread: Awaitable[object] | None = None
     _broken: UpstreamError | None = None
-    _short: tuple[int, bytes, bytes | None, bytes, bytes, bytes, slice] | None = None
+    _short: tuple[int, bytes, bytes | None, bytes, tuple[bytes, ...], slice] | None = None
     _form: Around | None = None
+    _counts: bool = True
     _texts: int = 0
     _length: int = 0
     _escapes: int = 0
@@ -145,7 +148,7 @@ class Relay:
     def _take(self, piece: bytes) -> bool:
         """Relay a piece. Returns whether the next one may come. See the module."""
         if self._short is not None:
-            most, opening, middle, closing, before, after, hole = self._short
+            most, opening, middle, closing, around, hole = self._short
             if len(piece) < most and piece.startswith(opening) and piece.endswith(closing):
                 # Where the constants overlap, the text is empty.
                 text = plain = piece[hole]
@@ -157,7 +160,7 @@ class Relay:
                     self._waited += now() - self._idle_since
                     self._texts += 1
                     self._length += len(text)
-                    sent = self.write(b"".join((before, text, after)))
+                    sent = self.write(text.join(around))
                     self._idle_since = self.deadlines.content_at = now()
                     if isinstance(sent, bool):
                         return True
@@ -186,9 +189,10 @@ class Relay:
         self._waited = 0.0
         if self._texts and self._decoder is not None:
             size = self._length - self._escapes
-            self._decoder.passed(size - self._beyond)
+            if self._counts:
+                self._decoder.passed(size - self._beyond)
+                self._size += size
             self.record.chunks += self._texts
-            self._size += size
             self._texts = self._length = self._escapes = self._beyond = 0
 
     def _piece_came(self, parts: Parts) -> bool:
@@ -224,11 +228,11 @@ class Relay:
 
     def _learn(self, form: Around | None, run: TextRun) -> None:
         """Take the next pieces like a run by `_take`, if they can be."""
-        self._form = form
+        self._form, self._counts = form, run.part == "text"
         around = None if form is None or self._framing is None else self._framing.around(run)
         if form is not None and around is not None:
             # Two events are longer than this: of a large piece not all of it is looked at for nothing.
-            self._short = 2 * len(form[0] + form[2]), *form, *around, slice(len(form[0]), -len(form[2]))
+            self._short = 2 * len(form[0] + form[2]), *form, around, slice(len(form[0]), -len(form[2]))
         else:
             self._short = None
 

@@ -142,17 +142,18 @@ class Renderer(Protocol):
 
 
 class FramingRenderer:
-    """Base of those renderers whose events of text alone are a text between constants."""
+    """Base of those renderers whose events of one part of a choice are constants and its pieces between them."""
 
     __slots__ = ()
 
-    def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
-        """Return what stands before and after each text of a run in its events; None where each chunk has to be asked
-        for. It holds for texts of the same choice and fingerprint until the next chunk."""
+    def around(self, run: TextRun) -> tuple[bytes, ...] | None:
+        """Return the constants of the events of a run, two at least: each event is these with one piece of the run
+        between each two. None where each chunk has to be asked for. It holds for pieces of the same part, choice and
+        fingerprint until the next chunk."""
         return None
 
     def literal(self, text: str) -> bytes:
-        """Return a text as it stands between these. A plain one stands for itself."""
+        """Return a piece as it stands between these. A plain one stands for itself."""
         raise NotImplementedError
 
 

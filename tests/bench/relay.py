@@ -65,13 +65,23 @@ def _with_delta(begin: bytes) -> list[bytes]:
     return [event.replace(begins, b'"delta":' + begin) for event in _stream(words(COUNT))]
 
 
+def _call(texts: Sequence[str]) -> list[bytes]:
+    """The events of a tool call, whose arguments hold these."""
+    first = _event(b'{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}')
+    pieces = [orjson.dumps('\\n"' + text) for text in texts]
+    said = [_event(b'{"tool_calls":[{"index":0,"function":{"arguments":%b}}]}' % piece) for piece in pieces]
+    return [first, *said, _event(b"{}", b'"tool_calls"'), b"data: [DONE]\n\n"]
+
+
 LOADS: Mapping[str, Callable[[], list[bytes]]] = {
     "text": lambda: _stream(words(COUNT)),
     "padded, as OpenAI's": lambda: _stream(words(COUNT), _padding),
     "Chinese": lambda: _stream([_CHINESE[place % len(_CHINESE)] for place in range(COUNT)]),
-    "a role in each, as OpenRouter's": lambda: _with_delta(b'{"role":"assistant","content":"'),
-    "nulls in each, as DeepSeek's": lambda: _with_delta(b'{"reasoning_content":null,"content":"'),
-    "reasoning, never quick": lambda: _with_delta(b'{"reasoning_content":"'),
+    "with a role, OpenRouter's": lambda: _with_delta(b'{"role":"assistant","content":"'),
+    "with nulls, DeepSeek's": lambda: _with_delta(b'{"reasoning_content":null,"content":"'),
+    "reasoning": lambda: _with_delta(b'{"reasoning_content":"'),
+    "arguments of a call": lambda: _call(words(COUNT - 1)),
+    "refusal, never quick": lambda: _with_delta(b'{"refusal":"'),
 }
 
 

@@ -5,11 +5,13 @@ What is missing stays missing, what makes no sense raises UpstreamError(MALFORME
 
 from collections.abc import Mapping, Sequence
 
-from providers.completion import MOST_COUNTED, FinishReason, Usage, count_of, reported_usage
+from providers.completion import MOST_COUNTED, FinishReason, RunPart, Usage, count_of, reported_usage
 from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, PLAIN_IN_MESSAGE, thought_in
 from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
 from providers.dialects.shared.read_json import malformed, text_of, unknown_in
 from providers.failure import FailureKind
+from providers.framing.text_frames import MARK
+from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
@@ -88,13 +90,13 @@ _MOST_EMPTY = 16
 """Members of a delta that are looked at for whether they are empty."""
 
 
-def _says_no_more(delta: JsonObject) -> bool:
-    """Return whether a delta holds nothing besides its content: its role, which nobody reads, and members that are null
-    or empty, as DeepSeek, OpenRouter, SGLang, xAI and Ollama send them in each event (November 2026)."""
+def _says_no_more(delta: JsonObject, held: str) -> bool:
+    """Return whether a delta holds nothing besides the member `held`: its role, which nobody reads, and members that
+    are null or empty, as DeepSeek, OpenRouter, SGLang, xAI and Ollama send them in each event (November 2026)."""
     if len(delta) > _MOST_EMPTY:
         return False
     for name, value in delta.items():
-        if value is not None and name not in {"content", "role"} and (value or name not in PLAIN_IN_MESSAGE):
+        if value is not None and name not in (held, "role") and (value or name not in PLAIN_IN_MESSAGE):
             return False
     return True
 
@@ -106,11 +108,68 @@ def only_text_of(choice: JsonObject) -> str:
     delta = choice.get("delta")
     if type(delta) is dict:
         text = delta.get("content")
-        if len(delta) > 1 and not _says_no_more(delta):
+        if len(delta) > 1 and not _says_no_more(delta, "content"):
             return ""
     else:
         text = choice.get("text") if delta is None else None
     return text if isinstance(text, str) and choice.get("logprobs") is None else ""
+
+
+@record
+class HeldAlone:
+    """The one thing that a streamed choice holds: `member` is the name of its value, for which `marked`, else the same
+    choice, holds MARK. `call` is the vendor's index of the call whose arguments it is."""
+
+    part: RunPart
+    index: int
+    member: str
+    marked: JsonObject
+    call: int | None = None
+
+
+def held_alone(choice: JsonObject) -> HeldAlone | None:
+    """Return what a streamed choice holds, where that is text, reasoning or arguments of a call and nothing else."""
+    index, delta = choice.get("index"), choice.get("delta")
+    if type(index) is not int or not KNOWN_IN_CHOICE.issuperset(choice):
+        return None
+    if choice.get("finish_reason") is not None or choice.get("logprobs") is not None:
+        return None
+    if not isinstance(delta, dict):
+        text = delta is None and choice.get("text")
+        return HeldAlone("text", index, "text", {**choice, "text": MARK}) if text and isinstance(text, str) else None
+    for member, part in _IN_DELTA:
+        value = delta.get(member)
+        if value and isinstance(value, str):
+            alone = _says_no_more(delta, member) and (part == "text" or not choice.get("text"))
+            return HeldAlone(part, index, member, {**choice, "delta": {**delta, member: MARK}}) if alone else None
+    return None if choice.get("text") else _arguments_alone(choice, index, delta)
+
+
+_IN_DELTA: tuple[tuple[str, RunPart], ...] = (
+    ("content", "text"),
+    ("reasoning_content", "reasoning"),
+    ("reasoning", "reasoning"),
+)
+
+
+def _arguments_alone(choice: JsonObject, index: int, delta: JsonObject) -> HeldAlone | None:
+    calls = delta.get("tool_calls")
+    entry = calls[0] if isinstance(calls, list) and len(calls) == 1 else None
+    if not isinstance(entry, dict) or not _OF_A_CALL.issuperset(entry) or not _says_no_more(delta, "tool_calls"):
+        return None
+    native, function = entry.get("index"), entry.get("function")
+    if type(native) is not int or not isinstance(function, dict) or not _OF_A_FUNCTION.issuperset(function):
+        return None
+    arguments = function.get("arguments")
+    if function.get("name") or not isinstance(arguments, str) or not arguments:
+        return None
+    marked: JsonObject = {**entry, "function": {**function, "arguments": MARK}}
+    made: JsonObject = {**choice, "delta": {**delta, "tool_calls": [marked]}}
+    return HeldAlone("arguments", index, "arguments", made, native)
+
+
+_OF_A_CALL = frozenset({"index", "id", "type", "function"})
+_OF_A_FUNCTION = frozenset({"name", "arguments"})
 
 
 _OF_AN_END = frozenset({"index", "delta", "logprobs", "finish_reason"})

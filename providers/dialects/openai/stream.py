@@ -48,7 +48,7 @@ from providers.emulation.collect_stream import to_chunks
 from providers.emulation.merge_choices import as_asked
 from providers.failure import UpstreamError
 from providers.framing.parse_sse import DataLines, EventTooLarge, SSEParser
-from providers.framing.text_frames import Around, text_run
+from providers.framing.text_frames import Around
 from providers.json_types import JsonObject, JsonValue
 
 MAX_BODY = 32 * 1024 * 1024
@@ -121,12 +121,9 @@ class OpenAIStream(RunDecoder):
             for name, frame in self._sse.feed(data):
                 body = self._event(frame, name)
                 chunk = self._plain(body, len(frame))
-                if chunk is None:
-                    yield from self._pieces(body, len(frame))
-                else:
-                    if chunk.finish_reason is None:
-                        self._runs.note(frame, body)
-                    yield chunk
+                yield from self._pieces(body, len(frame)) if chunk is None else (chunk,)
+                if self._waiting is None and not self._slow and (chunk is None or chunk.finish_reason is None):
+                    self._runs.note(frame, body)
         except EventTooLarge:
             raise malformed("has an event that is too large") from None
 
@@ -136,7 +133,7 @@ class OpenAIStream(RunDecoder):
         if same is not None:
             literals, end = same.form.read(data)
             if end == len(data) <= MOST_LED:
-                run = text_run(same.choice.index, literals, same.fingerprint)
+                run = same.run(literals)
                 if run is not None:
                     same.choice.written += run.characters
                     return run, b""

@@ -50,6 +50,12 @@ class StreamedCalls:
         rests = [(at, reader.rest()) for at, reader in readers.items()]
         return tuple([ToolCallDelta(at, arguments=text, kind="custom") for at, text in rests if text])
 
+    def passing(self, native: int) -> int | None:
+        """Return the number of the call that has begun at a vendor's index, if its arguments are passed on as they
+        come; None where they are not."""
+        begun = self._begun.get(native)
+        return None if begun is None or begun.number in self._texts or self._nameless else begun.number
+
     def read(self, entries: list[JsonValue], answer: JsonValue) -> tuple[ToolCallDelta, ...]:
         """Return the pieces in one delta; `answer` is the answer's id. Raises UpstreamError."""
         found = [self._piece(entry, position, answer) for position, entry in enumerate(entries)]

@@ -1,4 +1,5 @@
-"""Runs of events that hold text of one choice alone, in streams of the OpenAI family: read at once, without parsing.
+"""Runs of events that hold text of one choice alone, or its reasoning, or arguments of one tool call, in streams of the
+OpenAI family: read at once, without parsing.
 
 Nearly all events of a stream are such, and each is the one before but for its text. OpenAI pads each with `obfuscation`
 (openai 3.54.0, `stream_options.include_obfuscation`); gateways put a new `id` or `created` into each (November 2026).
@@ -6,11 +7,12 @@ Nearly all events of a stream are such, and each is the one before but for its t
 
 from collections.abc import Mapping
 
-from providers.completion import TextRun
+from providers.completion import RunPart, TextRun
+from providers.dialects.openai.read import held_alone
 from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice
 from providers.framing.parse_sse import DataLines, SSEParser
-from providers.framing.text_frames import MARK, MOST_BYTES, FrameLearner, TextFrames, text_run
+from providers.framing.text_frames import MOST_BYTES, FrameLearner, TextFrames, text_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
@@ -31,6 +33,15 @@ class SameMembers:
     choice: StreamedChoice
     tier: JsonValue
     fingerprint: str | None
+    part: RunPart
+    call: int
+
+    def run(self, literals: list[bytes]) -> TextRun | None:
+        """Return a run of these; None if one of them is not the inside of a JSON string."""
+        run = text_run(self.choice.index, literals, self.fingerprint)
+        if run is not None and self.part != "text":
+            run.part, run.call, run.characters, run.size = self.part, self.call, 0, 0
+        return run
 
 
 class TextRuns:
@@ -53,8 +64,10 @@ class TextRuns:
         self.ready = False
 
     def note(self, data: bytes, event: JsonObject) -> None:
-        """Note the data of an event that was parsed and held text alone, and the event: its form may be learned. It is
-        when another such event seems to come, so that an answer of one event pays nothing for it."""
+        """Note the data of an event that was parsed, and the event: its form may be learned. It is when another such
+        event seems to come, so that an answer of one event pays nothing for it."""
+        if "error" in event or event.get("usage") is not None:
+            return
         if self._frames is not None and self._learner.lessons and len(data) <= MOST_BYTES:
             self._recent = data, event
             self.ready = True
@@ -79,7 +92,7 @@ class TextRuns:
             literals, end = ([], 0) if same is None else same.form.read(data)
         if not end or same is None or same.choice.finished:
             return None
-        run = text_run(same.choice.index, literals, same.fingerprint)
+        run = same.run(literals)
         if run is None:
             return None
         if begun:
@@ -89,20 +102,17 @@ class TextRuns:
     def _learn(self, data: bytes, event: JsonObject, piece: bytes) -> None:
         """Learn the form of an event and its data. `piece` begins with the next one. Data that had to be mended has no
         form: it is no JSON, with a mark in it neither."""
-        choices = event["choices"]
-        raw = choices[0] if isinstance(choices, list) else None
-        if not isinstance(raw, dict):
+        choices = event.get("choices")
+        raw = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+        held = held_alone(raw) if isinstance(raw, dict) else None
+        choice = None if held is None else self._choices.get(held.index)
+        if held is None or choice is None:
             return
-        index, fingerprint = raw["index"], event.get("system_fingerprint")
-        if not isinstance(index, int):
+        call = 0 if held.call is None else choice.calls.passing(held.call)
+        if call is None:
             return
-        delta = raw.get("delta")
-        member = "content" if isinstance(delta, dict) else "text"
-        said: JsonObject = {"delta": {**delta, member: MARK}} if isinstance(delta, dict) else {member: MARK}
-        self._learner.learn(data, member, {**event, "choices": [{**raw, **said}]}, piece)
-        form = self._learner.frames
-        if form is None:
-            self._same = None
-            return
+        self._learner.learn(data, held.member, {**event, "choices": [held.marked]}, piece)
+        form, fingerprint = self._learner.frames, event.get("system_fingerprint")
         fingerprint = fingerprint if isinstance(fingerprint, str) else None
-        self._same = SameMembers(form, self._choices[index], event.get("service_tier"), fingerprint)
+        tier = event.get("service_tier")
+        self._same = None if form is None else SameMembers(form, choice, tier, fingerprint, held.part, call)

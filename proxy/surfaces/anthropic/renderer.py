@@ -130,11 +130,16 @@ class MessagesRenderer(RunRenderer):
 
     def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
         """See FramingRenderer."""
-        if self._text is None:
+        begin = self._text
+        if run.part == "reasoning" and self._open == "thinking" and not (self._native or self._calls.is_open):
+            begin = THINKING % (self._index - 1)
+        elif run.part != "text":
+            return None
+        if begin is None:
             return None
         if run.system_fingerprint is not None:
             self._members["system_fingerprint"] = run.system_fingerprint
-        return self._text + b'"', _AFTER_TEXT
+        return begin + b'"', _AFTER_TEXT
 
     def usage(self, usage: Usage) -> bytes:
         """See Renderer; the counts are sent last."""

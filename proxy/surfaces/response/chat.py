@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from providers.completion import Choice, Chunk, Completion, TextRun, Usage
+from providers.framing.text_frames import MARK
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, choice_members, delta_members, is_late, message_members
@@ -24,6 +25,7 @@ _TEXT = b'{"index":%d,"delta":{"content":%b},"logprobs":null,"finish_reason":nul
 _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 
 
+_MARK = MARK.encode()
 _USUAL_ENDS = ("stop", "length")
 
 
@@ -113,18 +115,27 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
             body = {**choice_members(chunk.extras), **body}
         return events + self._writer.finish(ascii_json(body))
 
-    def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
+    def around(self, run: TextRun) -> tuple[bytes, ...] | None:
         """See FramingRenderer."""
         if run.index not in self._choices:
             return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
+        if run.part != "text":
+            return self._around_part(run)
         index, suffix, around = self._around
         writer = self._writer
         if index != run.index or suffix is not writer.suffix:
             around = writer.prefix + _BEFORE_TEXT % run.index, _AFTER_TEXT + writer.suffix
             self._around = run.index, writer.suffix, around
         return around
+
+    def _around_part(self, run: TextRun) -> tuple[bytes, ...] | None:
+        """Return what is around pieces of reasoning, which has two names here, or of a call's arguments."""
+        writer = self._writer
+        if _MARK in writer.prefix or _MARK in writer.suffix:
+            return None
+        return tuple(self._render_delta(run.chunk_of(MARK)).split(_MARK))
 
     def _render_delta(self, chunk: Chunk) -> bytes:
         delta = _delta(chunk)

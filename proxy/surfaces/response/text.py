@@ -65,8 +65,10 @@ class TextRenderer(AnswerRenderer, RunRenderer):
             return self._writer.event(_TEXT % (chunk.index, ascii_json(chunk.text)))
         return self._full(chunk)
 
-    def around(self, run: TextRun) -> tuple[bytes, bytes]:
+    def around(self, run: TextRun) -> tuple[bytes, bytes] | None:
         """See FramingRenderer."""
+        if run.part != "text":
+            return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
         writer = self._writer

@@ -37,7 +37,7 @@ def _escaped(value: object) -> bytes:
 
 
 class RunRenderer(FramingRenderer):
-    """Base of renderers that write a run as one event for each text: the inside of its JSON string, as `ascii_json`
+    """Base of renderers that write a run as one event for each piece: the inside of its JSON string, as `ascii_json`
     writes that, between constants."""
 
     __slots__ = ()
@@ -47,14 +47,16 @@ class RunRenderer(FramingRenderer):
         around = self.around(run)
         if around is None:
             return None
-        before, after = around
         literals = run.literals
         if run.odd:
             literals = [*literals]
             for place, text in run.odd.items():
                 literals[place] = self.literal(text)
         if len(literals) == 1:
-            return b"".join((before, literals[0], after))
+            return literals[0].join(around)
+        if len(around) > 2:
+            return b"".join([literal.join(around) for literal in literals])
+        before, after = around
         return before + (after + before).join(literals) + after
 
     def literal(self, text: str) -> bytes:

@@ -1,5 +1,7 @@
 """Answers as bytes and back, to the letter."""
 
+from typing import get_args
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from providers.completion import (
     Extras,
     LegacyLogprobs,
     NativeEvent,
+    RunPart,
     StreamEvent,
     TokenLogprob,
     ToolCall,
@@ -98,17 +101,25 @@ def test_the_events_of_a_stream_are_read_as_they_came(events: list[StreamEvent])
 
 
 @settings(max_examples=30)
-@given(st.lists(st.lists(TEXTS.filter(bool), min_size=1, max_size=4), max_size=3), st.integers(0, 1), MAYBE)
-def test_the_runs_of_a_stream_are_read_as_they_came(runs: list[list[str]], index: int, fingerprint: str | None) -> None:
+@given(
+    st.lists(st.lists(TEXTS.filter(bool), min_size=1, max_size=4), max_size=3),
+    st.sampled_from(get_args(RunPart)),
+    st.integers(0, 1),
+    MAYBE,
+)
+def test_the_runs_of_a_stream_are_read_as_they_came(
+    runs: list[list[str]], part: RunPart, index: int, fingerprint: str | None
+) -> None:
     packer = EventPacker()
     chunks: list[StreamEvent] = []
     packed: list[bytes] = []
     for texts in runs:
         run = run_of(texts, fingerprint)
-        run.index = index
+        run.index, run.part, run.call = index, part, index
         chunks += run.chunks()
         packed += packer.pack_run(run)
-    assert [each.text for each in chunks if isinstance(each, Chunk)] == [text for texts in runs for text in texts]
+    if part == "text":
+        assert [each.text for each in chunks if isinstance(each, Chunk)] == [text for texts in runs for text in texts]
     assert read(packed) == chunks
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 import pytest_asyncio
 
-from providers.completion import Chunk
+from providers.completion import TextRun
 from providers.json_types import JsonValue
 from proxy import deadlines
 from proxy.surfaces.response.text import TextRenderer
@@ -241,14 +241,10 @@ async def test_a_finished_answer_is_complete_however_its_connection_ends(
 
 
 async def test_a_fault_of_ours_after_content_breaks_the_stream(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = TextRenderer.chunk
+    def faulty(self: TextRenderer, run: TextRun) -> bytes:
+        raise LookupError("ours")
 
-    def faulty(self: TextRenderer, piece: Chunk) -> bytes:
-        if piece.text == "two":
-            raise LookupError("ours")
-        return written(self, piece)
-
-    monkeypatch.setattr(TextRenderer, "chunk", faulty)
+    monkeypatch.setattr(TextRenderer, "run", faulty)
     answer = await streamed_after_commit(served, (START, Send(chunk(CONTENT)), Send(chunk(MORE)), Hang()))
     looks_broken(answer)
     assert b"HTTP/1.1" not in answer.body

@@ -26,11 +26,13 @@ def test_pieces_of_choices_and_calls_are_put_together() -> None:
     made.add_chunk(Chunk(1, "other", reasoning="why", refusal="no"))
     for delta in (ToolCallDelta(0, "id", "f", '{"a"'), ToolCallDelta(1, "id", "g"), ToolCallDelta(0, arguments=":1}")):
         made.add_chunk(Chunk(0, tool_calls=(delta,)))
+    made.add_run(TextRun(0, [b"]", b""], {1: '"'}, 0, 0, part="arguments", call=1))
+    made.add_run(TextRun(1, [b", ", b"so"], {}, 0, 0, part="reasoning"))
     made.add_chunk(Chunk(0, finish_reason="tool_calls"))
-    calls = [{"name": "f", "arguments": '{"a":1}'}, {"name": "g", "arguments": ""}]
+    calls = [{"name": "f", "arguments": '{"a":1}'}, {"name": "g", "arguments": ']"'}]
     assert streamed(made) == [
         {"index": 0, "text": "Hello \u017e", "tool_calls": calls, "finish_reason": "tool_calls"},
-        {"index": 1, "text": "other", "reasoning": "why", "refusal": "no"},
+        {"index": 1, "text": "other", "reasoning": "why, so", "refusal": "no"},
     ]
 
 

@@ -74,6 +74,43 @@ OWN = b',"x_groq":{"id":"r"}'
 BESIDE = b"refusal reasoning reasoning_content tool_calls function_call annotations audio x".split()
 """Members of a delta that vendors send empty beside the text, and two that nobody reads."""
 
+CALL_OF_NONE = event(b'{"index":0,"delta":{"tool_calls":[]},"finish_reason":null}')
+
+
+def thought(text: bytes, name: bytes = b"reasoning_content", more: bytes = b"") -> bytes:
+    """An event of a chat with this literal as its reasoning."""
+    return event(b'{"index":0,"delta":{"%b":%b%b},"logprobs":null,"finish_reason":null}' % (name, text, more))
+
+
+def argued(text: bytes, number: int = 0, call: bytes = b"", function: bytes = b"", more: bytes = b"") -> bytes:
+    """An event of a chat with this literal as a piece of a call's arguments."""
+    made = b'{"index":%d%b,"function":{"arguments":%b%b}}' % (number, call, text, function)
+    return event(b'{"index":0,"delta":{"tool_calls":[%b]%b},"logprobs":null,"finish_reason":null}' % (made, more))
+
+
+CALLED = b',"id":"t%d","type":"function"'
+OPENED = argued(b'""', 0, CALLED % 0, b',"name":"f"')
+ALSO_OPENED = argued(b'""', 1, CALLED % 1, b',"name":"g"')
+OTHERS = (
+    *(OPENED, ALSO_OPENED, argued(b'"{}"', 0, CALLED % 2, b',"name":"f"')),
+    *(argued(b'"a"', 0, CALLED % 0), argued(b'"a"', 0, b',"id":"","type":null'), argued(b'"a"', 0, b',"x":1')),
+    *(argued(b'"a"', 0, b',"custom":null'), argued(b'"a"', 0, function=b',"name":null'), argued(b'"a"', 7)),
+    *(argued(b'"a"', 0, function=b',"name":"f"'), argued(b'"a"', 0, function=b',"x":1'), argued(b'{"a":1}')),
+    *(
+        argued(b'"a"', more=b',"content":null'),
+        argued(b'"a"', more=b',"content":"b"'),
+        argued(b'"a"', more=b',"x":"y"'),
+    ),
+    *(argued(b'"a"', more=b',"reasoning":"b"'), argued(b'"a"').replace(b"null,", b'{"content":[]},'), CALL_OF_NONE),
+    *(argued(b'"a"', 0, b',"index":0'), argued(b'"a"', 0, function=b',"arguments":"b"'), thought(b'"a"', b"reasoning")),
+    *(thought(b'"a"', more=b',"content":%b' % held) for held in (b"null", b'""', b'"b"', b"[]")),
+    *(thought(b'"a"', more=b',"reasoning":%b' % held) for held in (b"null", b'""', b'"b"', b'"a"')),
+    *(thought(b'"a"', more=b',"role":"assistant"'), thought(b'"a"', more=b',"x":"y"'), thought(b'["a"]')),
+    *(thought(b'"a"', more=b',"tool_calls":null,"refusal":null'), thought(b'"a"').replace(b"},", b'},"text":"b",', 1)),
+    *(thought(b'"a"', more=b',"reasoning_details":[{"type":"reasoning.text","text":"a"}]'), thought(b'"the mark of"')),
+)
+"""Reasoning and calls, some beside something else."""
+
 ROLE = event(b'{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}')
 STOP = event(b'{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}')
 STOP_TEXT = event(b'{"index":0,"text":"","logprobs":null,"finish_reason":"stop"}')
@@ -114,6 +151,7 @@ ODD = (
     event(b'{"index":0,"delta":{"content":"a"},"logprobs":{"content":[]},"finish_reason":null}'),
     event(b'{"index":0,"delta":{"content":"a"},"text":"b","logprobs":null,"finish_reason":null}'),
     event(b'{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":""}}]}}'),
+    *OTHERS,
     *(completion(b'"a"'), completion(b'" b"'), STOP_TEXT, b'data: {"error":{"message":"no"}}\n\n'),
     event(b'{"index":0,"delta":null,"text":"a","finish_reason":null}'),
     event(b'{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}'),
@@ -123,6 +161,9 @@ BEGIN = ROLE + chat(b'"He"') + chat(b'"llo"')
 LONG = BEGIN + chat(b'" sky"') * 20
 PADDED = BEGIN + b"".join([chat(b'" sky"', b',"obfuscation":"%b"' % (b"x" * number)) for number in range(1, 5)])
 RENAMED = BEGIN + b"".join([chat(b'"x"', head=HEAD.replace(b"c-1", b"c-%d" % number)) for number in range(4)])
+THINKING = ROLE + thought(b'"Hm"') * 4
+CALLING = ROLE + OPENED + argued(b'"{"') * 3
+BEGUN = (ROLE, BEGIN, LONG, PADDED, RENAMED, THINKING, CALLING)
 END = STOP + USAGE + DONE
 
 _places = st.lists(st.integers(0, 10**6), max_size=12)
@@ -137,28 +178,38 @@ _renamed = _identified.map(
 )
 _beside = st.sampled_from((b'"role":"assistant"', b'"role":null,"reasoning_content":null', b'"tool_calls":[]'))
 _besides = st.builds(beside, _beside, st.sampled_from(LITERALS), st.sampled_from((b"", OWN, b',"x_groq":{"id":"s"}')))
-_kinds = (_chats, _texts, _padded, _renamed, _besides, st.sampled_from(ODD), st.just(chat(b'" sky"') * 3))
+_thoughts = st.builds(thought, st.sampled_from(LITERALS), st.sampled_from((b"reasoning", b"reasoning_content")))
+_argued = st.builds(argued, st.sampled_from(LITERALS), st.integers(0, 2))
+_others = st.one_of(
+    _thoughts,
+    _argued,
+    st.sampled_from(OTHERS),
+    st.sampled_from((thought(b'"x"'), argued(b'"y"'))).map(lambda found: found * 3),
+)
+_kinds = (_others, _chats, _texts, _padded, _renamed, _besides, st.sampled_from(ODD), st.just(chat(b'" sky"') * 3))
 _streams = st.lists(st.one_of(*_kinds), max_size=14).map(b"".join)
 
 
-@given(_streams, _places, st.sampled_from((b"", CUT)), st.sampled_from((ROLE, BEGIN, LONG, PADDED, RENAMED)))
-@settings(max_examples=300, deadline=None)
+@given(_streams, _places, st.sampled_from((b"", CUT)), st.sampled_from(BEGUN))
+@settings(max_examples=500, deadline=None)
 def test_a_chat_is_relayed_the_same(stream: bytes, places: list[int], end: Step, begin: bytes) -> None:
     both([*cut(begin + stream + END, places), end])
 
 
-@given(_streams, st.sampled_from((ROLE, BEGIN, PADDED, RENAMED)))
+@given(_streams, st.sampled_from(BEGUN))
 @settings(max_examples=100, deadline=None)
 def test_event_by_event_is_relayed_the_same(stream: bytes, begin: bytes) -> None:
     events = [each + b"\n\n" for each in (begin + stream + END).split(b"\n\n")]
     both([*events, b""])
 
 
-@given(_streams, _places, st.sampled_from(CHAT_SURFACES), st.booleans())
-@settings(max_examples=200, deadline=None)
-def test_every_surface_writes_the_same(stream: bytes, places: list[int], surface: Surface, usage: bool) -> None:
-    asked = replace(CHAT, stream_options=replace(CHAT.stream_options, include_usage=usage))
-    both([*cut(BEGIN + stream + END, places), b""], asked, surface)
+@given(_streams, st.sampled_from(BEGUN), _places, st.sampled_from(CHAT_SURFACES), st.booleans(), st.booleans())
+@settings(max_examples=400, deadline=None)
+def test_every_surface_writes_the_same(
+    stream: bytes, begin: bytes, places: list[int], surface: Surface, usage: bool, legacy: bool
+) -> None:
+    asked = replace(CHAT, stream_options=replace(CHAT.stream_options, include_usage=usage), legacy_calls=legacy)
+    both([*cut(begin + stream + END, places), b""], asked, surface)
 
 
 @given(
@@ -275,6 +326,11 @@ SHAPES = {
     "role": [beside(b'"role":"assistant"', word) for word in WORDS],
     "nulls": [beside(b'"role":null,"reasoning_content":null,"tool_calls":null', word) for word in WORDS],
     "own": [chat(word, OWN + b',"provider":"P"') for word in WORDS],
+    "reasoning": [thought(word) for word in WORDS],
+    "reasoning beside null": [thought(word, more=b',"content":null') for word in WORDS],
+    "arguments": [OPENED, *(argued(word) for word in WORDS[1:])],
+    "arguments escaped": [OPENED, *(argued(b'"\\"%b' % word[1:]) for word in WORDS[1:])],
+    "arguments of a second call": [OPENED, ALSO_OPENED, *(argued(word, 1) for word in WORDS[2:])],
     "fingerprint": [chat(word, b',"system_fingerprint":"fp"') for word in WORDS],
     "completion": [completion(word) for word in WORDS],
 }
@@ -293,7 +349,7 @@ def test_all_but_the_first_events_are_read_in_runs(shape: str) -> None:
     )[1] >= (90 if shape == "CRLF" else 190)
 
 
-@pytest.mark.parametrize("shape", ["plain", "padded", "escaped", "Chinese", "role", "nulls", "own"])
+@pytest.mark.parametrize("shape", sorted(SHAPES.keys() - {"CRLF", "completion", "renamed"}))
 def test_events_that_differ_in_their_text_alone_are_relayed_without_the_decoder(shape: str) -> None:
     found = relayed_both_ways(LOOP, [*SHAPES[shape], STOP, DONE, b""])
     assert found.outcome.record.chunks == 202

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from providers.completion import Chunk, StreamPart, TextRun, Usage
-from providers.framing.text_frames import text_run
+from providers.completion import Chunk, RunPart, StreamPart, TextRun, ToolCallDelta, Usage
+from providers.failure import Failure, UpstreamError
+from providers.framing.text_frames import MARK, text_run
 from providers.unified_request import StreamOptions, UnifiedRequest
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
@@ -22,26 +23,39 @@ CHAT, TEXT = replace(chat_request(), stream=True), replace(text_request(), strea
 ASKED = [(surface, asked) for surface in SURFACES for asked in (CHAT, TEXT) if asked.operation.value in _names(surface)]
 
 
-def renderer(surface: Surface, asked: UnifiedRequest) -> Renderer:
-    return surface.renderer(asked, AnswerFacts("1", 1_795_000_000, "v/m"))
+def renderer(surface: Surface, asked: UnifiedRequest, model: str = "v/m") -> Renderer:
+    return surface.renderer(asked, AnswerFacts("1", 1_795_000_000, model))
 
 
-def rendered(made: Renderer, parts: list[StreamPart], *, runs: bool) -> bytes:
-    """What a renderer writes for parts of a stream, and at its end."""
+def rendered(made: Renderer, parts: list[StreamPart], *, runs: bool) -> tuple[bytes, Failure | None]:
+    """What a renderer writes for parts of a stream and at its end, and why it went no further."""
     frames: list[bytes] = []
-    for part in parts:
-        if isinstance(part, TextRun):
-            written = made.run(part) if runs else None
-            frames += [made.chunk(chunk) for chunk in part.chunks()] if written is None else [written]
-        else:
-            frames.append(made.chunk(part) if isinstance(part, Chunk) else made.usage(part))
-    return b"".join([*frames, made.end()])
+    try:
+        for part in parts:
+            written = made.run(part) if runs and isinstance(part, TextRun) else None
+            if written is not None:
+                frames.append(written)
+                continue
+            for event in part.chunks() if isinstance(part, TextRun) else (part,):
+                frames.append(made.chunk(event) if isinstance(event, Chunk) else made.usage(event))
+        frames.append(made.end())
+    except UpstreamError as error:
+        return b"".join(frames), error.failure
+    return b"".join(frames), None
 
 
 def run_of(*literals: bytes, index: int = 0, fingerprint: str | None = None) -> TextRun:
     run = text_run(index, [*literals], fingerprint)
     assert run is not None
     return run
+
+
+def part_run(part: RunPart, *literals: bytes, index: int = 0, call: int = 0, fingerprint: str | None = None) -> TextRun:
+    return replace(run_of(*literals, index=index, fingerprint=fingerprint), part=part, call=call, characters=0, size=0)
+
+
+def begun(call: int, name: str = "look") -> Chunk:
+    return Chunk(tool_calls=(ToolCallDelta(call, f"c{call}", name),))
 
 
 PARTS: tuple[StreamPart, ...] = (
@@ -55,15 +69,32 @@ PARTS: tuple[StreamPart, ...] = (
     run_of(b"w", fingerprint="g"),
     run_of(b"\\n", b"plain", b"\\u0041", "天".encode(), b"\\ud83d\\ude00", b"\\/", b"\x7f"),
     run_of(b"v", b'\\"', index=1),
+    part_run("reasoning", b"r"),
+    part_run("reasoning", b"r", b" s", fingerprint="f"),
+    part_run("reasoning", b"r", b'\\"', MARK.encode(), index=1, fingerprint=f"a {MARK}"),
+    begun(0),
+    begun(1),
+    part_run("arguments", b"{", b"}"),
+    part_run("arguments", b"{", b"}", call=1, fingerprint="f"),
+    part_run("arguments", b'{\\"a\\"', b":1}", call=1),
     Chunk(finish_reason="stop", service_tier="flex"),
 )
 
 
 @pytest.mark.parametrize(("surface", "asked"), ASKED)
-@given(st.lists(st.sampled_from(PARTS), max_size=8), st.booleans(), st.booleans())
+@given(st.lists(st.sampled_from(PARTS), max_size=8), st.tuples(st.booleans(), st.booleans(), st.booleans()))
+@settings(max_examples=300)
 def test_a_run_is_written_as_its_chunks_are(
-    surface: Surface, asked: UnifiedRequest, parts: list[StreamPart], usage: bool, running: bool
+    surface: Surface, asked: UnifiedRequest, parts: list[StreamPart], wants: tuple[bool, bool, bool]
 ) -> None:
-    asked = replace(asked, stream_options=StreamOptions(usage, running))
+    usage, running, legacy = wants
+    asked = replace(asked, stream_options=StreamOptions(usage, running), legacy_calls=legacy)
     in_runs, one_by_one = (rendered(renderer(surface, asked), parts, runs=runs) for runs in (True, False))
+    assert in_runs == one_by_one
+
+
+@pytest.mark.parametrize(("surface", "asked"), ASKED)
+def test_a_models_name_is_never_taken_for_a_piece(surface: Surface, asked: UnifiedRequest) -> None:
+    parts: list[StreamPart] = [Chunk(text="a"), begun(0), part_run("reasoning", b"r"), part_run("arguments", b"{}")]
+    in_runs, one_by_one = (rendered(renderer(surface, asked, MARK), parts, runs=runs) for runs in (True, False))
     assert in_runs == one_by_one
