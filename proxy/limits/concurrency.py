@@ -11,7 +11,15 @@ from typing import Final
 from proxy.limits.limit import Unit
 from proxy.limits.limit_views import Exceeded, LimitKind, LimitView, places_view
 from proxy.shared_state.lease import LeaseGrant, PlacesAsk
-from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, equal_share, own_share
+from proxy.shared_state.lease_keeper import (
+    NEVER,
+    REFUSED_FOR,
+    RESTING,
+    LeaseKeeper,
+    equal_share,
+    in_doubt,
+    own_share,
+)
 
 SPARE: Final = 25
 """One place in so many, of those that a process could have, is leased ahead: with more, requests are refused while
@@ -97,11 +105,12 @@ class Places:
 
 
 class LeasedPlaces(Places):
-    """The places of a scope that several processes share: `held` are this process's. Alone, it has a part of them."""
+    """The places of a scope that several processes share: `held` are this process's. Alone, it has a part of them; and
+    it is `cautious`, and keeps to that part as well, while others may not have told yet what they hold."""
 
     __slots__ = (
-        *("_foreign", "_keeper", "_known_until", "_others", "_processes", "_quiet_until", "_share", "_wanted"),
-        *("held", "scope", "standing", "waiting"),
+        *("_cautious", "_doubt_since", "_epoch", "_foreign", "_keeper", "_known_until", "_others", "_processes"),
+        *("_quiet_until", "_share", "_wanted", "held", "scope", "standing", "waiting"),
     )
 
     def __init__(self, scope: str, capacity: int, keeper: LeaseKeeper) -> None:
@@ -111,7 +120,9 @@ class LeasedPlaces(Places):
         self.standing = RESTING
         self.waiting = 0
         self._keeper = keeper
-        self._foreign = False
+        self._cautious = self._foreign = False
+        self._doubt_since = NEVER
+        self._epoch = 0
         self._known_until = NEVER if keeper.met else math.inf
         self._quiet_until = NEVER
         self._others = 0
@@ -135,7 +146,7 @@ class LeasedPlaces(Places):
 
     def lacks(self, units: int, now: float, wall: float) -> bool:
         keeper, foreign = self._keeper, self._foreign
-        if (keeper.alone or keeper.rejoining or foreign) and self.used >= self._own():
+        if (keeper.alone or keeper.rejoining or self._cautious) and self.used >= self._own():
             return True
         return self.used >= self.held and not (keeper.alone or foreign)
 
@@ -147,7 +158,7 @@ class LeasedPlaces(Places):
     def attempt(self) -> bool:
         keeper = self._keeper
         if (
-            self.used >= self.held or keeper.alone or keeper.rejoining or self._foreign  # else nothing is in doubt
+            self.used >= self.held or keeper.alone or keeper.rejoining or self._cautious  # else nothing is in doubt
         ) and self.lacks(1, 0.0, 0.0):
             return False
         self.used += 1
@@ -164,14 +175,14 @@ class LeasedPlaces(Places):
 
     def fetchable(self, units: int, now: float) -> bool:
         keeper = self._keeper
-        if keeper.alone or self._foreign or (keeper.rejoining and self.used >= self._own()):
+        if keeper.alone or self._foreign or ((keeper.rejoining or self._cautious) and self.used >= self._own()):
             return False
         return now >= self._quiet_until
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
         """Return what is told when no place is free: for all, or of the part that this process may have alone."""
         told, keeper = super().exceeded(scope, units, now, wall), self._keeper
-        by_itself = keeper.alone or keeper.rejoining or self._foreign
+        by_itself = keeper.alone or keeper.rejoining or self._cautious
         return replace(told, alone=0) if by_itself and self.used >= self._own() else told
 
     def ask(self, now: float) -> PlacesAsk | None:
@@ -194,13 +205,18 @@ class LeasedPlaces(Places):
         self.waiting -= 1
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
-        """Take the answer."""
+        """Take the answer. A key that is another one before it can have ended was lost: what others hold of it is not
+        known there yet."""
+        if self._foreign or grant is None or (self._epoch not in (0, grant.epoch) and now < self._known_until):
+            self._doubt_since = now
+            self._cautious = True
         self._foreign = grant is None
         if grant is None:
             return
+        self._epoch = grant.epoch
         self.held += grant.granted
         self._others = max(0, int(grant.level) - self.held)
-        if grant.share < self._share or not self._keeper.rejoining:
+        if grant.share < self._share or not (self._keeper.rejoining or self._cautious):
             self._processes = grant.processes
             self._share = grant.share
         self._known_until = now + PLACES_HOLD
@@ -210,7 +226,8 @@ class LeasedPlaces(Places):
     def renew(self, now: float) -> bool:
         """Return whether places are held, whose word lapses, or others were last heard to hold some: nobody else tells
         that they released them."""
-        return self.held > 0 or self.used > 0 or self._others > 0 or self._foreign
+        self._cautious = self._foreign or in_doubt(self._keeper, self._doubt_since, now)
+        return self.held > 0 or self.used > 0 or self._others > 0 or self._cautious
 
     def holds(self) -> bool:
         """Return whether there may be later."""

@@ -7,13 +7,13 @@ opens the gates and never stops the traffic.
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.shared_spending import SharedSpending
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
-from proxy.shared_state.lease_keeper import DROPPED, LIVE, LONGEST_PROBE, RESTING, Lease, in_doubt
+from proxy.shared_state.lease_keeper import DROPPED, LIVE, LONGEST_PROBE, REJOIN, RESTING, Lease, in_doubt
 from proxy.shared_state.roll_call import RollCall
 
 TICK: Final = 0.1
@@ -62,6 +62,8 @@ class LeaseBook:
         self._misses = 0
         self._missed_at = math.inf
         self._tick_at = self._renew_at = self._rest_at = -math.inf
+        self._foreign_until = -math.inf
+        self._said_foreign_at = -LINES_APART
         self._said_alone = False
         self._said_at = -LINES_APART
         self._log = logging.getLogger("dragoman")
@@ -75,6 +77,12 @@ class LeaseBook:
     def told_since(self) -> float:
         """Since when all other processes have told what they hold."""
         return self._roll_call.told_since
+
+    @property
+    def divided(self) -> bool:
+        """Whether limits are divided as was last known, all of them or some, since who counts is lost or was found not
+        to know them. May be asked from any thread."""
+        return self.alone or self.clock() < self._foreign_until
 
     def join(self) -> None:
         """Be counted among those who share from now on: there are limits, of which nothing may be used yet."""
@@ -174,6 +182,8 @@ class LeaseBook:
         self._say()
         for (lease, _), grant in zip(asked, grants, strict=True):
             lease.tell(grant, now)
+        if foreign := [ask.key for (_, ask), grant in zip(asked, grants, strict=True) if grant is None]:
+            self._note_foreign(foreign, now)
         return True
 
     def _renew(self) -> None:
@@ -220,6 +230,17 @@ class LeaseBook:
                 await self._wake.wait()
         except TimeoutError:
             return
+
+    def _note_foreign(self, keys: Sequence[str], now: float) -> None:
+        """Note, and log now and then, that something else is kept in the place of what is counted by these keys."""
+        self._foreign_until = now + REJOIN
+        if now < self._said_foreign_at + LINES_APART:
+            return
+        self._said_foreign_at = now
+        named = f"'{keys[0]}'" if len(keys) == 1 else f"'{keys[0]}' and {len(keys) - 1} more"
+        self._log.warning(
+            "limits: Redis holds something else in place of %s; going on with this process's share", named
+        )
 
     def _say(self) -> None:
         """Log a change, unless the last one was only just logged."""

@@ -79,7 +79,7 @@ class LimitBook:
     @property
     def alone(self) -> bool:
         """Whether this process goes on with its share, since whoever counts for all does not answer."""
-        return self._leases is not None and self._leases.alone
+        return self._leases is not None and self._leases.divided
 
     def use(
         self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[TeamBudget, ...]], zone: tzinfo, now: float

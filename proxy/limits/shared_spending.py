@@ -8,7 +8,9 @@ for, and what others claim and do not use comes back within a tenth of a second;
 waits for that, HOPE seconds at most.
 
 Alone, a process goes on with its claim and an equal part of what nobody had claimed. Of these counts what its requests
-use: what they reserved beyond it is its own again.
+use: what they reserved beyond it is its own again. Back among others it claims what it has left of that part, and no
+more until all others can have told what they hold of theirs: whoever counts for all may know nothing of it. So does who
+finds that whoever counts lost its memory, or that something else is kept in its place.
 """
 
 import math
@@ -19,7 +21,7 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.spending import OTHERS_HOLD, SpendingCounter, SpendingNotes, SpendingRules
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
-from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper
+from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, in_doubt
 
 PARTS: Final = 4
 """A process claims one of so many parts of its equal share of what is left, at most."""
@@ -46,22 +48,27 @@ AGAIN: Final = 1.0
 
 class ClaimState:
     """What is known of a claim while it is used: when and in which period it was asked for, with what told and wanted;
-    what others claim, and how many they are; what waits, and the least of it; until when not to ask for `refused` and
-    more again, unless others may give something back (`hope_until`, not again before `hope_again`); what was taken of
-    late (`recent`: half of it is forgotten each second), and below which room more is asked for; and whether the
-    process counts alone (`away`), or near the limit (`scarce`)."""
+    the `epoch` of the key, which cannot end before `known_until`; what others claim, and how many they are; what waits,
+    and the least of it; until when not to ask for `refused` and more again, unless others may give something back
+    (`hope_until`, not again before `hope_again`); what was taken of late (`recent`: half of it is forgotten each
+    second), and below which room more is asked for; whether the process counts alone (`away`), or near the limit
+    (`scarce`); since when others may not have told what they hold (`doubt_since`), and whether it has taken its part of
+    what nobody had claimed, once for as long as that is so (`parted`)."""
 
     __slots__ = (
-        *("asked_at", "away", "claimed", "hope_again", "hope_until", "least", "low", "processes", "quiet_until"),
-        *("recent", "refused", "scarce", "start", "told", "waiting", "wanted"),
+        *("asked_at", "away", "claimed", "doubt_since", "epoch", "hope_again", "hope_until", "known_until", "least"),
+        *("low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "start", "told", "waiting"),
+        "wanted",
     )
 
     def __init__(self) -> None:
         self.asked_at = self.quiet_until = self.hope_until = self.hope_again = NEVER
-        self.claimed = self.least = self.low = self.refused = self.start = self.told = self.waiting = self.wanted = 0
+        self.doubt_since = self.known_until = NEVER
+        self.claimed = self.epoch = self.least = self.low = self.refused = self.start = self.told = self.waiting = 0
+        self.wanted = 0
         self.processes = 1
         self.recent = 0.0
-        self.away = self.scarce = False
+        self.away = self.parted = self.scarce = False
 
 
 class SharedSpending(SpendingCounter):
@@ -91,7 +98,7 @@ class SharedSpending(SpendingCounter):
         need = self._need(units)
         if need <= self.room:
             return False
-        if self._keeper.alone:
+        if self._keeper.alone or self._in_doubt(now):
             self._leave()
         return need > self.room
 
@@ -124,7 +131,8 @@ class SharedSpending(SpendingCounter):
     def exceeded(self, scope: str, units: int | None, now: float, wall: float) -> Exceeded:
         """Return what is told of lacking so many units, alone with what this process has left."""
         told, claim = super().exceeded(scope, units, now, wall), self._claim
-        return told if claim is None or not claim.away else replace(told, alone=max(0, int(self.room)))
+        by_itself = claim is not None and (claim.away or self._in_doubt(now))
+        return replace(told, alone=max(0, int(self.room))) if by_itself else told
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
         """Count by other limits: what was claimed of the former ones is asked for again."""
@@ -135,7 +143,7 @@ class SharedSpending(SpendingCounter):
         """Return whether to ask for more: not right after there was not enough for as much, unless others may give
         something back."""
         claim = self._claim or self._used()
-        if units is None or claim.away or self._keeper.alone:
+        if units is None or claim.away or self._keeper.alone or self._in_doubt(now):
             return False
         return now >= claim.quiet_until or now < claim.hope_until or self._need(units) < claim.refused
 
@@ -165,15 +173,17 @@ class SharedSpending(SpendingCounter):
         if math.isinf(self.rules.most):
             return SpentAsk(self.key, claim.told, base)
         held = 0 if claim.away else max(0, int(self.room))
+        if claim.away or self._in_doubt(now):
+            claim.wanted = min(max(0, int(self.room)), LARGEST) if claim.away else 0
+            return SpentAsk(self.key, claim.told, base, math.floor(self.rules.most), held, claim.wanted)
+        claim.parted = False
         part = self._left(claim, held) // (PARTS * max(claim.processes, self._keeper.expected))
         demand = claim.recent + claim.waiting
         claim.scarce = demand * NEAR > part
         unused = now >= self.touched + (UNUSED_NEAR if claim.scarce else UNUSED)
         ahead = 0 if unused else min(math.ceil(demand), part)
         claim.low = (ahead + 1) // 2
-        held = min(held, claim.waiting + ahead)
-        if not claim.away:
-            self.room = held
+        self.room = held = min(held, claim.waiting + ahead)
         wanted = claim.waiting + ahead - held if claim.waiting or now >= claim.quiet_until else 0
         claim.wanted = wanted = min(wanted, LARGEST)
         least = min(wanted, max(0, claim.least - held)) if claim.waiting else 0
@@ -184,9 +194,18 @@ class SharedSpending(SpendingCounter):
         claim = self._claim or self._used()
         if grant is None:
             self._leave()
+            claim.doubt_since = now
             claim.quiet_until = now + AGAIN
             return
         if claim.start != self._start:  # of a period that is over
+            return
+        lost = claim.epoch not in (0, grant.epoch) and now < claim.known_until
+        claim.epoch, claim.known_until = grant.epoch, now + OTHERS_HOLD
+        if lost:
+            claim.doubt_since = now
+        if lost and not claim.away and not math.isinf(self.rules.most):
+            self._leave()  # granted was what others may hold
+            self._keeper.wake(self)
             return
         self.hear(max(0, int(grant.level)), claim.asked_at)
         if math.isinf(self.rules.most):
@@ -194,16 +213,11 @@ class SharedSpending(SpendingCounter):
         claim.processes, claim.claimed = grant.processes, int(grant.claimed)
         if claim.away:
             claim.away = False
-            self.room = min(0, claim.told - self.own)
+            claim.quiet_until = NEVER
+            self.room = min(0, claim.told - self.own) + grant.granted
+            return
         self.room += grant.granted
-        if grant.granted < claim.wanted:
-            claim.quiet_until = now + REFUSED_FOR
-            claim.refused = claim.least if claim.waiting and not grant.granted else 0
-            if claim.claimed and now >= claim.hope_again:
-                claim.hope_until = now + HOPE
-                claim.hope_again = claim.hope_until + DESPAIR
-        elif claim.wanted:
-            claim.quiet_until = claim.hope_until = claim.hope_again = NEVER
+        self._note_shortage(claim, grant, now)
         if not self.room and not claim.waiting and now >= self.touched + OTHERS_HOLD:
             self._claim = None
 
@@ -227,6 +241,22 @@ class SharedSpending(SpendingCounter):
         claim = self._claim
         return claim is not None and claim.scarce and (self.room > 0 or self.own != claim.told)
 
+    def _in_doubt(self, now: float) -> bool:
+        """Return whether others may not have told yet what they hold of what they took alone."""
+        claim, keeper = self._claim, self._keeper
+        return keeper.rejoining or (claim is not None and in_doubt(keeper, claim.doubt_since, now))
+
+    def _note_shortage(self, claim: ClaimState, grant: LeaseGrant, now: float) -> None:
+        """Note whether there was less than was wanted, and whether others may give something back."""
+        if grant.granted < claim.wanted:
+            claim.quiet_until = now + REFUSED_FOR
+            claim.refused = claim.least if claim.waiting and not grant.granted else 0
+            if claim.claimed and now >= claim.hope_again:
+                claim.hope_until = now + HOPE
+                claim.hope_again = claim.hope_until + DESPAIR
+        elif claim.wanted:
+            claim.quiet_until = claim.hope_until = claim.hope_again = NEVER
+
     def _used(self) -> ClaimState:
         claim = self._claim = ClaimState()
         return claim
@@ -241,19 +271,22 @@ class SharedSpending(SpendingCounter):
         return max(0, math.floor(self.rules.most) - self.spent - claim.claimed - held)
 
     def _leave(self) -> None:
-        """Begin to count alone, with an equal part of what nobody had claimed."""
+        """Begin to count alone, with an equal part of what nobody had claimed, unless that was taken before."""
         claim = self._claim or self._used()
-        if claim.away or math.isinf(self.rules.most):
+        if claim.away or math.isinf(self.rules.most) or (claim.parted and not self._keeper.alone):
             return
         claim.away = True
-        held = max(0, int(self.room))
-        self.room = held + self._left(claim, held) // max(claim.processes, self._keeper.expected)
+        if not claim.parted:
+            claim.parted = True
+            held = max(0, int(self.room))
+            self.room = held + self._left(claim, held) // max(claim.processes, self._keeper.expected)
 
     def _give_up(self) -> None:
         """Hold no claim any more."""
         self.room = math.inf if math.isinf(self.rules.most) else 0
         if (claim := self._claim) is not None:
-            claim.away, claim.claimed, claim.low = False, 0, 0
+            claim.away = claim.parted = False
+            claim.claimed = claim.epoch = claim.low = 0
             claim.quiet_until = claim.hope_until = claim.hope_again = NEVER
 
     def _begin(self) -> None:

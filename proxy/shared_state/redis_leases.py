@@ -42,7 +42,11 @@ if type(told) == 'number' and told > 0 and told <= 1000 then
 end
 local function read(key, longest)
   local size = redis.pcall('HLEN', key)
-  if type(size) ~= 'number' or size > 4096 then return nil end
+  if type(size) ~= 'number' and not string.find(size.err or '', 'WRONGTYPE', 1, true) then return nil end
+  if type(size) ~= 'number' or size > 4096 then
+    redis.call('PEXPIRE', key, 0)
+    return nil
+  end
   local seen = {sum = 0, count = 1, promised = 0, silent = 0, all = {}, ended = {}}
   local all = redis.call('HGETALL', key)
   for i = 1, #all, 2 do
@@ -196,7 +200,8 @@ is when the key was made: after it was lost, that is another time. A process's f
 demand is to be believed, all that it gave back in its lease's life (what is told twice counts once), and what it uses
 alone: after how long a silence, which part of the limit, of how many units left. Of spending it holds what the process
 may take beside what it took, and the ledger's sum that it has read. The last key names the processes that
-were seen to end: what they held is free at once."""
+were seen to end: what they held is free at once. A key that cannot be ours is told and removed at once (by PEXPIRE,
+which a user of Redis must be allowed anyway), so that the next call counts there anew."""
 
 ENDED: Final = """\
 redis.call('SADD', KEYS[1], ARGV[1])

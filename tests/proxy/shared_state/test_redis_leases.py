@@ -163,20 +163,42 @@ async def test_what_a_process_held_that_was_seen_to_end_is_free_at_once(redis: R
             await RedisLeases(state.run_script, "dragoman", "two").bury("one")
 
 
-async def test_a_key_that_holds_something_else_is_told_and_left_alone(redis: RealRedis) -> None:
-    asks: Sequence[LeaseAsk] = [RateAsk("a", 1.0, 60, 5, 1, 0, 1.0)]
+@pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", "1", "x")])
+@pytest.mark.parametrize(
+    "ask", [RateAsk("a", 1.0, 60, 5, 1, 0, 1.0), PlacesAsk("a", 60, 0, 5), SpentAsk("a", 0, 0, 60, 0, 5)]
+)
+async def test_a_key_that_holds_something_else_is_told_and_replaced(
+    redis: RealRedis, ask: LeaseAsk, command: tuple[str, ...]
+) -> None:
+    async with shared(redis.url) as state:
+        leases = RedisLeases(state.run_script, "dragoman", "one")
+        (before,) = await leases.exchange([ask])
+        name = key_of(redis)
+        redis.command("DEL", name)
+        redis.command(command[0], name, *command[1:])
+        assert await leases.exchange([ask]) == [None]
+        (grant,) = await leases.exchange([ask])
+        assert grant is not None
+        assert before is not None
+        assert (grant.granted, grant.processes) == (5, 1)
+        assert grant.epoch > before.epoch
+        assert redis.command("TYPE", name) == ["+hash"]
+
+
+async def test_a_hash_that_is_larger_than_any_of_ours_is_replaced(redis: RealRedis) -> None:
+    asks: Sequence[LeaseAsk] = [PlacesAsk("a", 60, 0, 5)]
     async with shared(redis.url) as state:
         leases = RedisLeases(state.run_script, "dragoman", "one")
         await leases.exchange(asks)
         name = key_of(redis)
-        redis.command("DEL", name)
-        redis.command("SET", name, "somebody's")
+        for first in range(0, 5000, 1000):
+            redis.command(
+                "HSET", name, *[word for number in range(first, first + 1000) for word in (f"f{number}", "x")]
+            )
         assert await leases.exchange(asks) == [None]
-        assert redis.command("GET", name)[1] == "somebody's"
-        redis.command("DEL", name)
         (grant,) = await leases.exchange(asks)
-        assert grant is not None
-        assert (grant.granted, grant.level, grant.processes) == (5, 55.0, 1)
+    assert grant is not None
+    assert grant.granted == 5
 
 
 @pytest.mark.parametrize("value", ["", "x", "nan", "inf", "-inf", "1e300", "-1e300", "0x10", "9" * 400])

@@ -1,0 +1,267 @@
+"""Whoever counts comes back with its memory or without it, or something else is kept in its place: spending and places
+stay within their limits, and all of them are there again soon."""
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from proxy.limits.calendar_period import PeriodClock
+from proxy.limits.concurrency import LeasedPlaces
+from proxy.limits.lease_counter import LeaseCounter
+from proxy.limits.limit import Limits, Period, Quota, Unit
+from proxy.limits.reservation import Reservation
+from proxy.limits.shared_spending import SharedSpending
+from proxy.limits.spending import SpendingNotes, rules_of
+from proxy.shared_state.lease import LeaseGrant
+from proxy.shared_state.lease_keeper import REJOIN
+from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time
+from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
+from tests.proxy.limits.kit.still_keeper import StillKeeper
+
+DAY = Quota(Unit.REQUESTS, 240, Period.DAY)
+COUNT = 4
+
+
+def lose(world: World, kind: str) -> None:
+    match kind:
+        case "wiped":
+            world.counter = LeaseCounter()
+        case "foreign":
+            world.foreign = True
+        case _:
+            world.lost = True
+
+
+def find(world: World, kind: str) -> None:
+    if kind in ("restarted", "foreign"):
+        world.counter = LeaseCounter()
+    world.lost = world.foreign = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What befalls whoever counts, after how many seconds and for how many."""
+
+    kind: str
+    after: float
+    lasts: float
+
+
+TROUBLES = st.builds(
+    Trouble, st.sampled_from(["frozen", "restarted", "wiped", "foreign"]), st.floats(0.1, 3), st.floats(0.02, 4)
+)
+
+
+async def spent_in_the_end(troubles: list[Trouble], rates: list[int]) -> int:
+    """How many requests pass of DAY in all: at these rates as long as there are troubles, then as many as there are."""
+    world = World()
+    processes = fleet(world, Limits(quotas=(DAY,)), COUNT)
+    loop = asyncio.get_running_loop()
+
+    async def befall() -> None:
+        for each in troubles:
+            await asyncio.sleep(each.after)
+            lose(world, each.kind)
+            await asyncio.sleep(each.lasts)
+            find(world, each.kind)
+
+    async def ask(process: SimulatedProcess, rate: int) -> None:
+        chance = random.Random(process.name)
+        while loop.time() < until:
+            await asyncio.sleep(chance.expovariate(rate))
+            await process.ask()
+
+    until = 4 + sum(each.after + each.lasts for each in troubles)
+    await asyncio.gather(befall(), *(ask(each, rate) for each, rate in zip(processes, rates, strict=True)))
+    await asyncio.sleep(4)
+    for _ in range(DAY.amount):
+        await processes[0].ask()
+    await stop(processes)
+    return len(all_admitted(processes))
+
+
+@given(st.lists(TROUBLES, min_size=1, max_size=3), st.lists(st.integers(1, 20), min_size=COUNT, max_size=COUNT))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_more_is_spent_than_the_limit_and_all_of_it_in_the_end(troubles: list[Trouble], rates: list[int]) -> None:
+    loop = VirtualLoop()
+    try:
+        passed = loop.run_until_complete(spent_in_the_end(troubles, rates))
+    finally:
+        loop.close()
+    # What was claimed in the second before is not known to all who divide what was left.
+    assert DAY.amount <= passed <= DAY.amount + len(troubles) * sum(rates) / COUNT
+
+
+def used(processes: list[SimulatedProcess]) -> int:
+    return sum(places.used for each in processes for places in each.book._scopes["team t"].places)
+
+
+@pytest.mark.parametrize("kind", ["frozen", "restarted", "wiped", "foreign"])
+@pytest.mark.parametrize("rates", [(200, 5, 5, 20), (60, 60, 60, 60), (5, 200, 0, 0)], ids=["uneven", "even", "two"])
+@in_virtual_time
+async def test_places_are_never_more_than_there_are_and_all_in_use_again_soon(
+    kind: str, rates: tuple[int, ...]
+) -> None:
+    world = World()
+    processes = fleet(world, Limits(concurrent=40), COUNT)
+    loop = asyncio.get_running_loop()
+    seen: list[tuple[float, int]] = []
+
+    async def one(process: SimulatedProcess, chance: random.Random) -> None:
+        if await process.ask():
+            await asyncio.sleep(chance.expovariate(2))
+            process.held.pop().settle(1, 0)
+        seen.append((loop.time(), used(processes)))
+
+    async def ask(process: SimulatedProcess, rate: int) -> None:
+        chance = random.Random(process.name)
+        async with asyncio.TaskGroup() as group:
+            while rate and loop.time() < 12:
+                await asyncio.sleep(chance.expovariate(rate))
+                group.create_task(one(process, chance))
+
+    async def befall() -> None:
+        await asyncio.sleep(3)
+        lose(world, kind)
+        await asyncio.sleep(3)
+        find(world, kind)
+
+    await asyncio.gather(befall(), *(ask(each, rate) for each, rate in zip(processes, rates, strict=True)))
+    await stop(processes)
+    assert max(taken for _, taken in seen) <= 41  # each has one at least, however small its part
+    assert max(taken for at, taken in seen if 6 < at < 8.5) >= 37
+
+
+@pytest.mark.parametrize("kind", ["restarted", "wiped", "foreign"])
+@in_virtual_time
+async def test_nobody_is_refused_who_used_nothing(kind: str) -> None:
+    world = World()
+    limits = {f"team {name}": Limits(quotas=(DAY,), concurrent=40) for name in "tu"}
+    processes = [SimulatedProcess(world, f"p{number}", COUNT, limits) for number in range(COUNT)]
+    for each in processes:
+        assert await each.ask()
+        each.held.pop().settle(1, 0)
+    await asyncio.sleep(1)
+    lose(world, kind)
+    await asyncio.sleep(2.1)
+    find(world, kind)
+    for _ in range(25):
+        for each in processes:
+            for team in ("team t", "team u"):
+                outcome = await each.book.admit_waiting((team,), 1, 0)
+                assert isinstance(outcome, Reservation)
+                outcome.settle(1, 0)
+        await asyncio.sleep(0.05)
+    await stop(processes)
+
+
+@in_virtual_time
+async def test_that_something_else_is_kept_is_said_once_and_shown_until_all_is_well_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    (process,) = fleet(world, Limits(quotas=(DAY,), concurrent=3), 1)
+    assert await process.ask()
+    shown = [process.book.alone]
+    world.foreign = True
+    with caplog.at_level(logging.WARNING, "dragoman"):
+        await asyncio.sleep(30)
+    shown.append(process.book.alone)
+    assert process.leases.lost_at < 0
+    (said,) = caplog.messages
+    assert said.startswith("limits: Redis holds something else in place of 'team t ")
+    world.foreign = False
+    await asyncio.sleep(2 * REJOIN)
+    shown.append(process.book.alone)
+    assert shown == [False, True, False]
+    await stop([process])
+
+
+def spending(keeper: StillKeeper) -> SharedSpending:
+    rules = rules_of([Quota(Unit.TOKENS, 1000, Period.DAY)])
+    return SharedSpending("team t", rules, PeriodClock(Period.DAY, BERLIN, WALL), SpendingNotes(), keeper)
+
+
+def test_back_among_others_it_claims_what_it_has_left_of_its_part_and_no_more() -> None:
+    keeper = StillKeeper(alone=True)
+    each = spending(keeper)
+    assert not each.lacks(250, 5.0, WALL)
+    each.take(100, 5.0, WALL)
+    keeper.alone, keeper.rejoining = False, True
+    ask = each.ask(6.0)
+    assert ask is not None
+    assert (ask.amount, ask.held, ask.want) == (100, 0, 150)
+    each.tell(LeaseGrant(120, 300.0, 1.0, 2), 6.0)
+    assert each.room == 120
+    assert each.lacks(121, 6.0, WALL)
+    assert not each.fetchable(121, 6.0)
+    ask = each.ask(6.1)
+    assert ask is not None
+    assert (ask.held, ask.want) == (120, 0)
+    each.tell(LeaseGrant(0, 300.0, 1.0, 2), 6.1)
+    assert each.exceeded("team t", 130, 6.1, WALL).alone == 120
+    keeper.rejoining = False
+    assert each.fetchable(121, 6.2)
+
+
+def test_what_is_granted_by_who_has_lost_its_memory_counts_only_as_far_as_ones_part() -> None:
+    keeper = StillKeeper()
+    each = spending(keeper)
+    each.touched = 1.0
+    each.ask(1.0)
+    each.tell(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
+    each.wait_for(200)
+    ask = each.ask(2.0)
+    assert ask is not None
+    assert ask.want >= 200
+    each.tell(LeaseGrant(ask.want, 0.0, 1.0, 1, epoch=2), 2.0)
+    each.wait_no_more(200)
+    assert (each.room, keeper.noted) == (100, ["wake"])
+    ask = each.ask(2.1)
+    assert ask is not None
+    assert ask.want == 100
+    each.tell(LeaseGrant(100, 600.0, 1.0, 2, epoch=2), 2.1)
+    assert each.lacks(101, 2.1, WALL)
+    assert not each.fetchable(101, 2.1)
+    keeper.told_since = 2.0
+    assert each.fetchable(101, 2.1)
+
+
+def test_a_key_that_ended_by_itself_was_not_lost() -> None:
+    each = spending(StillKeeper())
+    each.touched = 25.0
+    each.ask(1.0)
+    each.tell(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
+    each.wait_for(200)
+    each.ask(30.0)
+    each.tell(LeaseGrant(200, 0.0, 1.0, 1, epoch=2), 30.0)
+    assert each.room == 200
+    places = LeasedPlaces("t", 4, StillKeeper())
+    for now, epoch in ((1.0, 1), (30.0, 2)):
+        places.ask(now)
+        places.tell(LeaseGrant(0, 0.0, 1.0, 1, epoch), now)
+    assert places.fetchable(1, 30.0)
+    assert not places.renew(30.0)
+
+
+def test_places_of_a_memory_that_was_lost_are_taken_up_to_ones_part() -> None:
+    keeper = StillKeeper(expected=2)
+    places = LeasedPlaces("t", 40, keeper)
+    places.tell(LeaseGrant(0, 20.0, 0.5, 2, epoch=1), 1.0)
+    places.waiting = 30
+    places.ask(2.0)
+    places.tell(LeaseGrant(30, 30.0, 1.0, 1, epoch=2), 2.0)
+    taken = 0
+    while places.attempt():
+        taken += 1
+    assert taken == 20
+    assert places.exceeded("t", 1, 2.0, 0.0).alone == 0
+    assert not places.fetchable(1, 2.0)
+    assert places.renew(2.0 + REJOIN - 0.1)
+    places.renew(2.0 + REJOIN)
+    assert places.attempt()
