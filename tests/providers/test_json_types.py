@@ -20,6 +20,13 @@ def test_levels_of_objects_and_lists_are_counted() -> None:
     assert nests_deeper([{"a": [1]}, 2], 2)
 
 
-@given(st.text("{[,a", max_size=30).map(str.encode), st.sampled_from([b"{", b"[", b","]), st.integers(0, 5))
+_FEW_OR_MANY = st.integers(0, 5) | st.integers(250, 770)
+
+
+@given(
+    st.tuples(st.text("{[,a", max_size=30), _FEW_OR_MANY).map(lambda found: (found[0] * found[1]).encode()),
+    st.sampled_from([b"{", b"[", b","]),
+    _FEW_OR_MANY,
+)
 def test_a_byte_occurs_more_often_or_not(text: bytes, mark: bytes, limit: int) -> None:
     assert occurs_more(text, mark, limit) is (text.count(mark) > limit)
