@@ -110,7 +110,7 @@ class LeasedPlaces(Places):
 
     __slots__ = (
         *("_cautious", "_doubt_since", "_epoch", "_foreign", "_keeper", "_known_until", "_others", "_processes"),
-        *("_quiet_until", "_share", "_wanted", "held", "scope", "standing", "waiting"),
+        *("_quiet_until", "_share", "_told", "_wanted", "held", "scope", "standing", "waiting"),
     )
 
     def __init__(self, scope: str, capacity: int, keeper: LeaseKeeper) -> None:
@@ -128,7 +128,7 @@ class LeasedPlaces(Places):
         self._others = 0
         self._processes = keeper.expected
         self._share = equal_share(keeper.expected)
-        self._wanted = 0
+        self._told = self._wanted = 0
 
     @property
     def taken(self) -> int:
@@ -191,7 +191,8 @@ class LeasedPlaces(Places):
         self.held = max(self.used, min(self.held, need))
         want = need - self.held if now >= self._quiet_until else 0
         self._wanted = want
-        return PlacesAsk(self.key, self.capacity, self.held, want)
+        self._told = self.used + self.waiting
+        return PlacesAsk(self.key, self.capacity, self.held, want, self._told)
 
     def untold(self) -> None:
         """Note that there was no answer."""
@@ -215,7 +216,7 @@ class LeasedPlaces(Places):
             return
         self._epoch = grant.epoch
         self.held += grant.granted
-        self._others = max(0, int(grant.level) - self.held)
+        self._others = max(0, int(grant.level) - self._told)
         if grant.share < self._share or not (self._keeper.rejoining or self._cautious):
             self._processes = grant.processes
             self._share = grant.share
@@ -224,7 +225,7 @@ class LeasedPlaces(Places):
             self._quiet_until = now + REFUSED_FOR
 
     def renew(self, now: float) -> bool:
-        """Return whether places are held, whose word lapses, or others were last heard to hold some: nobody else tells
+        """Return whether places are held, whose word lapses, or others were last heard to use some: nobody else tells
         that they released them."""
         self._cautious = self._foreign or in_doubt(self._keeper, self._doubt_since, now)
         return self.held > 0 or self.used > 0 or self._others > 0 or self._cautious

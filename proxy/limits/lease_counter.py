@@ -50,7 +50,8 @@ SWEEP: Final = 1024
 class _Told:
     """What one process said, and was told: an amount, when, for how long that holds, and what it gave back in its
     lease's life; after how long a silence it goes on alone (0: never), with which part of the limit, and how many units
-    were left for all; of spending, what it may take beside the amount, and the ledger's sum that it has read."""
+    were left for all; what it may take beside the amount of spending, or of the amount of places (`claim`); and of
+    spending the ledger's sum that it has read."""
 
     amount: float
     at: float
@@ -157,14 +158,6 @@ def _epoch(kept: CountedKey, now: float) -> int:
     return kept.epoch
 
 
-def _write(kept: CountedKey, process: str, amount: float, now: float) -> None:
-    if amount == 0:
-        kept.amounts.pop(process, None)
-    else:
-        kept.amounts[process] = _Told(amount, now, FIELDS_HOLD)
-    kept.over = now + FIELDS_KEPT
-
-
 def _share(own: float, total: float, count: int) -> float:
     """Return a process's part of all: by demand, with a tenth that all have alike, so that none starts at nothing."""
     return 0.9 * own / total + 0.1 / count if total > 0 else 1 / count
@@ -231,11 +224,14 @@ def _places(kept: CountedKey, process: str, ask: PlacesAsk, now: float) -> Lease
     seen = _read(kept, process, now, FIELDS_HOLD)
     granted = int(max(0, min(ask.want, ask.capacity - seen.sum - ask.held)))
     held = ask.held + granted
-    _write(kept, process, held, now)
-    total = seen.sum + held
-    return LeaseGrant(
-        granted, total, _share(held, total, seen.count), seen.count, _epoch(kept, now), seen.silent / SECOND
-    )
+    if held:
+        kept.amounts[process] = _Told(held, now, FIELDS_HOLD, claim=max(0, held - ask.used))
+    else:
+        kept.amounts.pop(process, None)
+    kept.over = now + FIELDS_KEPT
+    share = _share(held, seen.sum + held, seen.count)
+    used = ask.used + sum([told.amount - told.claim for name, told in kept.amounts.items() if name != process])
+    return LeaseGrant(granted, used, share, seen.count, _epoch(kept, now), seen.silent / SECOND)
 
 
 def _spent(kept: CountedKey, process: str, ask: SpentAsk, now: float) -> LeaseGrant:
@@ -263,4 +259,5 @@ def _spent(kept: CountedKey, process: str, ask: SpentAsk, now: float) -> LeaseGr
     else:
         kept.amounts.pop(process, None)
     kept.over = now + FIELDS_KEPT
-    return LeaseGrant(granted, base - ask.base + own, 1.0, seen.count, _epoch(kept, now), claimed + twice)
+    known = base - ask.base + own - twice
+    return LeaseGrant(granted, known, 1.0, seen.count, _epoch(kept, now), claimed + twice)

@@ -145,11 +145,15 @@ class SpendingCounter:
             self._reach()
 
     def load(self, start: int, amount: int, mark: int) -> None:
-        """Take the ledger's sum of the period that begins at `start`, which holds all that was settled up to `mark`."""
+        """Take the ledger's sum of the period that begins at `start`, which holds all that was settled up to `mark`. More
+        than this process can have added came from the others, and is not what they still have beside it: they say anew
+        within a second what that is."""
         if self._start != self.clock.start:
             self._begin()
         if start != self._start:
             return
+        settled = self.own - self.reserved
+        self._others -= max(0, min(amount - self._base - settled, self._others))
         self._base = amount
         self._leave_to_ledger(mark)
 

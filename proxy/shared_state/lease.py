@@ -61,12 +61,14 @@ class RateAsk:
 
 @dataclass(frozen=True, slots=True)
 class PlacesAsk:
-    """Places: `held` are, and `want` more are asked for. Holds for 10 seconds."""
+    """Places: `held` are, and `want` more are asked for; requests use `used` of all these, or wait for them. Holds for
+    10 seconds."""
 
     key: str
     capacity: int
     held: int
     want: int
+    used: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,12 @@ LeaseAsk: TypeAlias = RateAsk | PlacesAsk | SpentAsk
 
 @dataclass(frozen=True, slots=True)
 class LeaseGrant:
-    """The answer to an entry. `level` is, of a rate, the units left; of places, those taken by all; of spending, what
-    the other processes know of. `share` is, of a rate, the part that this process has alone, and of places its part of
-    all demand; `processes` counts who has any. `epoch` tells a key from one of the same name that was lost. `claimed`
-    are, of spending, the units that the other processes may still take of what is left, or that may be counted twice;
-    of places, the seconds since the most silent of the others was heard of."""
+    """The answer to an entry. `level` is, of a rate, the units left; of places, those that requests of all use; of
+    spending, what the other processes know of, as far as it may not be counted twice. `share` is, of a rate, the part
+    that this process has alone, and of places its part of all demand; `processes` counts who has any. `epoch` tells a
+    key from one of the same name that was lost. `claimed` are, of spending, the units that the other processes may
+    still take of what is left, or that may be counted twice; of places, the seconds since the most silent of the others
+    was heard of."""
 
     granted: int
     level: float
@@ -122,7 +125,8 @@ def arguments(asks: Sequence[LeaseAsk]) -> list[str]:
                 words += [repr(ask.demand), repr(ask.holds), str(ask.life), str(ask.total), str(ask.epoch)]
                 words += [str(ask.owed), str(ask.paid), repr(ask.again), repr(ask.share), repr(ask.equal)]
             case PlacesAsk():
-                words += ["c", str(ask.capacity), str(ask.held), str(ask.want), *_FILL[4:]]
+                words += ["c", str(ask.capacity), str(ask.held), str(ask.want), str(ask.used)]
+                words += _FILL[5:]
             case SpentAsk():
                 words += ["s", str(ask.amount), str(ask.base), str(ask.most), str(ask.held), str(ask.want)]
                 words += [str(ask.least), *_FILL[7:]]
@@ -144,8 +148,8 @@ def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
                 amounts = int(burst), int(want), int(least), int(back), float(demand), float(holds)
                 counts = map(int, (life, total, epoch, owed, paid))
                 asks.append(RateAsk(key, float(rate), *amounts, *counts, *map(float, alone)))
-            case ["c", capacity, held, want, *_]:
-                asks.append(PlacesAsk(key, int(capacity), int(held), int(want)))
+            case ["c", capacity, held, want, used, *_]:
+                asks.append(PlacesAsk(key, int(capacity), int(held), int(want), int(used)))
             case ["s", amount, base, most, held, want, least, *_]:
                 asks.append(SpentAsk(key, int(amount), int(base), int(most), int(held), int(want), int(least)))
             case _:

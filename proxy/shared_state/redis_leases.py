@@ -86,7 +86,7 @@ local function write(key, seen, ...)
   local words = {...}
   for i = 1, #words do words[i] = text(words[i]) end
   redis.call('HSET', key, 'e', text(seen.e or now), me, table.concat(words, ','))
-  if words[1] == '0' and (words[10] or '0') == '0' and (words[11] or '0') == '0' then redis.call('HDEL', key, me) end
+  if words[1] == '0' and words[10] == '0' and words[11] == '0' then redis.call('HDEL', key, me) end
   redis.call('PEXPIRE', key, 20000)
 end
 local function turn(own, sum, count)
@@ -157,13 +157,15 @@ local function rate(key, given)
   reply(granted, exact - granted, math.min(1, part), seen.count, seen.e or now)
 end
 local function places(key, given)
-  local capacity, held, want = unpack(given)
+  local capacity, held, want, used = unpack(given)
   local seen = read(key, 10000000)
   if not seen then return reply(-1, 0, 0, 0, 0) end
   local granted = math.max(0, math.min(want, capacity - seen.sum - held))
-  write(key, seen, held + granted, now)
-  local sum, epoch = seen.sum + held + granted, seen.e or now
-  reply(granted, sum, turn(held + granted, sum, seen.count), seen.count, epoch, seen.silent / 1000000)
+  held = held + granted
+  write(key, seen, held, now, 10000000, 0, 0, 0, 0, 0, 0, math.max(0, held - used), 0)
+  for _, it in ipairs(seen.all) do if it ~= seen.own then used = used + it.amount - it.claim end end
+  local share = turn(held, seen.sum + held, seen.count)
+  reply(granted, used, share, seen.count, seen.e or now, seen.silent / 1000000)
 end
 local function spent(key, given)
   local amount, mine, most, held, want, least = unpack(given)
@@ -183,7 +185,7 @@ local function spent(key, given)
   if granted < least then granted = 0 end
   local claim = held + granted
   write(key, seen, amount, now, 10000000, 0, 0, 0, 0, 0, 0, claim, mine)
-  reply(granted, base - mine + own, 1, seen.count, seen.e or now, claimed + twice)
+  reply(granted, base - mine + own - twice, 1, seen.count, seen.e or now, claimed + twice)
 end
 local kinds = {r = rate, c = places, s = spent}
 for i = 1, #KEYS - 1 do
@@ -199,9 +201,9 @@ all that was granted is paid for, `n` when that was written: where the clock of 
 is when the key was made: after it was lost, that is another time. A process's field of a rate also holds how long its
 demand is to be believed, all that it gave back in its lease's life (what is told twice counts once), and what it uses
 alone: after how long a silence, which part of the limit, of how many units left. Of spending it holds what the process
-may take beside what it took, and the ledger's sum that it has read. The last key names the processes that
-were seen to end: what they held is free at once. A key that cannot be ours is told and removed at once (by PEXPIRE,
-which a user of Redis must be allowed anyway), so that the next call counts there anew."""
+may take beside what it took, and the ledger's sum that it has read; of places, how many no request uses. The last key
+names the processes that were seen to end: what they held is free at once. A key that cannot be ours is told and removed
+at once (by PEXPIRE, which a user of Redis must be allowed anyway), so that the next call counts there anew."""
 
 ENDED: Final = """\
 redis.call('SADD', KEYS[1], ARGV[1])

@@ -89,6 +89,6 @@ def _written(ask: LeaseAsk) -> list[object]:
             members += [ask.life, ask.total, ask.epoch, ask.owed, ask.paid]
             return ["r", *members, ask.again, ask.share, ask.equal]
         case PlacesAsk():
-            return ["c", ask.key, ask.capacity, ask.held, ask.want]
+            return ["c", ask.key, ask.capacity, ask.held, ask.want, ask.used]
         case SpentAsk():
             return ["s", ask.key, ask.amount, ask.base, ask.most, ask.held, ask.want, ask.least]

@@ -93,6 +93,22 @@ def test_large_pools_are_leased_ahead_a_little() -> None:
     assert places.held == 1 + 16
 
 
+def test_what_others_lease_ahead_and_do_not_use_is_not_told_as_taken() -> None:
+    counter = LeaseCounter()
+    one, two = (LeasedPlaces("t", 400, StillKeeper(turns=1)) for _ in range(2))
+    one.wait_for(1)
+    exchange(one, counter, "one", 0.0)
+    one.wait_no_more(1)
+    assert one.held == 5
+    exchange(two, counter, "two", 0.1)
+    assert two.taken == 1  # who waited for it begins now
+    one.take(1, 0.1, WALL)
+    one.settle(1, 1)
+    exchange(one, counter, "one", 0.2)
+    exchange(two, counter, "two", 0.2)
+    assert (one.held, one.taken, two.taken) == (16, 0, 0)
+
+
 def test_the_places_of_a_process_that_died_come_back_after_ten_seconds() -> None:
     keeper, counter = StillKeeper(turns=1), LeaseCounter()
     one, two = (LeasedPlaces("t", 1, keeper) for _ in range(2))

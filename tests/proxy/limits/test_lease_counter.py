@@ -101,7 +101,8 @@ def test_places_are_absolute_and_never_more_than_there_are() -> None:
     counter = LeaseCounter()
     assert counter.exchange("a", [PlacesAsk("p", 10, 0, 6)], 0)[0].granted == 6
     assert counter.exchange("b", [PlacesAsk("p", 10, 0, 6)], 0)[0].granted == 4
-    assert counter.exchange("a", [PlacesAsk("p", 10, 2, 0)], 0)[0].level == 6
+    assert counter.exchange("a", [PlacesAsk("p", 10, 2, 0, 2)], 0)[0].level == 2  # nobody uses what b has
+    assert counter.exchange("b", [PlacesAsk("p", 10, 4, 0, 3)], 0)[0].level == 5
     assert counter.exchange("b", [PlacesAsk("p", 10, 4, 6)], 0)[0].granted == 4
     assert counter.exchange("b", [PlacesAsk("p", 3, 8, 6)], 0)[0].granted == 0
     assert counter.exchange("a", [PlacesAsk("p", 10, 0, 0)], 0)[0].share == pytest.approx(0.05)
@@ -143,7 +144,7 @@ def test_the_highest_sum_of_the_ledger_counts_for_all_until_they_have_read_it() 
     counter.exchange("a", [SpentAsk("s", 20, 0, 100, 0, 0, 0)], 0)
     counter.exchange("b", [SpentAsk("s", 10, 50, 100, 0, 0, 0)], 1)
     (grant,) = counter.exchange("a", [SpentAsk("s", 20, 0, 100, 0, 60, 0)], 2)
-    assert (grant.granted, grant.level, grant.claimed) == (20, 60, 20)
+    assert (grant.granted, grant.level, grant.claimed) == (20, 40, 20)
     (grant,) = counter.exchange("a", [SpentAsk("s", 0, 50, 100, 20, 60, 0)], 3)
     assert (grant.granted, grant.level, grant.claimed) == (20, 10, 0)
 
@@ -152,7 +153,7 @@ def test_what_a_killed_process_had_spent_is_in_the_ledger_after_three_seconds() 
     counter = LeaseCounter()
     counter.exchange("a", [SpentAsk("s", 70, 5, 100, 0, 0, 0)], 0)
     (grant,) = counter.exchange("b", [SpentAsk("s", 0, 70, 100, 0, 30, 0)], 2 * S)
-    assert (grant.granted, grant.level, grant.claimed) == (0, 70, 65)
+    assert (grant.granted, grant.level, grant.claimed) == (0, 5, 65)
     (grant,) = counter.exchange("b", [SpentAsk("s", 0, 70, 100, 0, 30, 0)], 3 * S)
     assert (grant.granted, grant.level, grant.claimed) == (25, 5, 0)
 

@@ -46,6 +46,17 @@ def test_running_requests_count_before_they_end() -> None:
     assert each.remaining(NOW, WALL) == 400
 
 
+def test_what_the_others_had_settled_is_not_counted_twice_when_the_ledger_holds_it() -> None:
+    each = counter(ROUTE)
+    spend(each, 10 * NANO)
+    each.take(5 * NANO, NOW, WALL)
+    each.hear(45 * NANO, NOW)
+    each.load(each.clock.start, 50 * NANO, 0)  # 10 of this process, at least 40 of the others
+    assert (each.spent, names(each)) == (60 * NANO, [])
+    each.hear(5 * NANO, NOW)
+    assert each.spent == 60 * NANO
+
+
 def test_a_request_larger_than_the_limit_passes_where_nothing_is_spent() -> None:
     each = counter(DAY)
     assert not each.lacks(5000, NOW, WALL)

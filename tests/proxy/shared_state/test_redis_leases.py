@@ -53,7 +53,7 @@ def asked(random_: random.Random) -> LeaseAsk:
     key = random_.choice(("a", "b", "c"))
     match random_.randrange(4):
         case 0:
-            return PlacesAsk(f"{key} places", 10, random_.randrange(6), random_.randrange(6))
+            return PlacesAsk(f"{key} places", 10, *[random_.randrange(6) for _ in range(3)])
         case 1:
             want = random_.choice((0, 1, 40, 10**12))
             amounts = random_.choice((0, 5, 10**12)), random_.choice((0, 30, 60)), random_.choice((100, 2 * 10**12))
@@ -146,7 +146,7 @@ def key_of(redis: RealRedis) -> str:
 async def test_what_a_process_held_that_was_seen_to_end_is_free_at_once(redis: RealRedis) -> None:
     async with shared(redis.url) as state:
         one, two = (RedisLeases(state.run_script, "dragoman", name) for name in ("one", "two"))
-        (granted,) = await one.exchange([PlacesAsk("a", 2, 0, 2)])
+        (granted,) = await one.exchange([PlacesAsk("a", 2, 0, 2, 2)])
         assert granted is not None
         assert granted == LeaseGrant(2, 2.0, 1.0, 1, granted.epoch)
         (refused,) = await two.exchange([PlacesAsk("a", 2, 0, 1)])
@@ -154,10 +154,10 @@ async def test_what_a_process_held_that_was_seen_to_end_is_free_at_once(redis: R
         assert refused.granted == 0
         await two.bury("one")
         await two.bury("nobody")
-        assert (await two.exchange([PlacesAsk("a", 2, 0, 2)]))[0] == granted
+        assert (await two.exchange([PlacesAsk("a", 2, 0, 2, 2)]))[0] == granted
         assert 0 < int(redis.command("PTTL", "{dragoman}:lim:3:ended")[0][1:]) <= 20_000
         redis.command("SET", "{dragoman}:lim:3:ended", "somebody's")
-        assert (await two.exchange([PlacesAsk("a", 2, 2, 0)]))[0] == replace(granted, granted=0)
+        assert (await two.exchange([PlacesAsk("a", 2, 2, 0, 2)]))[0] == replace(granted, granted=0)
     with pytest.raises(ConnectionError):
         async with shared("redis://127.0.0.1:1") as state:
             await RedisLeases(state.run_script, "dragoman", "two").bury("one")

@@ -54,7 +54,7 @@ async def test_each_hears_what_the_others_have_spent_and_nothing_of_one_that_has
     assert heard is not None
     assert heard.level == 70
     desk.forget("1")
-    assert await two.exchange([SpentAsk("team a usd", 5)]) == [LeaseGrant(0, 0, 1.0, 1)]
+    assert await two.exchange([SpentAsk("team a usd", 5)]) == [LeaseGrant(0, 0, 1.0, 1, heard.epoch)]
 
 
 async def test_several_entries_and_exchanges_are_told_apart() -> None:
