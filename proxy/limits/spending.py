@@ -145,9 +145,9 @@ class SpendingCounter:
             self._reach()
 
     def load(self, start: int, amount: int, mark: int) -> None:
-        """Take the ledger's sum of the period that begins at `start`, which holds all that was settled up to `mark`. More
-        than this process can have added came from the others, and is not what they still have beside it: they say anew
-        within a second what that is."""
+        """Take the ledger's sum of the period that begins at `start`, which holds all that was settled up to `mark`.
+        More than this process can have added came from the others, and is not what they still have beside it: they say
+        anew within a second what that is."""
         if self._start != self.clock.start:
             self._begin()
         if start != self._start:
