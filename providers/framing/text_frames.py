@@ -34,7 +34,7 @@ MOST_BYTES: Final = 4096
 
 MOST_HOLES: Final = 5
 
-MOST_LESSONS: Final = 6
+MOST_LESSONS: Final = 16
 """Forms that are learned of one stream. Each costs about as much as to parse five events."""
 
 PLAIN: Final = bytes(byte for byte in range(32, 127) if byte not in b'"\\')

@@ -38,7 +38,8 @@ from providers.dialects.platforms.google_errors import error_in, failure_of
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.dialects.platforms.vertex_address import resolve_host
 from providers.dialects.shared.read_json import load_json
-from providers.dialects.shared.stream_reader import NativeReader, NativeStream, TextStream
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
+from providers.dialects.shared.text_stream import MarkedEvent, TextStream
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
 from providers.target import Target
@@ -107,7 +108,7 @@ class _VertexReader(AnthropicReader):
             raise UpstreamError(failure_of(error))
         return super().read(name, payload)
 
-    def marked(self, event: JsonObject) -> tuple[str, JsonObject] | None:
+    def marked(self, event: JsonObject) -> MarkedEvent | None:
         """See AnthropicReader."""
         return None if "error" in event else super().marked(event)
 

@@ -30,7 +30,8 @@ from providers.dialects.anthropic.thinking import needed_betas, put_limit, put_t
 from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
 from providers.dialects.shared.prompt import wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeReader, NativeStream, TextStream
+from providers.dialects.shared.stream_reader import NativeReader, NativeStream
+from providers.dialects.shared.text_stream import TextStream
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject

@@ -32,6 +32,7 @@ from providers.dialects.anthropic.errors import failure_of
 from providers.dialects.shared.custom_tools import InputReader
 from providers.dialects.shared.read_json import arguments_text, malformed, parse_event, parse_json
 from providers.dialects.shared.stream_reader import NOTHING
+from providers.dialects.shared.text_stream import MarkedEvent
 from providers.failure import UpstreamError
 from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
@@ -101,7 +102,7 @@ class AnthropicReader:
     """Reader of a stream's events; see providers.dialects.shared.stream_reader.Reader. `message_stop` completes a
     stream."""
 
-    text_mark = b'"text_delta"'
+    marks = (b'"text_delta"', b'"input_json_delta"')
 
     __slots__ = (
         *("_blocks", "_count", "_end", "_held", "_kept", "_length", "_members", "_said", "_sent", "_size"),
@@ -141,19 +142,30 @@ class AnthropicReader:
         handle = _EVENTS.get(kind)
         return NOTHING if handle is None else handle(self, event)
 
-    def marked(self, event: JsonObject) -> tuple[str, JsonObject] | None:
-        """See providers.dialects.shared.stream_reader.TextReader. Nothing else of such an event is read."""
-        delta = event.get("delta")
+    def marked(self, event: JsonObject) -> MarkedEvent | None:
+        """See providers.dialects.shared.text_stream.TextReader. Nothing else of such an event is read."""
+        delta, index = event.get("delta"), event.get("index")
         if event.get("type") != "content_block_delta" or not isinstance(delta, dict) or self._sent.unwrap_choice:
             return None
-        if delta.get("type") != "text_delta" or not self._has_begun(event.get("index")):
+        if delta.get("type") == "text_delta" and self._has_begun(index):
+            return MarkedEvent("text", {**event, "delta": {**delta, "text": MARK}})
+        call = self._blocks.get(index) if isinstance(index, int) else None
+        if delta.get("type") != "input_json_delta" or not isinstance(call, _OpenToolCall) or call.text is not None:
             return None
-        return "text", {**event, "delta": {**delta, "text": MARK}}
+        held: JsonObject = {**event, "delta": {**delta, "partial_json": MARK}}
+        return MarkedEvent("partial_json", held, "arguments", call.index)
 
-    def take(self, run: TextRun) -> None:
+    def take(self, run: TextRun) -> bool:
         """See TextReader."""
-        self._said = True
-        self._length += run.characters
+        if run.part == "text":
+            self._said = True
+            self._length += run.characters
+            return True
+        for block in self._blocks.values():
+            if isinstance(block, _OpenToolCall) and block.index == run.call:
+                block.arguments = ""
+                return True
+        return False
 
     def _delta(self, event: JsonObject) -> Events:
         delta = event.get("delta")

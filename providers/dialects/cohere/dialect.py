@@ -17,7 +17,7 @@ from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import TextStream
+from providers.dialects.shared.text_stream import TextStream
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
 from providers.target import Target

@@ -23,6 +23,7 @@ from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.read_json import call_id, is_json, malformed, unwrap_answer
 from providers.dialects.shared.stream_reader import NOTHING, event_object
+from providers.dialects.shared.text_stream import MarkedEvent
 from providers.failure import UpstreamError
 from providers.framing.text_frames import MARK
 from providers.json_types import JsonObject, JsonValue
@@ -33,7 +34,7 @@ Events = Iterable[StreamEvent]
 class CohereReader:
     """See providers.dialects.shared.stream_reader.Reader."""
 
-    text_mark = b'"text":'
+    marks = (b'"text":',)
 
     __slots__ = (
         "_answer",
@@ -77,8 +78,8 @@ class CohereReader:
             raise UpstreamError(failure_in_body(self._sent.target.profile, event))
         return NOTHING
 
-    def marked(self, event: JsonObject) -> tuple[str, JsonObject] | None:
-        """See providers.dialects.shared.stream_reader.TextReader."""
+    def marked(self, event: JsonObject) -> MarkedEvent | None:
+        """See providers.dialects.shared.text_stream.TextReader."""
         content = _message(event).get("content")
         if event.get("type") != "content-delta" or not isinstance(content, dict) or self._sent.unwrap_choice:
             return None
@@ -86,12 +87,13 @@ class CohereReader:
             return None
         self._led = _index(event)
         message: JsonObject = {**_message(event), "content": {**content, "text": MARK}}
-        return "text", {**event, "delta": {**_delta(event), "message": message}}
+        return MarkedEvent("text", {**event, "delta": {**_delta(event), "message": message}})
 
-    def take(self, run: TextRun) -> None:
+    def take(self, run: TextRun) -> bool:
         """See TextReader."""
         self._starts.setdefault(self._led, self._said)
         self._said += run.characters
+        return True
 
     def _message_start(self, event: JsonObject) -> Events:
         self._answer = event.get("id")

@@ -13,12 +13,10 @@ from typing import Protocol
 
 import orjson
 
-from providers.completion import Chunk, Completion, NativeEvent, StreamEvent, TextRun
-from providers.dialect import RunDecoder
+from providers.completion import Chunk, Completion, NativeEvent, StreamEvent
 from providers.dialects.shared.read_json import (
     SplitCharacter,
     is_json,
-    load_json,
     malformed,
     parse_event,
     parse_json,
@@ -27,8 +25,7 @@ from providers.dialects.shared.read_json import (
 from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.framing.join_surrogates import REPLACEMENT, HalfCharacter, SurrogateJoiner
-from providers.framing.parse_sse import EventTooLarge, SSEParser
-from providers.framing.text_frames import MOST_BYTES, NO_ODD, Around, FrameLearner, text_run
+from providers.framing.parse_sse import EventTooLarge
 from providers.json_types import JsonObject, JsonValue
 
 NOTHING: tuple[StreamEvent, ...] = ()
@@ -127,104 +124,6 @@ class NativeStream:
                     raise
         if not reader.complete:
             raise cut()
-
-
-# Runs of text ---------------------------------------------------------------------------------------------------------
-
-_MOST_LED = 1024 * 1024
-"""Bytes at most of a piece that is read as a run, and hence of an event: far below any limit of an event that is
-parsed."""
-
-_MOST_BEGUN = 8 * 1024
-"""Bytes at most of an event's begin that the next piece is put behind: they are copied with each piece."""
-
-_MARKED_WITHIN = 256
-"""Bytes in which an event shows that it may hold a text."""
-
-
-class TextReader(Reader, Protocol):
-    """A reader that knows which events mean their text and nothing else. Each of these has `text_mark` near its
-    begin."""
-
-    text_mark: bytes
-
-    def marked(self, event: JsonObject) -> tuple[str, JsonObject] | None:
-        """Return the name of the member that has the text of such an event, and the event with MARK in its place; None
-        for another event. From then on runs are of events that are this one but for the text."""
-
-    def take(self, run: TextRun) -> None:
-        """Change what reading the events of a run one by one would have changed."""
-
-
-class TextStream(NativeStream, RunDecoder):
-    """A stream of whose texts many are read at once. See providers.dialect.RunDecoder.
-
-    A form is learned from the event that is to be read: it is parsed for that, and then not again. `_alone` says that
-    nothing has come since the last run, so that nothing is pending.
-    """
-
-    __slots__ = ("_alone", "_learner", "_sse", "_texts")
-
-    def __init__(self, frames: SSEParser, reader: TextReader) -> None:
-        super().__init__(frames, reader)
-        self._sse, self._texts = frames, reader
-        self._learner = FrameLearner((), frozenset())
-        self._alone = False
-
-    def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """See StreamDecoder."""
-        self._alone = False
-        return super().feed(data)
-
-    def _join(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
-        self._learner.frames, self._learner.lessons = None, 0  # a text alone may be what half a character wants
-        return super()._join(name, payload)
-
-    def lead(self, data: bytes) -> tuple[TextRun, bytes] | None:
-        """See RunDecoder."""
-        texts, learner = self._texts, self._learner
-        begun = b"" if self._alone else self._sse.begun(_MOST_BEGUN)
-        if begun is None or texts.complete or len(data) > _MOST_LED:
-            return None
-        if begun:
-            data = begun + data
-        literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        if not end and learner.lessons and data.find(texts.text_mark, 0, _MARKED_WITHIN) >= 0:
-            self._learn(data)
-            literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        run = text_run(0, literals, None) if end else None
-        if run is None:
-            return None
-        if begun:
-            self._sse.forget()
-        self._alone = True
-        texts.take(run)
-        return run, data[end:]
-
-    def around(self) -> Around | None:
-        """See RunDecoder."""
-        frames = self._learner.frames
-        return frames.around if self._alone and frames is not None else None
-
-    def passed(self, characters: int) -> None:
-        """See RunDecoder."""
-        self._texts.take(TextRun(0, [], NO_ODD, characters, characters))
-
-    def _learn(self, data: bytes) -> None:
-        """Learn the form of the event that the data begins with."""
-        learner, end = self._learner, data.find(b"\n\n", 0, MOST_BYTES)
-        if end < 0:
-            return
-        event = SSEParser().only(data[: end + 2])
-        try:
-            body = None if event is None else load_json(event[1])
-        except orjson.JSONDecodeError:
-            body = None  # is mended when it is read
-        found = self._texts.marked(body) if isinstance(body, dict) else None
-        if event is None or found is None:
-            learner.lessons -= 1
-        else:
-            learner.learn(event[1], *found, data)
 
 
 # In the client's own API ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from providers.completion import StreamEvent, StreamPart, TextRun
 from providers.dialect import RunDecoder, StreamDecoder, UpstreamRequest
 from providers.failure import Failure, UpstreamError
+from providers.json_types import JsonObject
 from proxy.upstream.call_vendor import until_content
 from proxy.upstream.vendor_stream import reader_of
 from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_for, target_of
@@ -216,3 +217,60 @@ async def test_a_run_is_the_first_content(profile: str, together: int) -> None:
     parts, ended = await until_content(body, decoder)
     assert [type(part) for part in parts] == [TextRun]
     assert (body.left, ended) == (1, False)
+
+
+# Arguments of calls --------------------------------------------------------------------------------------------------
+
+
+def block(kind: bytes, index: int, rest: bytes) -> bytes:
+    return b'event: content_block_%b\ndata: {"type":"content_block_%b","index":%d%b}\n\n' % (kind, kind, index, rest)
+
+
+def called(index: int, given: bytes = b"{}") -> bytes:
+    made = b'{"type":"tool_use","id":"t%d","name":"f%d","input":%b}' % (index, index, given)
+    return block(b"start", index, b',"content_block":' + made)
+
+
+def argued(index: int, literal: bytes, more: bytes = b"") -> bytes:
+    return block(b"delta", index, b',"delta":{"type":"input_json_delta","partial_json":%b}%b' % (literal, more))
+
+
+def _call_event(found: tuple[int, int, bytes]) -> bytes:
+    kind, index, literal = found
+    kinds = (
+        called(index, b"{}" if literal == b'""' else b'{"a":1}'),
+        block(b"stop", index, b""),
+        text_event("anthropic", literal).replace(b'"index":0', b'"index":%d' % index),
+        argued(index, literal, b',"error":{"message":"x"}'),
+        argued(index, literal).replace(b"input_json_delta", b"text_delta"),
+        BEGIN % index,
+    )
+    return kinds[kind] if kind < len(kinds) else argued(index, literal) * (kind - 5)
+
+
+_PARTS = st.tuples(st.integers(0, 9), st.integers(0, 2), LITERALS).map(_call_event)
+
+
+@pytest.mark.parametrize("profile", ["anthropic", "vertex_anthropic"])
+@settings(max_examples=300)
+@given(st.lists(_PARTS, max_size=12), CUT)
+def test_calls_mean_the_same(profile: str, parts: list[bytes], places: list[int]) -> None:
+    first, middle, rest = fixture("anthropic", "streams", "tools.sse").partition(b"\n\n")
+    led(SENT[profile], first + middle + called(0) + argued(0, b'"{"') * 2 + b"".join(parts) + rest, places)
+
+
+@pytest.mark.parametrize("profile", ["anthropic", "vertex_anthropic"])
+def test_arguments_are_read_in_runs_of_each_call(profile: str) -> None:
+    first, middle, _ = fixture("anthropic", "streams", "tools.sse").partition(b"\n\n")
+    calls = [called(index) + argued(index, b'"\\"a"') * 20 + block(b"stop", index, b"") for index in range(5)]
+    places = [len(first + middle), *itertools.accumulate(map(len, calls), initial=len(first + middle))]
+    assert led(SENT[profile], first + middle + b"".join(calls), places) == 100
+
+
+def test_arguments_of_a_custom_tool_make_no_run() -> None:
+    tool: JsonObject = {"type": "custom", "custom": {"name": "f0"}}
+    sent = sent_for(chat_request(tools=[tool]), target_of("anthropic"))
+    assert sent.custom_tools
+    first, middle, _ = fixture("anthropic", "streams", "tools.sse").partition(b"\n\n")
+    data = first + middle + called(0) + argued(0, b'"{\\"input\\":\\"a"') + argued(0, b'"b"') * 9
+    assert led(sent, data) == 0
