@@ -17,8 +17,7 @@ from providers.dialects.bedrock.converse import model_path
 from providers.dialects.bedrock.invoke_answer import InvokeStream, decode_stream, decode_whole
 from providers.dialects.bedrock.invoke_models import InvokeFamily, family_of
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
-from providers.dialects.shared.prompt import native_prompt
-from providers.dialects.shared.raw_prompt import ONE_RAW_PROMPT
+from providers.dialects.shared.prompt import ONE_RAW_PROMPT, native_prompt
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,
     FieldWriter,

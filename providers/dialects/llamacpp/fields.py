@@ -21,7 +21,7 @@ from providers.capabilities import (
 )
 from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_logprobs, keep_stop, neutral_as
-from providers.dialects.shared.raw_prompt import ONE_RAW_PROMPT
+from providers.dialects.shared.prompt import ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,

@@ -20,7 +20,7 @@ from providers.completion import (
 )
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.dialects.shared.raw_prompt import guess_finish
+from providers.dialects.shared.prompt import guess_finish
 from providers.dialects.shared.read_json import json_object, malformed
 from providers.dialects.shared.read_logprobs import logprob
 from providers.dialects.shared.stream_reader import NOTHING, event_object

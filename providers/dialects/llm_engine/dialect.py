@@ -13,7 +13,7 @@ from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.llm_engine.answer import EngineReader, decode_answer
 from providers.dialects.llm_engine.fields import ELSEWHERE, FIELDS, HOTTEST, capabilities
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.raw_prompt import needed_limit, prompt_text
+from providers.dialects.shared.prompt import needed_limit, prompt_text
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown, raw_only
 from providers.dialects.shared.stream_reader import NativeStream
 from providers.framing.parse_sse import SSEParser

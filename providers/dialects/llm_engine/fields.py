@@ -11,7 +11,7 @@ from functools import cache
 from providers.capabilities import NATIVE, RANKED, Capabilities, Cell, compiled
 from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import above_zero, check_logprobs
-from providers.dialects.shared.raw_prompt import IGNORED, ONE_RAW_PROMPT
+from providers.dialects.shared.prompt import IGNORED, ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,
     FieldWriter,

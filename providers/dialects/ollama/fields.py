@@ -26,7 +26,7 @@ from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, Constr
 from providers.constraints.engine_gaps import LLAMACPP
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images, check_logprobs, neutral_as
 from providers.dialects.shared.operations import ECHO_CELLS
-from providers.dialects.shared.raw_prompt import ONE_RAW_PROMPT
+from providers.dialects.shared.prompt import ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     ENDS_ANSWER,
     FieldWriter,

@@ -9,7 +9,7 @@ import orjson
 from providers.completion import Choice, Completion, FinishReason, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body
-from providers.dialects.shared.raw_prompt import guess_finish
+from providers.dialects.shared.prompt import guess_finish
 from providers.dialects.shared.read_json import json_object, malformed
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue

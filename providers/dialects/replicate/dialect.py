@@ -20,7 +20,7 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.replicate.answer import decode_answer
 from providers.dialects.shared.errors import OpenAIErrors
-from providers.dialects.shared.raw_prompt import ONE_RAW_PROMPT, prompt_text
+from providers.dialects.shared.prompt import ONE_RAW_PROMPT, prompt_text
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,
     FieldWriter,

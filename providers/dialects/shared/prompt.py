@@ -1,6 +1,11 @@
-"""Prompts as vendors take them: as they are, or wrapped into one user message of OpenAI's chat shape."""
+"""Prompts as vendors take them: as they are, wrapped into one user message of OpenAI's chat shape, or as the only thing
+that an endpoint without chat continues; such an endpoint's capabilities, limit and finish reason."""
 
-from providers.capabilities import Capabilities
+from collections.abc import Mapping
+
+from providers.capabilities import FAN_OUT, NATIVE, PREFIXED, UNSCORED_PROMPT, Capabilities, Cell, refused
+from providers.completion import FinishReason
+from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
@@ -64,3 +69,50 @@ def image_parts(text: str, images: tuple[str, ...]) -> list[JsonValue]:
         if piece:
             parts.append({"type": "text", "text": piece})
     return parts
+
+
+# One raw prompt a call, and no chat -----------------------------------------------------------------------------------
+
+_TEXT_ONLY = refused("it takes prompts as text only")
+IGNORED = refused("it would be ignored there")
+"""The cell of unknown fields, where the server does not report them."""
+
+ONE_RAW_PROMPT: Mapping[str, Cell] = {
+    "prompt": NATIVE,
+    "prompt.batch": FAN_OUT,
+    "prompt.tokens": _TEXT_ONLY,
+    "prompt.token_batch": _TEXT_ONLY,
+    "messages": refused("it takes raw prompts only"),
+    "n": FAN_OUT,
+    "echo": PREFIXED,
+    "echo.logprobs": UNSCORED_PROMPT,
+}
+"""Cells of endpoints whose calls hold one prompt as text and have one answer."""
+
+
+def prompt_text(draft: RequestBody) -> str:
+    """Return the prompt of a call. Raises Refusal for token ids, several prompts and an empty text."""
+    text = native_prompt(draft.target, draft.table, draft.request.prompt)
+    if not isinstance(text, str):
+        raise TypeError("one prompt as text is all that a call takes")
+    if not text:
+        raise Refusal("prompt", f"{draft.target.name} does not take an empty prompt.", "invalid_value")
+    return text
+
+
+def needed_limit(draft: RequestBody) -> int:
+    """Return the limit on the answer's tokens, the client's or the table's. Raises Refusal without either."""
+    limit = draft.params.get("max_tokens", draft.target.max_output_tokens)
+    if limit is None:
+        message = f"{draft.target.name} needs 'max_tokens'; set it, or 'max_output_tokens' of the model in the table."
+        raise Refusal("max_tokens", message, "invalid_value")
+    if limit < 1:
+        raise draft.invalid("max_tokens", "must be at least 1")
+    return limit
+
+
+def guess_finish(target: Target, limit: int, prompt: int | None, generated: int | None) -> FinishReason:
+    """Return the finish reason where the vendor gives none: `length` if the limit or the window is used up."""
+    written = generated or 0
+    full = target.context_window is not None and (prompt or 0) + written >= target.context_window
+    return "length" if written >= limit or full else "stop"

@@ -18,7 +18,7 @@ from providers.constraints.constraint_styles import (
 )
 from providers.constraints.engine_gaps import TGI
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_logprobs, keep_stop, sampled
-from providers.dialects.shared.raw_prompt import ONE_RAW_PROMPT
+from providers.dialects.shared.prompt import ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,
     FieldWriter,

@@ -14,7 +14,7 @@ import orjson
 from providers.completion import Chunk, Completion, StreamEvent, count_of, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.dialects.shared.raw_prompt import guess_finish
+from providers.dialects.shared.prompt import guess_finish
 from providers.dialects.shared.read_json import json_object, malformed
 from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.emulation.collect_stream import Gatherer

@@ -15,7 +15,7 @@ from providers.capabilities import NATIVE, UNSCORED, Capabilities, Cell, compile
 from providers.constraints.constraint_styles import BY_REGEX, ConstraintStyle, Encoding, choice_regex
 from providers.constraints.engine_gaps import SGLANG
 from providers.dialects.shared.field_writers import above_zero, keep_stop, sampled
-from providers.dialects.shared.raw_prompt import IGNORED, ONE_RAW_PROMPT
+from providers.dialects.shared.prompt import IGNORED, ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     FieldWriter,
     RequestBody,

@@ -15,7 +15,7 @@ from providers.constraints.constraint_styles import SCHEMA_FORMAT
 from providers.constraints.style_table import STYLES
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, above_zero, check_images, check_logprobs, sampled
 from providers.dialects.shared.operations import ECHO_CELLS
-from providers.dialects.shared.raw_prompt import IGNORED, ONE_RAW_PROMPT
+from providers.dialects.shared.prompt import IGNORED, ONE_RAW_PROMPT
 from providers.dialects.shared.request_body import (
     REFUSES_OVERFLOW,
     FieldWriter,

@@ -1,11 +1,16 @@
-"""Prompts on the wire: the four forms, and what a chat can carry."""
+"""Prompts on the wire: the four forms, what a chat can carry, and what endpoints of one raw prompt share."""
+
+from dataclasses import replace
 
 import pytest
 
-from providers.capabilities import Capabilities
-from providers.dialects.shared.prompt import image_parts, native_prompt
+from providers.capabilities import Capabilities, compiled
+from providers.dialects.shared.prompt import ONE_RAW_PROMPT, image_parts, native_prompt, needed_limit, prompt_text
+from providers.dialects.shared.request_body import RequestBody
+from providers.failure import Refusal
 from providers.json_types import JsonValue
-from providers.unified_request import Params, Prompt, TextPrompt, TokenPrompt
+from providers.unified_request import Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from tests.providers.dialects.kit import target_of, text_request
 from tests.providers.dialects.openai.kit import TALK, body_of, completion, refusal_of, target
 
 FORMS: list[tuple[Prompt, JsonValue]] = [
@@ -62,3 +67,36 @@ def test_images_take_the_places_of_their_markers() -> None:
 
 def test_a_repeated_prompt_is_no_answer_of_a_chat() -> None:
     assert refusal_of(completion({"echo": True}), target("groq")).param == "echo"
+
+
+# One raw prompt a call, and no chat -----------------------------------------------------------------------------------
+
+TABLE = Capabilities(compiled((), ONE_RAW_PROMPT))
+
+
+def draft(request: UnifiedRequest, limit: int | None = None) -> RequestBody:
+    return RequestBody(request, target_of("triton", max_output_tokens=limit), TABLE, {})
+
+
+def test_a_prompt_is_its_text() -> None:
+    assert prompt_text(draft(text_request("The sky"))) == "The sky"
+    assert prompt_text(draft(replace(text_request(), prompt=TextPrompt(("a",), listed=True)))) == "a"
+
+
+@pytest.mark.parametrize("prompt", [TextPrompt(("",)), TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
+def test_other_prompts_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
+    with pytest.raises(Refusal) as caught:
+        prompt_text(draft(replace(text_request(), prompt=prompt)))
+    assert caught.value.param == "prompt"
+
+
+def test_the_limit_is_the_clients_else_the_tables() -> None:
+    assert needed_limit(draft(text_request(max_tokens=5), 9)) == 5
+    assert needed_limit(draft(text_request(), 9)) == 9
+
+
+@pytest.mark.parametrize("params", [{}, {"max_tokens": 0}])
+def test_a_limit_that_is_missing_or_none_is_refused(params: dict[str, object]) -> None:
+    with pytest.raises(Refusal) as caught:
+        needed_limit(draft(text_request(**params)))
+    assert (caught.value.param, caught.value.code) == ("max_tokens", "invalid_value")
