@@ -6,7 +6,7 @@ from typing import Final
 
 from proxy.limits.gcra import GcraRule, LocalRate, part_of
 from proxy.limits.limit import Rate
-from proxy.shared_state.lease_keeper import NEVER, REJOIN, LeaseKeeper, equal_share, idle_share
+from proxy.shared_state.lease_keeper import GONE, NEVER, REJOIN, LeaseKeeper, equal_share, idle_share
 
 MEMORY: Final = 0.5
 """Seconds over which demand is averaged."""
@@ -18,9 +18,6 @@ next request to take."""
 
 SPEAKS: Final = 0.25
 """Seconds after which the silence of a process says that it has gone on alone, if it uses the limit more often."""
-
-GONE: Final = 10
-"""Seconds after which a silent process counts as gone: what was set aside for it is everybody's again."""
 
 PARTS: Final = 1024
 """Parts of a limit in which a process's share is told, rounded down, so that many teams have the same numbers."""
@@ -94,7 +91,8 @@ class HeldUnits:
 
     def cautious(self, keeper: LeaseKeeper, now: float) -> bool:
         """Return whether this process keeps to its own part as well, since others may not have told what they used."""
-        return now < max(self.doubt_since, keeper.back_at) + REJOIN
+        since = max(self.doubt_since, keeper.back_at)
+        return now < since + (REJOIN if keeper.told_since >= since else GONE)
 
     def keep_to_part(self, rule: GcraRule, common: float, keeper: LeaseKeeper, now: float) -> None:
         """Count by the part that this process has alone, of which as much is left as of all (`common`). One who kept to

@@ -128,6 +128,7 @@ class LeaseBook:
         self._wake.clear()
         self.turns += 1
         self.rejoining = self.rejoining and in_doubt(self, self.back_at, self.clock())
+        self._roll_call.here = not self.alone
         self._renew()
         self._asking, self._due = self._due, {}
         first = True

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from proxy.limits.gcra import DEBT
-from proxy.limits.held_units import GONE
 from proxy.shared_state.lease import TRIP, LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
-from proxy.shared_state.lease_keeper import EQUAL_ALONE
+from proxy.shared_state.lease_keeper import EQUAL_ALONE, GONE
 
 SECOND: Final = 1_000_000
 """Times are in microseconds."""

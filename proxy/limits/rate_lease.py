@@ -6,9 +6,9 @@ Units that are not used within half a second go back, which bounds what passes i
 are told more than the whole. Whoever counts sets that part aside as long as a process that used the limit is silent, so
 that the bound holds whether one is cut off or all are: but for what is taken in the SPEAKS before silence says
 anything, which is then counted, and by one that is cut off for longer than GONE, whose part comes on top. Back among
-others it tells what it took, once, and keeps to its part as well until all others can have told the same: whoever
-counts for all may have lost its memory. So does who finds that memory lost without having been cut off. One that is
-cut off for longer than that meanwhile, or ends before it told, has taken its part on top of the limit.
+others it tells what it took, once, and keeps to its part as well until all others have told the same, or count as gone:
+whoever counts for all may have lost its memory. So does who finds that memory lost without having been cut off. One
+that ends before it told has taken its part on top of the limit.
 """
 
 import math

@@ -21,6 +21,9 @@ LONGEST_PROBE: Final = 2.0
 REJOIN: Final = LONGEST_PROBE + 1.0
 """Seconds after which all others have found whoever counts as well, and told what they hold and used alone."""
 
+GONE: Final = 10
+"""Seconds after which a silent process counts as gone: what was set aside for it is everybody's again."""
+
 NEVER: Final = -math.inf
 """A time that has passed. One number for all: a table may have ten thousand teams."""
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from proxy.shared_state.lease import LeaseGrant, PlacesAsk
-from proxy.shared_state.lease_keeper import NEVER, REJOIN, RESTING
+from proxy.shared_state.lease_keeper import GONE, NEVER, RESTING
 
 ROLL_CALL: Final = "processes"
 MOST: Final = 1_000_000
@@ -16,12 +16,23 @@ SILENT: Final = 2.0
 class RollCall:
     """A process's place among all. It is always held, so that whoever counts hears of the process before anybody asks
     for anything, and the process of whoever counts. All others have told what they hold since `told_since`: who tells
-    that it is there has told all the rest at the same turn."""
+    that it is `here`, and does not count alone, has told all the rest at the same turn."""
 
-    __slots__ = ("_epoch", "_least", "_missed", "_missed_until", "_told_at", "processes", "standing", "told_since")
+    __slots__ = (
+        "_epoch",
+        "_least",
+        "_missed",
+        "_missed_until",
+        "_told_at",
+        "here",
+        "processes",
+        "standing",
+        "told_since",
+    )
 
     def __init__(self, least: int) -> None:
         self.standing = RESTING
+        self.here = True
         self.processes = self._least = max(1, least)
         self.told_since = NEVER
         self._epoch = self._missed = 0
@@ -34,7 +45,7 @@ class RollCall:
 
     def ask(self, now: float) -> PlacesAsk:
         """Return what is asked for: nothing but what is held."""
-        return PlacesAsk(ROLL_CALL, MOST, 1, 0)
+        return PlacesAsk(ROLL_CALL, MOST, 1, 0, int(self.here))
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
         """Take the answer. There are never fewer than this gateway has; and where whoever counts has lost its memory,
@@ -42,10 +53,10 @@ class RollCall:
         if grant is None:
             return
         if grant.epoch != self._epoch or now > self._told_at + SILENT:
-            self._missed, self._missed_until = self.processes, now + REJOIN
+            self._missed, self._missed_until = self.processes, now + GONE
         self._epoch, self._told_at = grant.epoch, now
         missed = self._missed if now < self._missed_until else 0
-        if grant.processes >= missed:
+        if grant.level >= max(grant.processes, missed):
             self.told_since = now - grant.claimed
         self.processes = max(self._least, missed, grant.processes)
 

@@ -10,7 +10,6 @@ from datetime import UTC
 
 import pytest
 
-from proxy.limits.held_units import GONE
 from proxy.limits.lease_book import LeaseBook
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import NANO, Limits, Period, Quota, Rate, TeamBudget, Unit
@@ -18,6 +17,7 @@ from proxy.limits.limit_book import LimitBook
 from proxy.limits.rate_lease import HOLDS
 from proxy.limits.reservation import Reservation
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseGrant, RateAsk
+from proxy.shared_state.lease_keeper import GONE
 from proxy.shared_state.roll_call import ROLL_CALL
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import (

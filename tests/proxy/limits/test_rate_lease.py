@@ -10,7 +10,7 @@ from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Period, Rate, Unit
 from proxy.limits.rate_lease import AGAIN, RateLease
 from proxy.shared_state.lease import LeaseGrant, RateAsk
-from proxy.shared_state.lease_keeper import REJOIN
+from proxy.shared_state.lease_keeper import GONE, REJOIN
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 MINUTE = Rate(Unit.REQUESTS, 600, Period.MINUTE, 600)
@@ -221,7 +221,7 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
     refused = lease.exceeded("team t", 1, 0.1, WALL)
     assert refused.used + refused.requested > refused.limit
     assert lease.attempt(1, 0.4, WALL)
-    keeper.back_at = 0.4 - REJOIN
+    keeper.back_at = keeper.told_since = 0.4 - REJOIN
     assert lease.attempt(50, 0.4, WALL)
 
 
@@ -245,8 +245,9 @@ def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_others_can_have_to
     ask = lease.ask(0.2)
     assert ask is not None
     assert ask.share == pytest.approx(0.25)
+    assert not lease.lacks(0, GONE, WALL)  # one of them has told nothing
     assert lease.holds()
-    lease.renew(0.1 + REJOIN)
+    keeper.told_since = 0.2
     assert not lease.lacks(0, 0.1 + REJOIN, WALL)
     assert lease._held is not None
     assert lease._held.local is None

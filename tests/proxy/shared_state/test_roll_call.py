@@ -67,3 +67,17 @@ def test_who_was_there_before_is_missed_until_it_tells_or_could_have(wiped: bool
     called(lone, LeaseCounter(), "d", back + 0.6)
     assert lone.processes == 4
     called(lone, LeaseCounter(), "d", back + 0.6 + REJOIN)
+
+
+def test_one_who_counts_alone_is_counted_and_has_not_told() -> None:
+    counter, one, two = LeaseCounter(), RollCall(2), RollCall(2)
+    called(one, counter, "one", 0.0)
+    two.here = False
+    called(two, counter, "two", 0.1)
+    called(one, counter, "one", 0.2)
+    assert one.processes == 2
+    assert one.told_since < 0
+    two.here = True
+    called(two, counter, "two", 0.3)
+    called(one, counter, "one", 0.4)
+    assert one.told_since == pytest.approx(0.3)

@@ -50,14 +50,17 @@ class World:
 @dataclass(slots=True, eq=False)
 class SimulatedSource:
     """One process's way to whoever counts: `cut` says that nothing gets there, `deaf` that no answer comes back, and
-    `still` is for how many seconds the process stands still once it was answered: it serves nobody then (`stands`)."""
+    `still` is for how many seconds the process stands still once it was answered; requests wait until it `goes`."""
 
     world: World
     process: str
     cut: bool = False
     deaf: bool = False
     still: float = 0.0
-    stands: bool = False
+    goes: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.goes.set()
 
     async def exchange(self, asks: Sequence[LeaseAsk]) -> Sequence[LeaseGrant | None]:
         world = self.world
@@ -75,9 +78,9 @@ class SimulatedSource:
             await asyncio.sleep(0.05)
             raise ConnectionError("deaf")
         if self.still:
-            self.stands = True
+            self.goes.clear()
             await asyncio.sleep(self.still)
-            self.stands = False
+            self.goes.set()
         return grants
 
 
@@ -111,8 +114,9 @@ class SimulatedProcess:
         self.task = asyncio.create_task(self.leases.run())
 
     async def ask(self, tokens: int = 1) -> bool:
-        """Ask for one request of the team. One that was killed or stands still serves nobody."""
-        if self.killed or self.source.stands:
+        """Ask for one request of the team. One that stands still serves later, one that was killed never."""
+        await self.source.goes.wait()
+        if self.killed:
             return False
         clock = asyncio.get_running_loop().time
         begin = clock()
@@ -147,6 +151,7 @@ class SimulatedProcess:
     async def kill(self) -> None:
         """End it as SIGKILL would: it tells nobody, and who waits for it gets no answer."""
         self.killed = True
+        self.source.goes.set()
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
         for waiter in self.book._waiting:
