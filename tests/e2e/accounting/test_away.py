@@ -46,6 +46,31 @@ async def test_a_redis_that_is_lost_and_back_neither_stops_traffic_nor_opens_a_l
     assert gateway.messages().count("limits: who counts for all does not answer") == 1
 
 
+async def test_keys_in_whose_place_another_program_wrote_are_said_shown_and_replaced(
+    tmp_path: Path, client: Client
+) -> None:
+    limits = "limits: {requests_per_minute: 600, concurrent: 50}\nbudget: {usd: 1, per: day}"
+    with real_redis(tmp_path) as redis:
+        text = table(limits, 'shared: {redis: "${REDIS}"}', 2)
+        async with started(text, tmp_path, {"REDIS": redis.url}) as gateway:
+            await gateway.serving(2)
+            assert await client.ask(gateway, 20) == {200: 20}
+            names = [line for line in redis.command("KEYS", "*") if ":lim:" in line]
+            assert len(names) >= 4
+            for name in names:
+                redis.command("DEL", name)
+                redis.command("RPUSH", name, "somebody's")
+            assert await client.ask(gateway, 20) == {200: 20}
+            await alone(gateway, 1)
+            await until(lambda: all(redis.command("TYPE", name) != ["+list"] for name in names))
+            redis.command("FLUSHALL")
+            assert await client.ask(gateway, 40) == {200: 40}
+            await alone(gateway, 0)
+            assert await gateway.stop() == 0
+    # Each worker says of what it found first, once a minute.
+    assert 1 <= gateway.messages().count("limits: Redis holds something else in place of '") <= 2
+
+
 async def test_a_database_that_is_away_at_the_start_gets_its_rows_later(tmp_path: Path, client: Client) -> None:
     with real_postgres() as server:
         url = server.fresh_database()
