@@ -116,9 +116,12 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "TOKENS OUT", "REA
 
 
 def usd(nano: int) -> str:
-    """Return billionths of a USD as USD: to the cent, or as far as the first digits of less."""
+    """Return billionths of a USD as USD: to the cent, below one USD to the hundredth of a cent, below one cent in full, so
+    that the lines of a table add up to its total."""
     whole = nano / NANO
-    return f"{whole:,.2f}" if nano >= NANO // 10 or not nano else f"{whole:.9f}".rstrip("0")
+    if nano >= NANO or not nano:
+        return f"{whole:,.2f}"
+    return f"{whole:.4f}" if nano >= NANO // 100 else f"{whole:.9f}".rstrip("0")
 
 
 def usage_table(report: UsageReport) -> list[str]:
