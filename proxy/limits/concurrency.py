@@ -29,7 +29,8 @@ GUESS: Final = 1.0
 """Seconds after which a place may be free, for want of a better guess."""
 
 PLACES_HOLD: Final = 10.0
-"""Seconds for which it is believed how places were divided."""
+NOBODY_HOLDS: Final = 2.0
+"""Seconds for which it is believed how places were divided, and that nobody used any: then all have equal parts."""
 
 
 class Places:
@@ -217,10 +218,12 @@ class LeasedPlaces(Places):
         self._epoch = grant.epoch
         self.held += grant.granted
         self._others = max(0, int(grant.level) - self._told)
-        if grant.share < self._share or not (self._keeper.rejoining or self._cautious):
-            self._processes = grant.processes
-            self._share = grant.share
-        self._known_until = now + PLACES_HOLD
+        share, processes, self._known_until = grant.share, grant.processes, now + PLACES_HOLD
+        if not self.held and processes == 1:
+            share, processes = equal_share(self._keeper.expected), self._keeper.expected
+            self._known_until = now + NOBODY_HOLDS
+        if share < self._share or not (self._keeper.rejoining or self._cautious):
+            self._share, self._processes = share, processes
         if self._wanted and not grant.granted:
             self._quiet_until = now + REFUSED_FOR
 

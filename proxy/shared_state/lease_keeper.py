@@ -112,8 +112,9 @@ def own_share(keeper: LeaseKeeper, share: float, processes: int, known_until: fl
 
 
 def idle_share(every: int) -> float:
-    """Return the part of a limit with which a process begins alone that used nothing of it: what is shared equally."""
-    return EQUAL_ALONE / every
+    """Return the part of a limit with which a process begins alone that used nothing of it: what is shared equally, or
+    all where there is no other."""
+    return EQUAL_ALONE / every if every > 1 else 1.0
 
 
 def alone_share(share: float, processes: int, every: int) -> float:

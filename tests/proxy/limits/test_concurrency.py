@@ -138,6 +138,27 @@ def test_alone_it_goes_on_with_its_part_and_at_least_one_place() -> None:
     assert places.exceeded("team t", 1, 0.0, WALL).alone is None
 
 
+def test_those_who_used_none_when_all_was_lost_have_no_more_together_than_there_are() -> None:
+    counter, keeper = LeaseCounter(), StillKeeper(turns=1, met=True)
+    every = [LeasedPlaces("t", 40, keeper) for _ in range(4)]
+    for number, each in enumerate(every):
+        exchange(each, counter, str(number), 5.0)
+    for lost_at, most in ((6.0, 10), (8.0, 2)):  # known to be idle, and not known what others used since
+        keeper.alone, keeper.lost_at = True, lost_at
+        for each in every:
+            each.used = 0
+            while each.attempt():
+                pass
+            assert each.used == most
+
+
+def test_the_only_process_there_is_has_all_places_alone() -> None:
+    places = LeasedPlaces("t", 40, StillKeeper(turns=1, met=True, expected=1, alone=True, lost_at=5.0))
+    while places.attempt():
+        pass
+    assert places.used == 40
+
+
 def test_where_something_else_is_kept_it_goes_on_with_its_part() -> None:
     places = LeasedPlaces("t", 40, StillKeeper(turns=1))
     places.tell(None, 0.0)
