@@ -116,8 +116,8 @@ _HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "TOKENS OUT", "REA
 
 
 def usd(nano: int) -> str:
-    """Return billionths of a USD as USD: to the cent, below one USD to the hundredth of a cent, below one cent in full, so
-    that the lines of a table add up to its total."""
+    """Return billionths of a USD as USD: to the cent, below one USD to the hundredth of a cent, below one cent in full,
+    so that the lines of a table add up to its total."""
     whole = nano / NANO
     if nano >= NANO or not nano:
         return f"{whole:,.2f}"
