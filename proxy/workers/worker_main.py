@@ -11,7 +11,7 @@ import socket
 import sys
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -99,6 +99,7 @@ async def serve(link: socket.socket, heartbeat: Heartbeat, shared_table: LoadedT
     table = shared_table
     if table is None or table.loaded.copies != settings.copies:
         table = source.load(settings.copies)
+        table = replace(table, loaded=table.loaded.unplaced())
     server = table.loaded.config.server
     log = set_up_process(server.log.form)
     shutdown = Shutdown()
