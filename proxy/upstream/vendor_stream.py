@@ -140,7 +140,10 @@ class OpenStream:
             yield each
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """See hand_each. A piece is decoded and handed on within the callback that brought it."""
+        """See hand_each. A piece is decoded and handed on within the callback that brought it. One that is heavy is
+        left for the next call, unless it is taken before that."""
+        if self._piece and self.aside is not None:
+            return self._hand_heavy(hand, self.aside)
         decoder = self.decoder
         runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
         take = partial(self._came, hand, hand_run, runs)
@@ -164,6 +167,9 @@ class OpenStream:
         else:
             self._unended += len(piece)
         return hand(parts) and not self.over
+
+    async def _hand_heavy(self, hand: HandOn, aside: Aside) -> None:
+        hand(await aside(lambda: read_now(self.take())))
 
     def conclude(self) -> Iterator[StreamEvent]:
         """See Stream."""

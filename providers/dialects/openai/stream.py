@@ -304,6 +304,8 @@ class OpenAIStream(RunDecoder):
         if own is None:
             return None
         before, self._own = self._own, own if size <= _MOST_KEPT else {}
+        if self._own != before:
+            self._runs.forget()
         if fresh := {name: value for name, value in own.items() if before.get(name) != value}:
             self._sources = sources_of(fresh) or self._sources
             self._slow = self._slow or bool(self._sources)

@@ -35,6 +35,12 @@ class SameMembers:
     fingerprint: str | None
     part: RunPart
     call: int
+    native: int | None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether such events still mean what they did: a vendor may give the place of a call to another one."""
+        return self.native is None or self.choice.calls.passing(self.native) == self.call
 
     def run(self, literals: list[bytes]) -> TextRun | None:
         """Return a run of these; None if one of them is not the inside of a JSON string."""
@@ -63,6 +69,10 @@ class TextRuns:
         self._frames = self._recent = self._same = None
         self.ready = False
 
+    def forget(self) -> None:
+        """Forget the form: its events mean something else by now, such as what the vendor has of its own in them."""
+        self._recent = self._same = None
+
     def note(self, data: bytes, event: JsonObject) -> None:
         """Note the data of an event that was parsed, and the event: its form may be learned. It is when another such
         event seems to come, so that an answer of one event pays nothing for it."""
@@ -84,6 +94,8 @@ class TextRuns:
         if begun:
             data = begun + data
         same = self._same
+        if same is not None and same.native is not None and not same.lasting:
+            same = self._same = None
         literals, end = ([], 0) if same is None else same.form.read(data)
         if not end and self._recent is not None:
             recent, self._recent = self._recent, None
@@ -114,5 +126,5 @@ class TextRuns:
         self._learner.learn(data, held.member, {**event, "choices": [held.marked]}, piece)
         form, fingerprint = self._learner.frames, event.get("system_fingerprint")
         fingerprint = fingerprint if isinstance(fingerprint, str) else None
-        tier = event.get("service_tier")
-        self._same = None if form is None else SameMembers(form, choice, tier, fingerprint, held.part, call)
+        same = choice, event.get("service_tier"), fingerprint, held.part, call, held.call
+        self._same = None if form is None else SameMembers(form, *same)

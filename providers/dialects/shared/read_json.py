@@ -1,8 +1,9 @@
 """Parsing of vendors' JSON within bounds of memory and depth, and the small readings that all dialects share."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from hashlib import blake2b
+from itertools import islice
 
 import orjson
 
@@ -93,8 +94,11 @@ def _refuse_deep(data: bytes, value: JsonValue) -> None:
             raise orjson.JSONDecodeError("nested too deeply", "", 0) from None
 
 
-_SURROGATES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
-"""Escapes of surrogates that follow each other, after the escaped backslashes before them."""
+_SURROGATES = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})*")
+"""What looks like escapes of surrogates that follow each other; the backslash of the first may itself be escaped. The
+pattern begins with what is rare in a text, so that it is looked for as fast as bytes are compared."""
+
+_ESCAPE = len(b"\\ud800")
 
 _MOST_RUNS = 2**18
 """Runs of such escapes that are mended in one text: a quarter of a second's work."""
@@ -107,7 +111,7 @@ def parse_json(data: bytes) -> JsonValue:
         return orjson.loads(data) if len(data) <= SHORT else load_json(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
-        mended = _SURROGATES.sub(_mend_surrogates, text.encode(), _MOST_RUNS)
+        mended = _mended(text.encode())
         if mended == data:
             raise
     return load_json(mended)
@@ -143,23 +147,51 @@ def parse_event(data: bytes) -> JsonValue:
         return orjson.loads(data) if len(data) <= SHORT else load_json(data)
     except orjson.JSONDecodeError:
         value = parse_json(data)
-        if any(map(_is_half, _SURROGATES.finditer(data))):
+        if any(_is_half(data[start:end]) for start, end in _surrogates(data)):
             raise SplitCharacter from None
         return value
 
 
-def _is_half(found: re.Match[bytes]) -> bool:
+def _surrogates(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield from where to where runs of escapes of surrogates stand in a JSON text."""
+    for found in _SURROGATES.finditer(data):
+        start, end = found.span()
+        start += _ESCAPE if _follows_escape(data, start) else 0
+        if start < end:
+            yield start, end
+
+
+def _follows_escape(data: bytes, at: int) -> bool:
+    """Return whether an odd number of backslashes stands before a place, so that what stands there is escaped."""
+    count, size = 0, 64
+    while at > 0:
+        window = data[max(0, at - size) : at]
+        rest = window.rstrip(b"\\")
+        count += len(window) - len(rest)
+        if rest:
+            break
+        at, size = at - len(window), 2 * size
+    return count % 2 == 1
+
+
+def _is_half(escapes: bytes) -> bool:
+    """Return whether a run of escapes holds a surrogate that belongs to no pair."""
     try:
-        found[2].decode("unicode_escape").encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        escapes.decode("unicode_escape").encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
         return True
     return False
 
 
-def _mend_surrogates(found: re.Match[bytes]) -> bytes:
-    """Return the characters of a run of escapes, with U+FFFD for each surrogate that belongs to no pair."""
-    halves = found[2].decode("unicode_escape").encode("utf-16-le", "surrogatepass")
-    return found[1] + halves.decode("utf-16-le", "replace").encode()
+def _mended(data: bytes) -> bytes:
+    """Return a JSON text with characters for its escapes of surrogates, and U+FFFD for those that belong to no pair."""
+    pieces: list[bytes] = []
+    at = 0
+    for start, end in islice(_surrogates(data), _MOST_RUNS):
+        halves = data[start:end].decode("unicode_escape").encode("utf-16-le", "surrogatepass")
+        pieces += (data[at:start], halves.decode("utf-16-le", "replace").encode())
+        at = end
+    return b"".join([*pieces, data[at:]]) if pieces else data
 
 
 def parse_answer(data: bytes, problem: str = "is not valid JSON") -> JsonValue:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from providers.completion import Chunk
 from providers.emulation.post_processing import PostProcessing, PostProcessor
 from providers.failure import UpstreamError
+from proxy.answer_cache.kept_streams import RecordedStream
 from proxy.deadlines import Deadlines
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.relay.relay_to_client import Relay
@@ -54,7 +55,7 @@ class Outcome:
     aside: int = 0
 
 
-async def relayed(steps: Sequence[Step], *, aside: bool, echo: bool) -> Outcome:
+async def relayed(steps: Sequence[Step], *, aside: bool, echo: bool, kept: bool = False) -> Outcome:
     outcome, counted = Outcome(), Counted()
     sent = sent_for(ASKED, target_of("openai"))
     renderer = OPENAI.renderer(ASKED, AnswerFacts("1", 1_795_000_000, "v/m"))
@@ -72,7 +73,8 @@ async def relayed(steps: Sequence[Step], *, aside: bool, echo: bool) -> Outcome:
             if echo:
                 stream.finisher = PostProcessor(PostProcessing(echo=("Q: ",)))
             clock.commit(60.0, 600.0, 3600.0)
-            relay = Relay(stream, renderer, write, clock, outcome.record, ASKED)
+            shown = RecordedStream(stream, 10**9, 1, lambda events: None) if kept else stream
+            relay = Relay(shown, renderer, write, clock, outcome.record, ASKED)
             await relay.run()
         writes += (relay.held, renderer.end())
     except UpstreamError as error:
@@ -81,10 +83,10 @@ async def relayed(steps: Sequence[Step], *, aside: bool, echo: bool) -> Outcome:
     return outcome
 
 
-def compared(steps: Sequence[Step], *, echo: bool = False) -> Outcome:
-    """What comes of steps aside, which must be what comes of them in place."""
+def compared(steps: Sequence[Step], *, echo: bool = False, kept: bool = False) -> Outcome:
+    """What comes of steps aside, which must be what comes of them in place, also where the cache keeps the stream."""
     expected = run(relayed(steps, aside=False, echo=echo))
-    found = run(relayed(steps, aside=True, echo=echo))
+    found = run(relayed(steps, aside=True, echo=echo, kept=kept))
     assert expected.aside == 0
     assert (found.sent, found.failure) == (expected.sent, expected.failure)
     assert replace(found.record, waited=0.0) == replace(expected.record, waited=0.0)
@@ -106,13 +108,14 @@ END = (STOP + USAGE + DONE, STOP + DONE, STOP, b"")
     rest=st.sampled_from(END),
     breaks=st.booleans(),
     echo=st.booleans(),
+    kept=st.booleans(),
 )
 @settings(max_examples=150, deadline=None)
-def test_a_long_event_reaches_the_client_as_it_does_in_place(
-    *, events: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool
+def test_a_long_event_reaches_the_client_as_it_does_in_place(  # noqa: PLR0913 - one for each thing that varies
+    *, events: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
 ) -> None:
     data = b"".join((BEGIN, chat(b'"x"') if begun else b"", *events, rest))
-    compared([*cut(data, places), CUT if breaks else b""], echo=echo)
+    compared([*cut(data, places), CUT if breaks else b""], echo=echo, kept=kept)
 
 
 def test_each_kind_of_long_event_is_read_aside_wherever_it_comes() -> None:
@@ -120,6 +123,7 @@ def test_each_kind_of_long_event_is_read_aside_wherever_it_comes() -> None:
         for before in (b"", chat(b'"x"')):
             pieces = cut(BEGIN + before + long + STOP + USAGE + DONE, range(0, 10**6, 16_384))
             assert compared([*pieces, b""]).aside > 0, (long[:60], before)
+            assert compared([*pieces, b""], kept=True).aside > 0, (long[:60], before)
 
 
 def test_many_short_events_are_relayed_where_they_come_however_large_the_pieces() -> None:

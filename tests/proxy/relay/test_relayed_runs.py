@@ -77,9 +77,9 @@ BESIDE = b"refusal reasoning reasoning_content tool_calls function_call annotati
 CALL_OF_NONE = event(b'{"index":0,"delta":{"tool_calls":[]},"finish_reason":null}')
 
 
-def thought(text: bytes, name: bytes = b"reasoning_content", more: bytes = b"") -> bytes:
+def thought(text: bytes, name: bytes = b"reasoning_content", more: bytes = b"", after: bytes = b"") -> bytes:
     """An event of a chat with this literal as its reasoning."""
-    return event(b'{"index":0,"delta":{"%b":%b%b},"logprobs":null,"finish_reason":null}' % (name, text, more))
+    return event(b'{"index":0,"delta":{"%b":%b%b},"logprobs":null,"finish_reason":null}' % (name, text, more), after)
 
 
 def argued(text: bytes, number: int = 0, call: bytes = b"", function: bytes = b"", more: bytes = b"") -> bytes:
@@ -291,6 +291,8 @@ def test_what_is_no_event_of_the_run_is_relayed_the_same(odd: bytes) -> None:
         LONG + odd + LONG + END,
         again,
         LONG + odd * 3 + chat(b'"x"') + odd + END,
+        CALLING + odd + argued(b'"{}"') * 3 + odd + argued(b'"x"', 1) + argued(b'"y"') + END,
+        THINKING + odd + thought(b'"a"') * 3 + odd + chat(b'"x"') + thought(b'"b"') + END,
         PADDED + odd + LONG + END,
     ):
         both([stream, b""])
@@ -298,6 +300,45 @@ def test_what_is_no_event_of_the_run_is_relayed_the_same(odd: bytes) -> None:
         both([*[stream[start : start + 700] for start in range(0, len(stream), 700)], b""])
     both([*again.split(b"\n"), b""])
     both([*[again[start : start + 7] for start in range(0, len(again), 7)], b""])
+
+
+OWN_TOO = b',"x_groq":{"id":"s"}'
+REPEATED = (b',"provider":"P"', b',"service_tier":"f"', b',"system_fingerprint":"g"')
+MEMBERS = (b"", OWN, OWN_TOO, b',"x_other":1', *REPEATED)
+
+
+def saying(reasoning: bool, members: bytes, count: int) -> bytes:
+    """Events of one part with further members."""
+    return (thought(b'"a"', after=members) if reasoning else chat(b'"a"', members)) * count
+
+
+@given(st.lists(st.builds(saying, st.booleans(), st.sampled_from(MEMBERS), st.integers(1, 3)), max_size=12), _places)
+@settings(max_examples=300, deadline=None)
+def test_members_that_come_and_go_are_relayed_the_same(said: list[bytes], places: list[int]) -> None:
+    stream = ROLE + b"".join(said) + END
+    both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
+    both([*cut(stream, places), b""])
+
+
+_opened = st.builds(
+    argued,
+    st.sampled_from((b'""', b'"{"')),
+    st.integers(0, 1),
+    st.integers(0, 4).map(lambda number: CALLED % number),
+    st.sampled_from((b',"name":"f"', b',"name":"g"', b"")),
+)
+_continued = st.builds(argued, st.sampled_from((b'"a"', b'"\\""')), st.integers(0, 1))
+_legacy = st.sampled_from((b'{"name":"h","arguments":""}', b'{"arguments":"b"}')).map(
+    lambda call: event(b'{"index":0,"delta":{"function_call":%b},"finish_reason":null}' % call)
+)
+
+
+@given(st.lists(st.one_of(_opened, _continued.map(lambda found: found * 3), _continued, _legacy), max_size=10), _places)
+@settings(max_examples=600, deadline=None)
+def test_calls_that_take_each_others_places_are_relayed_the_same(calls: list[bytes], places: list[int]) -> None:
+    stream = CALLING + b"".join(calls) + END
+    both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
+    both([*cut(stream, places), b""])
 
 
 # That there are runs -------------------------------------------------------------------------------------------------

@@ -1,19 +1,24 @@
 """Vendors' JSON: its bounds, what is no UTF-8, and the small readings."""
 
 import contextlib
+import json
 import time
 from typing import cast
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from providers.dialects.shared.read_json import (
+    SplitCharacter,
     arguments_text,
     call_id,
     index_of,
     is_json,
     json_object,
     load_json,
+    parse_event,
     parse_json,
     passed_on,
     text_of,
@@ -135,3 +140,25 @@ def test_unknown_members_are_those_that_say_something() -> None:
 )
 def test_an_event_is_passed_on_in_one_line_of_utf_8(data: bytes, passed: bytes) -> None:
     assert passed_on(data) == passed
+
+
+# Halves of characters ------------------------------------------------------------------------------------------------
+
+_OF_A_STRING = st.lists(
+    st.sampled_from(["\\\\", "\\ud83d", "\\ude00", "\\uD83D\\uDE00", "\\u0041", '\\"', "\\n", "u", "d83d", "a", "天"]),
+    max_size=12,
+).map("".join)
+
+
+@given(_OF_A_STRING, st.integers(0, 80))
+def test_halves_are_mended_wherever_they_stand(inside: str, backslashes: int) -> None:
+    text = "\\\\" * backslashes + inside
+    text = f'{{"a":"{text}"}}'
+    said: str = json.loads(text)["a"]
+    mended = said.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    assert parse_json(text.encode()) == {"a": mended}
+    if said == mended:
+        assert parse_event(text.encode()) == {"a": mended}
+    else:
+        with pytest.raises(SplitCharacter):
+            parse_event(text.encode())
