@@ -82,16 +82,17 @@ async def test_rows_and_budget_after_a_kill_under_load(tmp_path: Path, client: C
 async def test_a_spent_budget_stays_so_after_everything_was_killed(tmp_path: Path, client: Client) -> None:
     text = table(BUDGET)
     async with started(text, tmp_path) as gateway:
-        # What has just been loaded may count twice for a second or two.
+        # What has just been loaded may count twice for a moment, so that one or two may still pass.
         await client.load(gateway, 5, 200)
         assert client.statuses[200] == pytest.approx(PASSES, abs=2)
         await until(lambda: sqlite_rows(tmp_path / "ledger.db").spent[0] == client.statuses[200])
         gateway.process.kill()
         await ended(gateway)
     async with started(table(BUDGET, "ledger: {unread: reject}"), tmp_path) as gateway:
-        while (status := await client.ask(gateway)) == {503: 1}:  # nobody has read yet what was spent
-            pass
-        assert status + await client.ask(gateway, 4) == {429: 5}
+        while (status := await client.ask(gateway)) != {429: 1}:
+            # Nobody has read yet what was spent, or it was not all of the budget.
+            assert status == {503: 1} or client.statuses[200] <= PASSES
+        assert await client.ask(gateway, 4) == {429: 4}
         assert await gateway.stop() == 0
     assert sqlite_rows(tmp_path / "ledger.db").spent[0] == client.statuses[200]
 

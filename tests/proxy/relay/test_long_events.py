@@ -24,10 +24,10 @@ from proxy.surfaces.surface import AnswerFacts
 from proxy.upstream.call_vendor import until_content
 from proxy.upstream.vendor_stream import LONG_EVENT, OpenStream, read_through
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
+from tests.proxy.kit.chat_events import BEGIN, DONE, STOP, USAGE, chat, cut, event
 from tests.proxy.kit.mark_streams import CUT, Body, Marks, Step
 from tests.proxy.kit.merged_calls import said
 from tests.proxy.kit.virtual_time import in_virtual_time, run
-from tests.proxy.relay.test_relayed_runs import BEGIN, DONE, STOP, USAGE, chat, cut, event
 
 T = TypeVar("T")
 ASKED = replace(chat_request(), stream=True)

@@ -24,10 +24,10 @@ from proxy.upstream.call_vendor import until_content
 from proxy.upstream.transport import Take, read_each
 from proxy.upstream.vendor_stream import OpenStream
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
+from tests.proxy.kit.chat_events import BEGIN, DONE, LONG, ODD, STOP, USAGE, chat, cut
 from tests.proxy.kit.eager_tasks import uncollected
 from tests.proxy.kit.virtual_time import run
 from tests.proxy.kit.wire import CHUNKED, END, Line
-from tests.proxy.relay.test_relayed_runs import BEGIN, DONE, LONG, ODD, STOP, USAGE, chat, cut
 
 ASKED = replace(chat_request(), stream=True)
 Act = bytes | float | str
