@@ -144,7 +144,7 @@ class RateLease:
         held = self._held or self._begin()
         held.asked += units
         held.size += 0.1 * (units - held.size)
-        if held.quiet_until <= now < held.short_until and not held.away:  # held.quiet_until:
+        if held.quiet_until <= now < held.short_until and not held.away:
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
