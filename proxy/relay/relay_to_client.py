@@ -102,8 +102,8 @@ class Relay:
                     await self._until_read()
                     self._idle_since = deadlines.advance()
                 self._raise_broken()
-                if isinstance(stream, OpenStream) and stream.aside is not None and stream.heavy:
-                    await self._emit_aside(stream.aside, stream.take)
+                if isinstance(stream, OpenStream) and (aside := stream.aside_if_heavy) is not None:
+                    await self._emit_aside(aside, stream.take)
             if not stream.over:
                 deadlines.pause()
                 await read_tail(stream, self._wait, self._emit)

@@ -116,21 +116,22 @@ class OpenStream:
         """See Stream."""
         self._piece = await self.response.read()
         self.ended = not self._piece
-        if self.aside is not None and self.heavy:
-            self._read = await self.aside(lambda: read_now(self.take()))
+        if (aside := self.aside_if_heavy) is not None:
+            self._read = await aside(lambda: read_now(self.take()))
 
     def take(self) -> Iterator[StreamEvent]:
         """See Stream."""
         events, self._read = self._read, None
-        if events is None:
-            piece, self._piece = self._piece, b""
-            events = self._noted(self.decoder.feed(piece), len(piece)) if piece else self.decoder.finish()
-        return self._finished(events)
+        if events is not None:
+            return events
+        piece, self._piece = self._piece, b""
+        return self._finished(self._noted(self.decoder.feed(piece), len(piece)) if piece else self.decoder.finish())
 
     @property
-    def heavy(self) -> bool:
-        """Whether the piece that is to be taken may end a long event: who takes it in a thread holds nobody up."""
-        return bool(self._piece) and self._unended > LONG_EVENT and self.aside is not None
+    def aside_if_heavy(self) -> Aside | None:
+        """By what to take the piece that is there, where it may end a long event, so that it holds nobody up; None for
+        other pieces, and where there is none."""
+        return self.aside if self._piece and self._unended > LONG_EVENT else None
 
     def _noted(self, parts: Iterable[P], size: int) -> Iterator[P]:
         """Yield the parts of a piece of so many bytes, and note whether an event ended in it."""
@@ -142,8 +143,8 @@ class OpenStream:
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
         """See hand_each. A piece is decoded and handed on within the callback that brought it. One that is heavy is
         left for the next call, unless it is taken before that."""
-        if self._piece and self.aside is not None:
-            return self._hand_heavy(hand, self.aside)
+        if (aside := self.aside_if_heavy) is not None:
+            return self._hand_heavy(hand, aside)
         decoder = self.decoder
         runs = decoder if isinstance(decoder, RunDecoder) and self.finisher is None else None
         take = partial(self._came, hand, hand_run, runs)

@@ -3,15 +3,16 @@ Pieces of many short events, however large, are relayed where they come."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import override
 
-from providers.completion import Chunk
+from providers.completion import Chunk, StreamEvent
 from providers.emulation.post_processing import PostProcessing, PostProcessor
 from providers.failure import UpstreamError
 from proxy.answer_cache.kept_streams import RecordedStream
@@ -166,6 +167,22 @@ async def test_who_pulls_a_stream_has_its_long_events_read_aside_too() -> None:
     await read_through(stream, 1, hand)
     assert words == ["0:0", "0:a", "0:b", "0."]
     assert counted.count > 0
+
+
+@in_virtual_time
+async def test_what_is_read_aside_is_post_processed_once() -> None:
+    class Marking(PostProcessor):
+        @override
+        def feed(self, chunk: Chunk) -> Iterator[Chunk]:
+            yield replace(chunk, text=f"<{chunk.text}>")
+
+    long = [b"+a"] + [b" :" + b"x" * 1000] * 80 + [b" +b .", b"$", b""]
+    stream = OpenStream(Body(*long), Marks(), [], False, Counted(), Marking(PostProcessing()))
+    events: list[StreamEvent] = []
+    while not stream.over:
+        await stream.wait()
+        events += stream.take()
+    assert said(events)[:2] == ["0:<a>", "0:<b>"]
 
 
 async def test_the_threads_of_requests_do_it() -> None:
