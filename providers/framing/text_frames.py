@@ -21,7 +21,7 @@ from typing import Final
 
 import orjson
 
-from providers.completion import TextRun
+from providers.completion import RunPart, TextRun
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
@@ -125,6 +125,15 @@ def _end_of_string(data: bytes, start: int) -> int:
 
 def _is_plain(literal: bytes) -> bool:
     return not literal.translate(None, PLAIN)
+
+
+def part_run(index: int, literals: list[bytes], fingerprint: str | None, part: RunPart, call: int) -> TextRun | None:
+    """Return pieces of a part of a choice that were read as a run; None if one of them is not the inside of a JSON
+    string."""
+    run = text_run(index, literals, fingerprint)
+    if run is not None and part != "text":
+        run.part, run.call, run.characters, run.size = part, call, 0, 0
+    return run
 
 
 def text_run(index: int, literals: list[bytes], fingerprint: str | None) -> TextRun | None:

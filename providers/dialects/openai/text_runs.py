@@ -12,7 +12,7 @@ from providers.dialects.openai.read import held_alone
 from providers.dialects.openai.read_extras import NOT_PASSED
 from providers.dialects.openai.streamed_calls import StreamedChoice
 from providers.framing.parse_sse import DataLines, SSEParser
-from providers.framing.text_frames import MOST_BYTES, FrameLearner, TextFrames, text_run
+from providers.framing.text_frames import MOST_BYTES, FrameLearner, TextFrames, part_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 
@@ -44,10 +44,7 @@ class SameMembers:
 
     def run(self, literals: list[bytes]) -> TextRun | None:
         """Return a run of these; None if one of them is not the inside of a JSON string."""
-        run = text_run(self.choice.index, literals, self.fingerprint)
-        if run is not None and self.part != "text":
-            run.part, run.call, run.characters, run.size = self.part, self.call, 0, 0
-        return run
+        return part_run(self.choice.index, literals, self.fingerprint, self.part, self.call)
 
 
 class TextRuns:

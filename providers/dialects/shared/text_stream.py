@@ -10,7 +10,7 @@ from providers.dialect import RunDecoder
 from providers.dialects.shared.read_json import load_json
 from providers.dialects.shared.stream_reader import NativeStream, Reader
 from providers.framing.parse_sse import SSEParser
-from providers.framing.text_frames import MOST_BYTES, NO_ODD, Around, FrameLearner, text_run
+from providers.framing.text_frames import MOST_BYTES, NO_ODD, Around, FrameLearner, part_run
 from providers.frozen_record import record
 from providers.json_types import JsonObject
 
@@ -91,11 +91,9 @@ class TextStream(NativeStream, RunDecoder):
         if not end and learner.lessons and any([data.find(mark, 0, _MARKED_WITHIN) >= 0 for mark in texts.marks]):
             self._learn(data)
             literals, end = ([], 0) if learner.frames is None else learner.frames.read(data)
-        run = text_run(0, literals, None) if end else None
+        run = part_run(0, literals, None, self._part, self._call) if end else None
         if run is None:
             return None
-        if self._part != "text":
-            run.part, run.call, run.characters, run.size = self._part, self._call, 0, 0
         if not texts.take(run):
             learner.frames = None
             return None
