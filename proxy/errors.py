@@ -363,7 +363,8 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     headers = {} if verdict.passes and not spent else dict(NO_RETRY)
     if failure.retry_after is not None and verdict.passes:
         if failure.withheld:
-            headers |= _own_wait(failure.retry_after)
+            milliseconds = max(1, ceil(failure.retry_after * 1000))
+            headers |= known_wait(milliseconds, failure.retry_after > MAX_RETRY_AFTER)
         else:
             headers["retry-after"] = _seconds(failure.retry_after)
     param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param
@@ -371,9 +372,8 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     return GatewayError(ErrorFacts(status, kind, code, failure.message, param, headers))
 
 
-def _own_wait(wait: float) -> dict[str, str]:
-    """Return the headers for a limit of the operator's, which has enough again in `wait` seconds: the gateway knows
-    that, so clients are told the truth, and are not to try again where it is longer than they would wait."""
-    milliseconds = max(1, ceil(wait * 1000))
+def known_wait(milliseconds: int, hopeless: bool) -> dict[str, str]:
+    """Return the headers for a limit of the operator's, which has enough again after so long: the gateway knows that,
+    so clients are told the truth, and are not to try again where it is hopeless."""
     after = {"retry-after": str(-(-milliseconds // 1000))}
-    return after | (NO_RETRY if wait > MAX_RETRY_AFTER else {"retry-after-ms": str(milliseconds)})
+    return after | (NO_RETRY if hopeless else {"retry-after-ms": str(milliseconds)})

@@ -12,7 +12,7 @@ from math import ceil
 from typing import Final
 
 from providers.failure import Failure, FailureKind
-from proxy.errors import ErrorFacts, GatewayError
+from proxy.errors import ErrorFacts, GatewayError, known_wait
 from proxy.limits.limit import Unit, amount_words
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Facts
@@ -34,13 +34,9 @@ def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callabl
     wait = _spread(exceeded.wait, draw)
     hopeless = wait > 1000 * PATIENT or budget
     told = _told(exceeded, wait)
-    headers = {"retry-after": str(-(-told // 1000)), **limit_headers(facts)}
+    headers = known_wait(told, hopeless) | limit_headers(facts)
     if exceeded.alone is not None and (left := f"x-ratelimit-remaining-{exceeded.unit.value}") in headers:
         headers[left] = str(min(exceeded.alone, int(headers[left])))
-    if hopeless:
-        headers["x-should-retry"] = "false"
-    else:
-        headers["retry-after-ms"] = str(told)
     kind, code = (QUOTA, QUOTA) if budget else (exceeded.unit.value, "rate_limit_exceeded")
     return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, wait / 1000, zone), headers=headers))
 
