@@ -41,8 +41,8 @@ _NO_RESOURCE = "insufficient_system_resource"
 def finish_reason(raw: JsonValue, tool_calls: bool) -> tuple[str | None, str | None]:
     """Return the unified finish reason, and the vendor's own where it is more precise; None twice before the end.
 
-    An unknown reason is returned as it is. An empty one ends an answer only after tool calls. Raises UpstreamError for
-    a reason that means failure.
+    An unknown reason is returned as it is. An empty one ends an answer only after tool calls, and a stream only where
+    no piece of the answer stands beside it. Raises UpstreamError for a reason that means failure.
     """
     if raw is None or (raw == "" and not tool_calls):
         return None, None

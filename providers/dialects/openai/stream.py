@@ -1,6 +1,6 @@
 """Streamed answers of the OpenAI family, completions and chat, as chunks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import orjson
@@ -30,7 +30,14 @@ from providers.dialects.openai.read_extras import (
     says_nothing,
     with_members,
 )
-from providers.dialects.openai.streamed_calls import StreamedChoice, adds_to_answer, check_text, choice_of
+from providers.dialects.openai.streamed_calls import (
+    StreamedChoice,
+    adds_to_answer,
+    check_text,
+    choice_of,
+    ends_of_calls,
+    may_end,
+)
 from providers.dialects.openai.text_runs import MOST_LED, SameMembers, TextRuns
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.read_json import (
@@ -69,9 +76,8 @@ class OpenAIStream(RunDecoder):
     """
 
     __slots__ = (
-        *("_answer", "_body", "_characters", "_choices", "_done", "_lifting"),
-        *("_own", "_runs", "_same", "_sent", "_signs", "_slow"),
-        *("_sources", "_sse", "_started", "_tier", "_waiting"),
+        *("_answer", "_body", "_characters", "_choices", "_done", "_lifting", "_own", "_runs"),
+        *("_same", "_sent", "_signs", "_slow", "_sources", "_sse", "_started", "_tier", "_waiting"),
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
@@ -159,18 +165,14 @@ class OpenAIStream(RunDecoder):
             yield from self._whole(bytes(self._body))
             return
         for _, frame in self._sse.finish():
-            yield from self._last_frame(frame)
+            if frame == b"[DONE]" or is_json(frame):  # whole, but for its blank line; else the end cut it off
+                yield from self.read(frame)
         if not self._done and not self._all_finished():
             raise cut()
         self._done = True
 
     def _all_finished(self) -> bool:
         return bool(self._choices) and all(state.finished for state in self._choices.values())
-
-    def _last_frame(self, frame: bytes) -> Iterator[StreamEvent]:
-        """Read a frame without its blank line if it is whole; skip one that the end cut off."""
-        if frame == b"[DONE]" or is_json(frame):
-            yield from self.read(frame)
 
     def read(self, frame: bytes) -> Iterator[StreamEvent]:
         """Translate one event's data, of whatever framing; nothing after the end. Raises UpstreamError."""
@@ -218,7 +220,7 @@ class OpenAIStream(RunDecoder):
         """Yield what an event of `size` bytes comes to."""
         choices = body.get("choices")
         if "error" in body or not choices:
-            self._check_error(body)
+            yield from self._ends_or_error(body)
         own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body, size)
         if choices:
             if not isinstance(choices, list):
@@ -234,10 +236,8 @@ class OpenAIStream(RunDecoder):
         if own is not None:
             chunk = Chunk(extras=Extras(answer=own))
             yield from (chunk,) if self._waiting is None else self._begin(chunk, self._waiting, size)
-        if body.get("usage") is not None:
-            usage = usage_of(body)
-            if usage is not None:
-                yield usage
+        if body.get("usage") is not None and (usage := usage_of(body)) is not None:
+            yield usage
 
     def _event(self, frame: bytes, name: str = "") -> JsonObject:
         """Parse a frame's object; empty for the `null` that begins some streams of llama.cpp, and for the terminator
@@ -245,7 +245,7 @@ class OpenAIStream(RunDecoder):
         if self._done or not frame:
             return {}
         if frame.startswith(b"[DONE]"):
-            if not self._all_finished():
+            if not self._all_finished() and not may_end(self._choices.values()):
                 raise cut()
             self._done = True
             return {}
@@ -285,10 +285,11 @@ class OpenAIStream(RunDecoder):
         yield from waiting
         yield chunk
 
-    def _check_error(self, body: JsonObject) -> None:
-        """Raise UpstreamError for an event that is an error."""
+    def _ends_or_error(self, body: JsonObject) -> Iterable[Chunk]:
+        """Return what the terminator is the end of. Raises UpstreamError for an event that is an error."""
         if is_error(body):
             raise UpstreamError(failure_in_body(self._sent.target.profile, body))
+        return ends_of_calls(self._choices.values()) if self._done else ()
 
     def _repeats_own(self, body: JsonObject, size: int) -> bool:
         """Return whether all that the vendor has of its own in an event was in the event before."""
@@ -343,15 +344,18 @@ class OpenAIStream(RunDecoder):
         body: JsonObject,
         fingerprint: str | None,
     ) -> Chunk | None:
-        refusal = message.get("refusal")
-        if not isinstance(refusal, str) or not refusal:
-            refusal = None
+        said = message.get("refusal")
+        refusal = said if isinstance(said, str) and said else None
         state.refused = state.refused or refusal is not None
         text = content_of(raw, message)
         if state.written == len(text) > 0 and raw.get("finish_reason") and message is raw.get("message"):
             text, message = "", {}  # the whole message at its end, as some send it: it has been said
         calls = state.calls.read(calls_in(message), self._answer)
+        reasoning, signature = reasoning_of(message), signature_of(self._sent, message)
         reason, native = finish_reason(raw.get("finish_reason"), state.calls.count > 0)
+        # An empty one is xAI's end of calls, and beside each piece of them no end (see `finish_reason`).
+        state.may_end = reason is not None and not raw["finish_reason"] and bool(calls or text or reasoning)
+        reason = None if state.may_end else reason
         if reason is not None:
             calls += state.calls.rest()
         if text and reason is not None:
@@ -363,7 +367,6 @@ class OpenAIStream(RunDecoder):
             extras = state.cited(extras, text, self._sources, reason is not None)
         if reason is not None and (repeated := repeated_in(body)):
             extras = replace(extras or Extras(), answer=repeated)
-        reasoning, signature = reasoning_of(message), signature_of(self._sent, message)
         if not (text or reason or refusal or reasoning or calls or logprobs or signature or extras):
             return None
         state.written += len(text)

@@ -1,10 +1,10 @@
 """Choices in streams of the OpenAI family, and their tool calls piece by piece."""
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-from providers.completion import Extras, ToolCallDelta
+from providers.completion import Chunk, Extras, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.answer import READ_IN_CALL, called_in, calls_in, shown_id
 from providers.dialects.openai.cited_marks import MarkFinder, Source
@@ -129,11 +129,13 @@ def adds_to_answer(choice: JsonObject) -> bool:
 @dataclass(slots=True)
 class StreamedChoice:
     """State of one choice: `held` is text kept for its end, `written` the length of its text, `blocks` the number of
-    its complete blocks of thinking, `marks` what finds citations in its text."""
+    its complete blocks of thinking, `marks` what finds citations in its text. `may_end` says that an empty reason stood
+    beside its last piece: it ends there if nothing follows but the terminator."""
 
     index: int
     calls: StreamedCalls
     finished: bool = False
+    may_end: bool = False
     refused: bool = False
     written: int = 0
     blocks: int = 0
@@ -174,3 +176,17 @@ def choice_of(
     if state is None:
         state = choices[index] = StreamedChoice(index, StreamedCalls(sent, index))
     return state
+
+
+def may_end(choices: Collection[StreamedChoice]) -> bool:
+    """Return whether all choices of a stream have ended, if its terminator comes next."""
+    return bool(choices) and all([choice.finished or choice.may_end for choice in choices])
+
+
+def ends_of_calls(choices: Iterable[StreamedChoice]) -> Iterator[Chunk]:
+    """Yield the ends of the choices to which the terminator is one: their last word was an empty reason beside a call.
+    Raises UpstreamError where a call's name has not come."""
+    for choice in choices:
+        if not choice.finished:
+            choice.finished = True
+            yield Chunk(choice.index, finish_reason="tool_calls", tool_calls=choice.calls.rest())

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from providers.completion import ToolCallDelta
@@ -9,7 +10,8 @@ from providers.dialects.openai.streamed_calls import StreamedCalls
 from providers.dialects.shared.read_json import call_id
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
-from tests.providers.dialects.openai.kit import sent
+from tests.providers.dialects.kit import chunks
+from tests.providers.dialects.openai.kit import pieces, played, sent
 
 
 def reader() -> StreamedCalls:
@@ -126,3 +128,45 @@ def test_a_name_that_never_comes_is_no_call() -> None:
 def test_a_call_of_nothing_is_no_answer(entry: JsonValue) -> None:
     with pytest.raises(UpstreamError):
         reader().read([entry], "a")
+
+
+# Ends of calls --------------------------------------------------------------------------------------------------------
+
+
+def _called(delta: JsonObject, reason: str | None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return b"data: " + orjson.dumps({"id": "a", "choices": [choice]}) + b"\n\n"
+
+
+def _call(**function: str) -> JsonObject:
+    return {"tool_calls": [{"index": 0, **({"id": "c"} if "name" in function else {}), "function": {**function}}]}
+
+
+_BESIDE_EACH = [
+    _called(_call(name="f", arguments=""), ""),
+    *(_called(_call(arguments=part), "") for part in ('{"a":', "[1", ",2", "]}")),
+]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param([_called({}, "tool_calls")], id="a reason follows"),
+        pytest.param([_called({"content": " "}, ""), _called({}, "stop")], id="a text and a reason follow"),
+        pytest.param([_called({}, "")], id="an empty event follows"),
+        pytest.param([], id="nothing follows"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 100, 4096])
+def test_an_empty_reason_beside_each_piece_of_a_call_ends_nothing_before_the_end(end: list[bytes], size: int) -> None:
+    data = b"".join([*_BESIDE_EACH, *end, b"data: [DONE]\n\n"])
+    events, failure = played(sent("openai_compatible"), *pieces(data, size))
+    assert failure is None
+    said = [call for chunk in chunks(events) for call in chunk.tool_calls]
+    assert "".join(call.arguments for call in said) == '{"a":[1,2]}'
+    assert [chunk.finish_reason for chunk in chunks(events) if chunk.finish_reason] == ["tool_calls"]
+
+
+def test_an_empty_reason_beside_a_call_is_no_end_where_the_stream_is_cut() -> None:
+    _, failure = played(sent("openai_compatible"), *_BESIDE_EACH)
+    assert failure is not None
