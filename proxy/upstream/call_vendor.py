@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
+from proxy.upstream.local_stream import LocalStream
 from proxy.upstream.merge_streams import MergedStream
 from proxy.upstream.read_answer import read_answer, with_status
 from proxy.upstream.send_call import CallSender, is_good, refusal
@@ -40,10 +42,9 @@ from proxy.upstream.transport import (
 )
 from proxy.upstream.vendor_stream import (
     LONG_EVENT,
+    MOST_AT_ONCE,
     Aside,
-    LocalStream,
     OpenStream,
-    Read,
     Stream,
     read_through,
     reader_of,
@@ -351,7 +352,7 @@ async def until_content(
     response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None
 ) -> tuple[list[StreamPart], bool]:
     """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
-    UpstreamError. A long first event is read by `aside`."""
+    UpstreamError. A long first event, and what follows MOST_AT_ONCE parts of a piece, is read by `aside`."""
     events: list[StreamPart] = []
     read = reader_of(decoder)
     piece = await response.read()
@@ -359,10 +360,11 @@ async def until_content(
     size = 0
     while True:
         try:
-            if aside is not None and piece and size > LONG_EVENT:
-                latest = await aside(partial(_listed, read, piece))
-            else:
-                latest = [*(read(piece) if piece else decoder.finish())]
+            parts = iter(read(piece) if piece else decoder.finish())
+            at_once = None if aside is None else 0 if size > LONG_EVENT else MOST_AT_ONCE
+            latest = [*islice(parts, at_once)]
+            if aside is not None and len(latest) == at_once:
+                latest += await aside(partial(list, parts))
         except UpstreamError as error:
             raise with_status(error, response) from None
         events += latest
@@ -374,7 +376,3 @@ async def until_content(
             raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
         size += len(piece)
         piece = await response.read()
-
-
-def _listed(read: Read, piece: bytes) -> list[StreamPart]:
-    return [*read(piece)]

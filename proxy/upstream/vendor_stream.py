@@ -30,6 +30,10 @@ LONG_EVENT = 64 * 1024
 """Bytes that have come of an event from which on it is read in a thread: one of 14 MB may hold 200,000 log
 probabilities, which take 1.8 s to read and to write."""
 
+MOST_AT_ONCE = 500
+"""Parts of a piece that are read and written where it comes; what follows is in a thread. Nearly every piece is one
+part, however large; one of 256 KiB may hold 4,000 of 30 us, where each event has another member that nobody knows."""
+
 _SHORT = 4096
 """Bytes without an event up to which it is not asked whether one has ended, as most pieces are."""
 
@@ -85,7 +89,8 @@ class Stream(Protocol):
 @dataclass(slots=True, eq=False)
 class OpenStream:
     """See Stream. `events` are those read so far, `ended` says whether the body is over. Without `aside` everything is
-    decoded in place. `_unended` are the bytes that have come since the last event, about."""
+    decoded in place. `_unended` are the bytes that have come since the last event, about; `_read` are the events to be
+    taken next: of a heavy piece, or the rest of one with many."""
 
     response: UpstreamResponse
     decoder: StreamDecoder
@@ -100,7 +105,7 @@ class OpenStream:
     @property
     def over(self) -> bool:
         """See Stream."""
-        return self.ended or self.decoder.complete
+        return (self.ended or self.decoder.complete) and self._read is None
 
     def first(self) -> Iterator[StreamEvent]:
         """See Stream."""
@@ -114,6 +119,8 @@ class OpenStream:
 
     async def wait(self) -> None:
         """See Stream."""
+        if self._read is not None:
+            return  # of the piece before
         self._piece = await self.response.read()
         self.ended = not self._piece
         if (aside := self.aside_if_heavy) is not None:
@@ -129,9 +136,10 @@ class OpenStream:
 
     @property
     def aside_if_heavy(self) -> Aside | None:
-        """By what to take the piece that is there, where it may end a long event, so that it holds nobody up; None for
-        other pieces, and where there is none."""
-        return self.aside if self._piece and self._unended > LONG_EVENT else None
+        """By what to take what is there, where it may be long, so that it holds nobody up: a large piece, one that may
+        end a long event, or the rest of one with many events; None for others, and where there is none."""
+        heavy = self._read is not None or (self._piece and self._unended + len(self._piece) > LONG_EVENT)
+        return self.aside if heavy else None
 
     def _noted(self, parts: Iterable[P], size: int) -> Iterator[P]:
         """Yield the parts of a piece of so many bytes, and note whether an event ended in it."""
@@ -140,9 +148,18 @@ class OpenStream:
             self._unended = 0
             yield each
 
+    def _begin(self, parts: Iterable[StreamPart]) -> Iterator[StreamPart]:
+        """Yield the first of the parts, and leave those beyond MOST_AT_ONCE to be taken."""
+        every = iter(parts)
+        for count, each in enumerate(every, 1):
+            yield each
+            if count == MOST_AT_ONCE and self.aside is not None:
+                self._read = without_runs(every)
+                return
+
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
-        """See hand_each. A piece is decoded and handed on within the callback that brought it. One that is heavy is
-        left for the next call, unless it is taken before that."""
+        """See hand_each. A piece is decoded and handed on within the callback that brought it. What is heavy is left
+        for the next call, unless it is taken before that."""
         if (aside := self.aside_if_heavy) is not None:
             return self._hand_heavy(hand, aside)
         decoder = self.decoder
@@ -164,10 +181,10 @@ class OpenStream:
                 return hand_run(found[0])  # nearly every piece is a run, which ends no stream
             parts = _parts_after(found, runs, piece)
         if self._unended + len(piece) > _SHORT:
-            parts = self._noted(parts, len(piece))
+            parts = self._begin(self._noted(parts, len(piece)))
         else:
             self._unended += len(piece)
-        return hand(parts) and not self.over
+        return hand(parts) and self._read is None and not self.over
 
     async def _hand_heavy(self, hand: HandOn, aside: Aside) -> None:
         hand(await aside(lambda: read_now(self.take())))
@@ -315,38 +332,6 @@ async def drain(response: UpstreamResponse) -> None:
     except (TimeoutError, UpstreamError):
         response.close()
     response.release()
-
-
-class LocalStream:
-    """An answer that the gateway has without a call. See Stream."""
-
-    __slots__ = ("_events",)
-
-    over = True
-
-    def __init__(self, events: list[StreamEvent]) -> None:
-        self._events = events
-
-    def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return iter(self._events)
-
-    async def wait(self) -> None:
-        """See Stream."""
-
-    def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return iter(())
-
-    def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return iter(())
-
-    async def finish(self) -> None:
-        """See Stream."""
-
-    def close(self) -> None:
-        """See Stream."""
 
 
 Hand = Callable[[Iterator[StreamEvent]], Awaitable[int]]

@@ -7,7 +7,7 @@ import pytest
 from providers.completion import Chunk, StreamEvent, Usage
 from proxy.answer_cache.kept_streams import SLICE, RecordedStream, ReplayedStream
 from proxy.answer_cache.packed_answer import EventPacker
-from proxy.upstream.vendor_stream import LocalStream
+from proxy.upstream.local_stream import LocalStream
 
 END = Chunk(finish_reason="stop")
 USAGE = Usage(3, 2)

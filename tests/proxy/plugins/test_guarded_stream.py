@@ -9,8 +9,8 @@ from providers.completion import Chunk, StreamEvent, Usage
 from providers.failure import FailureKind, UpstreamError
 from proxy.errors import GatewayError
 from proxy.plugins.guarded_stream import GuardedStream
+from proxy.upstream.local_stream import LocalStream
 from proxy.upstream.transport import fail
-from proxy.upstream.vendor_stream import LocalStream
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.proxy.plugins.test_guarded_choice import chain, record
 

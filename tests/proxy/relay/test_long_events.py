@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
@@ -23,7 +24,7 @@ from proxy.request_record import RequestRecord
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
 from proxy.upstream.call_vendor import until_content
-from proxy.upstream.vendor_stream import LONG_EVENT, OpenStream, read_through
+from proxy.upstream.vendor_stream import LONG_EVENT, MOST_AT_ONCE, OpenStream, read_through
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
 from tests.proxy.kit.chat_events import BEGIN, DONE, STOP, USAGE, chat, cut, event
 from tests.proxy.kit.mark_streams import CUT, Body, Marks, Step
@@ -133,6 +134,58 @@ def test_many_short_events_are_relayed_where_they_come_however_large_the_pieces(
     assert compared([*pieces, b""]).aside == 0
 
 
+def odd(number: int, text: bytes = b'"a"') -> bytes:
+    """An event with a member of the vendor's own that no other event has."""
+    return chat(text, b',"odd%d":{"n":1}' % number)
+
+
+def test_of_many_events_that_are_no_run_the_first_are_relayed_where_they_come() -> None:
+    few = b"".join(map(odd, range(MOST_AT_ONCE - 2)))
+    many = b"".join(map(odd, range(3 * MOST_AT_ONCE)))
+    for kept in (False, True):
+        assert compared([BEGIN + chat(b'"x"'), few, STOP + USAGE + DONE, b""], kept=kept).aside == 0
+        assert compared([BEGIN + chat(b'"x"'), many, STOP + USAGE + DONE, b""], kept=kept).aside == 1
+        assert compared([BEGIN + chat(b'"x"'), many + STOP + USAGE + DONE], kept=kept).aside == 1
+    assert compared([BEGIN + many + STOP + USAGE + DONE, b""]).aside == 1, "the piece with the first content"
+    assert compared([BEGIN + chat(b'"x"'), many + STOP + USAGE + DONE, b""], echo=True).aside == 1
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_follows_the_end_of_the_answer_in_a_piece_with_many_events_is_not_lost(*, kept: bool) -> None:
+    for count in range(MOST_AT_ONCE - 5, MOST_AT_ONCE + 3):
+        found = compared([BEGIN + chat(b'"x"'), b"".join(map(odd, range(count))) + STOP + USAGE + DONE, b""], kept=kept)
+        assert found.record.usage is not None
+        assert not found.record.usage.estimated
+
+
+MANY_EVENTS = st.lists(
+    st.builds(
+        lambda kind, count: b"".join([kind(number) for number in range(count)]),
+        st.sampled_from((odd, lambda number: odd(number, b'""'), lambda number: chat(b'"x"'))),
+        st.sampled_from((1, 3, MOST_AT_ONCE - 1, MOST_AT_ONCE, MOST_AT_ONCE + 1, 2 * MOST_AT_ONCE + 5)),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(
+    parts=MANY_EVENTS,
+    begun=st.booleans(),
+    places=st.lists(st.integers(0, 10**6), max_size=6),
+    rest=st.sampled_from((*END, b"data: {broken\n\n" + STOP + DONE)),
+    breaks=st.booleans(),
+    echo=st.booleans(),
+    kept=st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_many_events_reach_the_client_as_they_do_in_place(  # noqa: PLR0913 - one for each thing that varies
+    *, parts: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
+) -> None:
+    data = b"".join((BEGIN, chat(b'"x"') if begun else b"", *parts, rest))
+    compared([*cut(data, places), CUT if breaks else b""], echo=echo, kept=kept)
+
+
 def test_a_long_stream_of_little_pieces_is_relayed_where_they_come() -> None:
     told = chat(b'"x"', b',"odd":1')
     assert compared([BEGIN, *[told] * (2 * LONG_EVENT // len(told)), STOP + USAGE + DONE, b""]).aside == 0
@@ -193,7 +246,7 @@ async def test_the_threads_of_requests_do_it() -> None:
             seen.add(threading.get_ident())
             return super().feed(data)
 
-    stream = OpenStream(Body(b":" * (LONG_EVENT + 1), b" +b . $", b""), Noting(), [], False)
+    stream = OpenStream(Body(b":" * LONG_EVENT, b" +b . $", b""), Noting(), [], False)
     stream.aside = lambda work: threads.run("team", work)
     await stream.wait()
     assert [*stream.take()] == []

@@ -10,7 +10,6 @@ from providers.dialect import RunDecoder, StreamDecoder
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder
 from proxy.upstream.vendor_stream import (
     MOST_SINGLE,
-    LocalStream,
     OpenStream,
     Parts,
     hand_each,
@@ -20,7 +19,7 @@ from proxy.upstream.vendor_stream import (
 )
 from tests.proxy.kit.mark_streams import USAGE, Body, Marks
 from tests.proxy.kit.merged_calls import said
-from tests.proxy.kit.virtual_time import in_virtual_time, run
+from tests.proxy.kit.virtual_time import run
 
 
 def opened(
@@ -95,17 +94,6 @@ def test_reading_through_hands_over_every_piece_and_counts_the_ends() -> None:
         return words
 
     assert run(main()) == ["0:0", "|", "0:a", "0.", "|", "1.", "|", "#6+2", "|"]
-
-
-@in_virtual_time
-async def test_an_answer_that_is_known_needs_no_waiting() -> None:
-    stream = LocalStream([Chunk(finish_reason="length"), USAGE])
-    assert said(list(stream.first())) == ["0.", "#6+2"]
-    assert stream.over
-    await stream.wait()
-    assert [*stream.take(), *stream.conclude()] == []
-    await stream.finish()
-    stream.close()
 
 
 async def test_what_was_read_before_the_commit_is_given_away_and_not_kept() -> None:
