@@ -13,6 +13,7 @@ that ends before it told has taken its part on top of the limit.
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from proxy.limits.gcra import GcraRule, rate_exceeded, rate_used, rule_of
@@ -210,11 +211,13 @@ class RateLease:
         yield rate_view(scope, self.rule.rate, rate_used(self.rule.rate, self.left(now)))
 
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded:
-        """Return what is told of lacking so many units: of a part, where it keeps to one, all the rest is used."""
-        held, left = self._held, self.left(now)
-        if held is not None and held.local is not None:
-            left = min(left, held.local.left(now))
-        return rate_exceeded(scope, self.rule.rate, left, units, self.wait(units, now, wall))
+        """Return what is told of lacking so many units: of the part that it keeps to, if that has too few."""
+        told = rate_exceeded(scope, self.rule.rate, self.left(now), units, self.wait(units, now, wall))
+        local = None if self._held is None else self._held.local
+        if local is None or not local.lacks(units, now, wall):
+            return told
+        left = local.left(now)
+        return replace(told, used=max(0, math.ceil(local.rule.burst - left)), alone=max(0, math.floor(left)))
 
     def follow(self, rate: Rate, now: float) -> None:
         """Count by another rate from now on. The units that are used stay used; that there were too few says nothing

@@ -186,7 +186,7 @@ def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: RateLease, keep
     assert lease.remaining(0.0, WALL) == 1
     assert lease.wait(6, 0.0, WALL) == pytest.approx(1.0)
     refused = lease.exceeded("team t", 6, 0.0, WALL)
-    assert refused.used + refused.requested > refused.limit
+    assert (refused.limit, refused.used, refused.requested, refused.alone) == (600, 299, 6, 1)
     assert lease.full_in(0.0, WALL) == pytest.approx(299 / 5)
     assert not lease.lacks(300, 60.0, WALL)
     assert lease.lacks(290, 55.0, WALL)
@@ -219,7 +219,7 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
     assert not lease.fetchable(1, 0.1)
     assert lease.wait(1, 0.1, WALL) == pytest.approx(0.3)
     refused = lease.exceeded("team t", 1, 0.1, WALL)
-    assert refused.used + refused.requested > refused.limit
+    assert (refused.used, refused.alone) == (150, 0)
     assert lease.attempt(1, 0.4, WALL)
     keeper.back_at = keeper.told_since = 0.4 - REJOIN
     assert lease.attempt(50, 0.4, WALL)
