@@ -32,7 +32,8 @@ class Exceeded:
     calendar period, in seconds since 1970, where the limit has one. `used` counts what is reserved as well, of which
     `reserved` is what requests under way hold, as far as this process knows. `burst` is what a rate allows in one go,
     where that is not its whole limit. `alone` is what is left of the part with which this process goes on by itself,
-    None where it counts with the others."""
+    None where it counts with the others. `elsewhere` is what is not used up and yet not at hand here: other processes
+    have claimed it, and give back what they do not use."""
 
     scope: str
     kind: LimitKind
@@ -46,18 +47,24 @@ class Exceeded:
     reserved: int = 0
     burst: int | None = None
     alone: int | None = None
+    elsewhere: int = 0
 
     @property
     def unspent(self) -> bool:
         """Whether a calendar limit is not used up: requests under way hold the rest, or only this one is too large."""
-        return self.kind in (LimitKind.QUOTA, LimitKind.BUDGET) and self.used - self.reserved < self.limit
+        return self.kind in (LimitKind.QUOTA, LimitKind.BUDGET) and self.used - self._returning < self.limit
 
     @property
     def passing(self) -> bool:
         """Whether the same request may pass before the period of a calendar limit ends: when requests under way have
-        ended, or when this process counts with the others again."""
-        fits = self.used - self.reserved + min(self.requested, self.limit) <= self.limit
+        ended, when other processes have given back what they do not use, or when this one counts with them again."""
+        fits = self.used - self._returning + min(self.requested, self.limit) <= self.limit
         return self.unspent and (fits or self.alone is not None)
+
+    @property
+    def _returning(self) -> int:
+        """What requests under way may yet give back: of tokens and USD what they do not use, of requests nothing."""
+        return 0 if self.unit is Unit.REQUESTS else self.reserved
 
     def hopeless(self, patience: float) -> bool:
         """Return whether waiting so many seconds is in vain. A place may be free at any time."""

@@ -39,6 +39,9 @@ HOPE: Final = 0.5
 DESPAIR: Final = 1.0
 """Seconds without waiting after that was in vain."""
 
+MOMENT: Final = 1.0
+"""Seconds after which a request is to come back that lacked what others have claimed and may not use."""
+
 LARGEST: Final = 10**15
 """No number that is told is larger."""
 
@@ -51,21 +54,21 @@ class ClaimState:
     the `epoch` of the key, which cannot end before `known_until`; what others claim, and how many they are; what waits,
     and the least of it; until when not to ask for `refused` and more again, unless others may give something back
     (`hope_until`, not again before `hope_again`); what was taken of late (`recent`: half of it is forgotten each
-    second), and below which room more is asked for; whether the process counts alone (`away`), or near the limit
-    (`scarce`); since when others may not have told what they hold (`doubt_since`), and whether it has taken its part of
-    what nobody had claimed, once for as long as that is so (`parted`)."""
+    second), and by the last request (`size`), and below which room more is asked for; whether the process counts alone
+    (`away`), or near the limit (`scarce`); since when others may not have told what they hold (`doubt_since`), and
+    whether it has taken its part of what nobody had claimed, once for as long as that is so (`parted`)."""
 
     __slots__ = (
         *("asked_at", "away", "claimed", "doubt_since", "epoch", "hope_again", "hope_until", "known_until", "least"),
-        *("low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "start", "told", "waiting"),
-        "wanted",
+        *("low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "size", "start", "told"),
+        *("waiting", "wanted"),
     )
 
     def __init__(self) -> None:
         self.asked_at = self.quiet_until = self.hope_until = self.hope_again = NEVER
         self.doubt_since = self.known_until = NEVER
         self.claimed = self.epoch = self.least = self.low = self.refused = self.start = self.told = self.waiting = 0
-        self.wanted = 0
+        self.size = self.wanted = 0
         self.processes = 1
         self.recent = 0.0
         self.away = self.parted = self.scarce = False
@@ -110,7 +113,8 @@ class SharedSpending(SpendingCounter):
         if units:
             claim = self._claim or self._used()
             claim.recent += units
-            self.room -= self._need(units)
+            claim.size = need = self._need(units)
+            self.room -= need
             if self.room < claim.low and now >= claim.quiet_until:
                 self._keeper.wake(self)
 
@@ -129,10 +133,15 @@ class SharedSpending(SpendingCounter):
             self._keeper.wake(self)
 
     def exceeded(self, scope: str, units: int | None, now: float, wall: float) -> Exceeded:
-        """Return what is told of lacking so many units, alone with what this process has left."""
+        """Return what is told of lacking so many units: alone with what this process has left, among others with what
+        they have claimed, if it is that."""
         told, claim = super().exceeded(scope, units, now, wall), self._claim
-        by_itself = claim is not None and (claim.away or self._in_doubt(now))
-        return replace(told, alone=max(0, int(self.room))) if by_itself else told
+        room = max(0, int(min(self.room, LARGEST)))
+        if claim is not None and (claim.away or self._in_doubt(now)):
+            return replace(told, alone=room)
+        if units is None or super().lacks(units, now, wall):
+            return told
+        return replace(told, elsewhere=max(1, told.limit - told.used - room), wait=min(told.wait, MOMENT))
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
         """Count by other limits: what was claimed of the former ones is asked for again."""
@@ -181,9 +190,11 @@ class SharedSpending(SpendingCounter):
         demand = claim.recent + claim.waiting
         claim.scarce = demand * NEAR > part
         unused = now >= self.touched + (UNUSED_NEAR if claim.scarce else UNUSED)
-        ahead = 0 if unused else min(math.ceil(demand), part)
+        # A part that is too small for one request would be no use here, and lacking where it is enough for one.
+        ahead = 0 if unused or part < claim.size else min(math.ceil(demand), part)
         claim.low = (ahead + 1) // 2
-        self.room = held = min(held, claim.waiting + ahead)
+        held = min(held, claim.waiting + ahead)
+        self.room = held = 0 if claim.waiting and held < claim.least else held
         wanted = claim.waiting + ahead - held if claim.waiting or now >= claim.quiet_until else 0
         claim.wanted = wanted = min(wanted, LARGEST)
         least = min(wanted, max(0, claim.least - held)) if claim.waiting else 0

@@ -31,23 +31,22 @@ def limit_exceeded(exceeded: Exceeded, facts: Facts, zone: tzinfo, draw: Callabl
     """Return the error for a request beyond a limit. `facts` are those of all its limits; `draw` returns a number from
     0 to 1."""
     budget = exceeded.kind is LimitKind.BUDGET
-    wait = _spread(exceeded.wait, draw)
-    hopeless = wait > 1000 * PATIENT or budget
-    told = _told(exceeded, wait)
-    headers = known_wait(told, hopeless) | limit_headers(facts)
-    if exceeded.alone is not None and (left := f"x-ratelimit-remaining-{exceeded.unit.value}") in headers:
-        headers[left] = str(min(exceeded.alone, int(headers[left])))
+    wait = _told(exceeded, draw)
+    hopeless = not exceeded.passing and (wait > 1000 * PATIENT or budget)
+    headers = known_wait(wait, hopeless) | limit_headers(facts)
+    here = _at_hand(exceeded)
+    if here is not None and (left := f"x-ratelimit-remaining-{exceeded.unit.value}") in headers:
+        headers[left] = str(min(here, int(headers[left])))
     kind, code = (QUOTA, QUOTA) if budget else (exceeded.unit.value, "rate_limit_exceeded")
     return GatewayError(ErrorFacts(429, kind, code, _message(exceeded, wait / 1000, zone), headers=headers))
 
 
 def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) -> Failure:
     """Return the failure of a call that a limit of its deployment, model or vendor kept from being made."""
-    wait = _spread(exceeded.wait, draw)
-    message = f"{_message(exceeded, wait / 1000, zone)} {_OF_ALL}"
-    after = _told(exceeded, wait) / 1000
+    wait = _told(exceeded, draw) / 1000
+    message = f"{_message(exceeded, wait, zone)} {_OF_ALL}"
     unit = exceeded.unit.value
-    return Failure(FailureKind.RATE_LIMITED, message, code=unit, retry_after=after, unsent=True, ours=True)
+    return Failure(FailureKind.RATE_LIMITED, message, code=unit, retry_after=wait, unsent=True, ours=True)
 
 
 def no_price(scope: str, model: str) -> GatewayError:
@@ -96,15 +95,18 @@ def kept_lines(facts: Facts) -> str:
     return limit_lines(facts)
 
 
-def _spread(wait: float, draw: Callable[[], float]) -> int:
-    """Return the milliseconds after which one of several that wait so many seconds is to try again."""
+def _told(exceeded: Exceeded, draw: Callable[[], float]) -> int:
+    """Return the milliseconds after which one of several that wait is to try again: not at the end of a month where the
+    same request may pass a little later."""
+    wait = min(exceeded.wait, PATIENT) if exceeded.passing else exceeded.wait
     return max(1, _milliseconds(wait + min(wait, PATIENT) * SPREAD * draw()))
 
 
-def _told(exceeded: Exceeded, wait: int) -> int:
-    """Return the milliseconds that a client is put off for: not to the end of a month where the same request would pass
-    a little later."""
-    return min(wait, round(1000 * PATIENT)) if exceeded.passing else wait
+def _at_hand(exceeded: Exceeded) -> int | None:
+    """Return what this process has of a limit that is not used up; None where that is all that is left of it."""
+    if exceeded.elsewhere:
+        return max(0, exceeded.limit - exceeded.used - exceeded.elsewhere)
+    return exceeded.alone
 
 
 def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
@@ -115,9 +117,10 @@ def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
     period = "" if exceeded.period is None else f" per {exceeded.period.value}"
     if exceeded.kind is LimitKind.RATE:
         burst = "" if exceeded.burst is None else f" ({exceeded.burst} in one go)"
+        alone = "" if exceeded.alone is None else _alone(exceeded.unit, exceeded.alone)
         return (
             f"Rate limit reached for {scope} on {exceeded.unit.value}{period}: Limit {exceeded.limit}{burst}, "
-            f"Used {used}, Requested {requested}. Please try again in {go_duration(wait)}."
+            f"Used {used}, Requested {requested}.{alone} Please try again in {go_duration(wait)}."
         )
     until = "" if exceeded.ends is None else f" It begins anew at {_moment(exceeded.ends, zone)}."
     advice = _advice(exceeded) if exceeded.unspent else ""
@@ -134,6 +137,10 @@ def _message(exceeded: Exceeded, wait: float, zone: tzinfo) -> str:
 
 _OF_ALL: Final = "The gateway's operator has set this limit for all teams together."
 _LATER: Final = "Please try again later."
+_ELSEWHERE: Final = (
+    " What is left is held for a moment by other processes of the gateway, which give back what they do not use. "
+    "Please try again."
+)
 
 
 def _advice(exceeded: Exceeded) -> str:
@@ -142,6 +149,8 @@ def _advice(exceeded: Exceeded) -> str:
     if exceeded.alone is not None:
         left = exceeded.alone
         told = _alone(unit, left)
+    elif exceeded.elsewhere:
+        return _ELSEWHERE
     elif exceeded.passing:
         told = " It may pass when running requests have ended."
     else:
@@ -164,6 +173,7 @@ def _account(exceeded: Exceeded) -> str:
     parts = (
         f"{amount_words(unit, exceeded.used - reserved)} of {amount_words(unit, exceeded.limit)} used",
         f"{amount_words(unit, reserved)} reserved by running requests",
+        *([f"{amount_words(unit, exceeded.elsewhere)} held by other processes"] if exceeded.elsewhere else ()),
         f"and this request would hold {amount_words(unit, exceeded.requested)}",
     )
     return ", ".join(parts)

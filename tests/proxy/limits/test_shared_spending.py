@@ -4,19 +4,17 @@ import asyncio
 import math
 from dataclasses import dataclass, field
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.limits.limit import Limits, Period, Quota, TeamBudget, Unit
-from proxy.limits.reservation import Reservation
-from proxy.limits.shared_spending import HOPE, SharedSpending
+from proxy.limits.shared_spending import HOPE, MOMENT, SharedSpending
 from proxy.limits.spending import OTHERS_HOLD, SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.kit.virtual_time import in_virtual_time
-from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
+from tests.proxy.limits.kit.simulation import BERLIN, WALL, World, all_admitted, fleet, stop
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 DAY = Quota(Unit.TOKENS, 1000, Period.DAY)
@@ -152,6 +150,35 @@ def test_warnings_alone_claim_nothing() -> None:
     assert (each.spent, each.room) == (60, math.inf)
 
 
+def test_a_refusal_tells_what_others_have_claimed_and_to_come_back_in_a_moment() -> None:
+    each = claimed(StillKeeper(), 10, level=900, claimed=60)
+    told = each.exceeded("team t", 40, NOW, WALL)
+    assert (told.used, told.elsewhere, told.wait, told.alone, told.passing) == (900, 90, MOMENT, None, True)
+    spent = each.exceeded("team t", 101, NOW, WALL)
+    assert (spent.elsewhere, spent.wait > MOMENT, spent.passing) == (0, True, False)
+
+
+def test_a_part_too_small_for_a_request_is_not_claimed() -> None:
+    each = claimed(StillKeeper(), 50, level=600)
+    each.take(50, NOW, WALL)
+    ask = each.ask(NOW)
+    assert ask is not None
+    assert (ask.held, ask.want) == (0, 0)
+    small = claimed(StillKeeper(), 5, level=600)
+    small.take(5, NOW, WALL)
+    ask = small.ask(NOW)
+    assert ask is not None
+    assert ask.want == 5
+
+
+def test_who_waits_for_more_than_it_holds_gives_that_back_and_asks_for_all_at_once() -> None:
+    each = claimed(StillKeeper(), 30)
+    each.wait_for(50)
+    ask = each.ask(NOW)
+    assert ask is not None
+    assert (ask.held, ask.want, ask.least) == (0, 50, 50)
+
+
 def test_alone_a_process_has_its_claim_and_an_equal_part_of_what_nobody_claimed() -> None:
     each = claimed(keeper := StillKeeper(), 100, level=300, claimed=200)
     keeper.alone = True
@@ -209,26 +236,6 @@ def test_a_key_that_holds_something_else_leaves_a_process_alone() -> None:
     each.tell(None, NOW)
     assert not each.lacks(250, NOW, WALL)
     assert each.lacks(251, NOW, WALL)
-
-
-@pytest.mark.parametrize("count", [1, 2, 8])
-@in_virtual_time
-async def test_of_a_burst_exactly_the_limit_passes(count: int) -> None:
-    processes = fleet(World(), HUNDRED, count)
-    outcomes = await asyncio.gather(*(processes[number % count].ask() for number in range(300)))
-    assert sum(outcomes) == 100
-    await stop(processes)
-
-
-@in_virtual_time
-async def test_one_busy_process_gets_all_that_idle_ones_claimed() -> None:
-    processes = fleet(World(), HUNDRED, 4)
-    for each in processes:
-        assert await each.ask()
-    outcomes = [await processes[0].ask() for _ in range(120)]
-    assert sum(outcomes) == 96
-    assert max(processes[0].waits) <= HOPE
-    await stop(processes)
 
 
 @in_virtual_time
@@ -371,30 +378,3 @@ def test_all_took_never_more_than_the_limit_and_what_fits_passes_in_the_end(
     if left > 0:
         model.fetch(0, left)
     assert model.every[0].lacks(max(1, left), model.now, WALL) is (left <= 0)
-
-
-@in_virtual_time
-async def test_reservations_given_back_pass_to_other_processes() -> None:
-    one, two = fleet(World(), Limits(quotas=(DAY,)), 2)
-    assert await one.ask(990)
-    assert not await two.ask(500)
-    reservation = one.held.pop()
-    assert isinstance(reservation, Reservation)
-    reservation.settle(100, 0)
-    await asyncio.sleep(0.2)
-    assert await two.ask(900)
-    assert not await one.ask(1)
-    await stop([one, two])
-
-
-@in_virtual_time
-async def test_a_process_that_stood_still_longer_than_its_claim_holds_asks_again() -> None:
-    world = World()
-    one, two = (SimulatedProcess(world, name, 2, {"team t": HUNDRED}) for name in ("one", "two"))
-    assert await one.ask()
-    one.task.cancel()
-    await asyncio.sleep(OTHERS_HOLD + 1)
-    outcomes = [await two.ask() for _ in range(120)]
-    assert sum(outcomes) == 100
-    assert one.book.admit(("team t",), 1, 0, asyncio.get_running_loop().time(), WALL) is None
-    await stop([one, two])

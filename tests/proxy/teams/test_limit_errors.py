@@ -121,14 +121,58 @@ def test_a_budget_that_a_request_is_too_large_for_is_told_in_the_same_way() -> N
     ("used", "unit", "then"),
     [
         (5000, Unit.TOKENS, f" {SMALLER} when running requests have ended."),
-        (4999, Unit.TOKENS, f" {SMALLER}."),
-        (5000, Unit.REQUESTS, ""),
+        (4999, Unit.USD, f" {SMALLER}."),
     ],
 )
 def test_what_running_requests_hold_is_not_put_off_to_the_end(used: int, unit: Unit, then: str) -> None:
-    facts = beyond(quota(used, 2 if unit is Unit.TOKENS else 1, 4000, unit=unit))
-    assert facts.headers == {"retry-after": "60", "x-should-retry": "false"}
+    facts = beyond(quota(used, 2, 4000, unit=unit))
+    assert facts.headers == {"retry-after": "60", "retry-after-ms": "60000"}
     assert f". It may pass when running requests have ended.{then} It begins anew" in facts.message
+
+
+def test_a_budget_that_running_requests_hold_is_to_be_tried_again_as_well() -> None:
+    told = ("team t", LimitKind.BUDGET, Unit.USD, Period.DAY, 5000, 5000, 2, 7200.0, MIDNIGHT, 4000)
+    facts = beyond(Exceeded(*told))
+    assert (facts.code, facts.headers) == ("insufficient_quota", {"retry-after": "60", "retry-after-ms": "60000"})
+
+
+def test_requests_that_wait_for_running_ones_do_not_all_come_back_at_the_same_time() -> None:
+    assert beyond(quota(5000, 2, 4000), 1.0).headers["retry-after-ms"] == "75000"
+
+
+def test_running_requests_give_back_no_request_of_a_calendar_limit() -> None:
+    facts = beyond(quota(5000, 1, 2, unit=Unit.REQUESTS))
+    assert facts.headers == {"retry-after": "7200", "x-should-retry": "false"}
+    assert facts.message == (
+        "Limit reached for team t on requests per day: Limit 5000, Used 5000, Requested 1. "
+        "It begins anew at 2026-11-19 00:00 UTC."
+    )
+
+
+def test_what_other_processes_hold_is_told_as_theirs_and_to_be_tried_again_in_a_moment() -> None:
+    told = ("team t", LimitKind.BUDGET, Unit.USD, Period.DAY, 3 * NANO, 295 * NANO // 100, NANO // 20, 1.0, MIDNIGHT)
+    facts = beyond(Exceeded(*told, elsewhere=NANO // 50))
+    assert facts.message == (
+        "The budget of team t per day has too little left for this request: 2.95 USD of 3.00 USD used, 0.00 USD "
+        "reserved by running requests, 0.020000 USD held by other processes, and this request would hold 0.050000 USD. "
+        "What is left is held for a moment by other processes of the gateway, which give back what they do not use. "
+        "Please try again. It begins anew at 2026-11-19 00:00 UTC."
+    )
+    assert facts.headers == {"retry-after": "1", "retry-after-ms": "1000"}
+
+
+def test_headers_show_none_of_what_other_processes_hold() -> None:
+    exceeded = Exceeded(*("team t", LimitKind.QUOTA, Unit.REQUESTS, Period.DAY, 100, 97, 1, 1.0, MIDNIGHT), elsewhere=3)
+    headers = limit_exceeded(exceeded, ((3, 100, 7200.0), None), UTC, lambda: 0.0).facts.headers
+    assert headers["x-ratelimit-remaining-requests"] == "0"
+
+
+def test_a_rate_of_a_process_that_counts_alone_says_so() -> None:
+    told = Exceeded("team t", LimitKind.RATE, Unit.REQUESTS, Period.MINUTE, 20, 3, 1, 4.0, None, alone=0)
+    assert beyond(told).message == (
+        "Rate limit reached for team t on requests per minute: Limit 20, Used 3, Requested 1. The gateway's processes "
+        "count alone until they reach each other again; this one has 0 requests left. Please try again in 4s."
+    )
 
 
 def test_a_process_that_counts_alone_says_so_instead_of_contradicting_itself() -> None:
