@@ -1,10 +1,15 @@
-"""Estimates the usage of answers whose vendor reports none."""
+"""Estimates the usage of answers whose vendor reports none.
 
+All that the model read and wrote counts: tools and the form of the answer with the prompt, reasoning and calls with the
+text. A stream counts as the whole answer that it comes to.
+"""
+
+from collections.abc import Iterable
 from dataclasses import replace
 
 import orjson
 
-from providers.completion import Completion, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, TextRun, ToolCall, ToolCallDelta, Usage
 from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 BYTES_PER_TOKEN = 4
@@ -15,14 +20,15 @@ def with_usage(request: UnifiedRequest, completion: Completion) -> Completion:
     """Return the answer with a usage: the vendor's, or an estimate where it reported none."""
     if completion.usage is not None:
         return completion
-    size = sum([size_of(choice.text) for choice in completion.choices])
-    return replace(completion, usage=estimate_usage(request, size))
+    return replace(completion, usage=estimate_usage(request, sum(map(size_of_choice, completion.choices))))
 
 
 def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
-    """Return an estimated usage of an answer whose texts have `size` bytes together. Echoed prompts do not count as
-    generated."""
-    return Usage(_prompt_tokens(request), _tokens(max(0, size - _repeated(request))), estimated=True)
+    """Return an estimated usage of an answer whose texts, reasoning and calls have `size` bytes together. Echoed
+    prompts do not count as generated."""
+    return Usage(
+        _prompt_tokens(request) + _beside_prompt(request), _tokens(max(0, size - _repeated(request))), estimated=True
+    )
 
 
 def let_conversation_go(request: UnifiedRequest) -> None:
@@ -42,8 +48,57 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
+def size_of_choice(choice: Choice) -> int:
+    """Return how many bytes of UTF-8 a model wrote for a choice."""
+    refusal = choice.refusal if choice.refusal != choice.text else None
+    size = size_of(choice.text) + _unsaid(choice.reasoning, refusal, choice.extras)
+    for call in choice.tool_calls:
+        # Nothing is shown as `{}`, which is what a stream counts.
+        size += _of_call(call) if call.arguments or call.kind == "custom" else _of_call(call) + len("{}")
+    return size
+
+
+def size_of_chunk(chunk: Chunk) -> int:
+    """Return how many bytes of UTF-8 a model wrote for a chunk: those of all chunks are the choice's together."""
+    text = chunk.text
+    size = len(text) if text.isascii() else size_of(text)
+    if chunk.reasoning or chunk.tool_calls or chunk.refusal or chunk.extras is not None:
+        refusal = chunk.refusal if chunk.refusal != text else None
+        size += _unsaid(chunk.reasoning, refusal, chunk.extras) + sum(map(_of_call, chunk.tool_calls))
+    return size
+
+
+def size_of_run(run: TextRun) -> int:
+    """Return how many bytes of UTF-8 the pieces of a run are, whatever its part."""
+    literals = run.literals
+    return sum(map(len, literals)) + sum([size_of(text) - len(literals[at]) for at, text in run.odd.items()])
+
+
+def _unsaid(reasoning: str | None, refusal: str | None, extras: Extras | None) -> int:
+    """Return how much was written besides text and calls. Details of reasoning repeat it, where there is any."""
+    size = size_of(refusal) if refusal else 0
+    if reasoning:
+        return size + size_of(reasoning)
+    return size if extras is None else size + sum(map(size_of, _details(extras)))
+
+
+def _details(extras: Extras) -> Iterable[str]:
+    for detail in extras.reasoning_details:
+        yield from (text for name in ("text", "summary") if isinstance(text := detail.get(name), str))
+
+
+def _of_call(call: ToolCall | ToolCallDelta) -> int:
+    return size_of(call.arguments) + (size_of(call.name) if call.name else 0)
+
+
 def _tokens(size: int) -> int:
     return -(-size // BYTES_PER_TOKEN)
+
+
+def _beside_prompt(request: UnifiedRequest) -> int:
+    """Return the tokens of what a model reads with its prompt."""
+    held = (request.params.get("tools"), request.params.get("response_format"))
+    return sum([_tokens(len(orjson.dumps(value))) for value in held if value])
 
 
 def _prompt_tokens(request: UnifiedRequest) -> int:

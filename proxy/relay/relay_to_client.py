@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from providers.completion import Chunk, StreamEvent, TextRun
 from providers.dialect import RunDecoder
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of
+from providers.emulation.estimate_missing_usage import estimate_usage, size_of, size_of_chunk, size_of_run
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
@@ -46,7 +46,7 @@ class Relay:
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
     `_length`, `_escapes`, `_beyond` and `_waited` are what it has counted and `_settle` has not yet noted elsewhere;
-    `_counts` says whether it is text, by whose size a usage is estimated.
+    `_counts` says whether it is text, whose length the decoder keeps.
     """
 
     stream: Stream
@@ -189,9 +189,9 @@ class Relay:
         self._waited = 0.0
         if self._texts and self._decoder is not None:
             size = self._length - self._escapes
+            self._size += size
             if self._counts:
                 self._decoder.passed(size - self._beyond)
-                self._size += size
             self.record.chunks += self._texts
             self._texts = self._length = self._escapes = self._beyond = 0
 
@@ -215,7 +215,7 @@ class Relay:
         record = self.record
         record.waited += came - self._idle_since
         record.chunks += len(run.literals)
-        self._size += run.size
+        self._size += run.size or size_of_run(run)
         sent = self.write(frames)
         self._idle_since = self.deadlines.advance()
         form = None if self._decoder is None else self._decoder.around()
@@ -271,7 +271,7 @@ class Relay:
                     if run is not None:
                         frames.append(run)
                         record.chunks += len(part.literals)
-                        self._size += part.size
+                        self._size += part.size or size_of_run(part)
                         continue
                 for event in part.chunks() if isinstance(part, TextRun) else (part,):
                     frames.append(self._frame(event))
@@ -296,7 +296,7 @@ class Relay:
                 self._finished += 1
                 if self.record.sampled is not None:
                     self.record.sampled.notes.ended(event.finish_reason)
-            self._size += size_of(event.text)
+            self._size += size_of_chunk(event)
             return self.renderer.chunk(event)
         self.record.usage = event
         return self.renderer.usage(event)

@@ -2,8 +2,17 @@
 
 import pytest
 
-from providers.completion import Choice, Completion, Usage
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of, with_usage
+from providers.completion import Choice, Chunk, Completion, Extras, TextRun, ToolCall, ToolCallDelta, Usage
+from providers.emulation.collect_stream import to_chunks
+from providers.emulation.estimate_missing_usage import (
+    estimate_usage,
+    let_conversation_go,
+    size_of,
+    size_of_choice,
+    size_of_chunk,
+    size_of_run,
+    with_usage,
+)
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Params, TextPrompt, TokenPrompt
 from tests.providers.dialects.openai.kit import chat, completion
@@ -35,3 +44,53 @@ def test_a_prompt_that_was_repeated_is_not_generated(n: int) -> None:
 
 def test_sizes_are_bytes() -> None:
     assert [size_of(text) for text in ("", "ab", "é", "\ud800")] == [0, 2, 2, 1]
+
+
+DETAILS = Extras(reasoning_details=({"type": "reasoning.text", "text": "abcd"}, {"type": "x", "summary": "é"}))
+
+
+@pytest.mark.parametrize(
+    ("choice", "size"),
+    [
+        (Choice(0, "abc", "stop", reasoning="défg"), 8),
+        (Choice(0, "no", "stop", refusal="no"), 2),
+        (Choice(0, "abc", "stop", refusal="no"), 5),
+        (Choice(0, "", "tool_calls", tool_calls=(ToolCall("t", "fn", '{"é":1}'), ToolCall("u", "g", "{}"))), 13),
+        (Choice(0, "", "tool_calls", tool_calls=(ToolCall("t", "fn", "abc", "custom"),)), 5),
+        (Choice(0, "a", "stop", extras=DETAILS), 7),
+        (Choice(0, "a", "stop", reasoning="abcdé", extras=DETAILS), 7),
+        (Choice(0, "a", "stop", extras=Extras(message={"x": "y"})), 1),
+    ],
+)
+def test_all_that_was_written_counts_whole_as_in_a_stream(choice: Choice, size: int) -> None:
+    answer = Completion((choice,), None)
+    (chunk,) = to_chunks(answer)
+    assert isinstance(chunk, Chunk)
+    assert (size_of_choice(choice), size_of_chunk(chunk)) == (size, size)
+    assert with_usage(completion(), answer).usage == Usage(2, -(-size // 4), estimated=True)
+
+
+def test_a_call_without_arguments_counts_as_the_empty_object_that_a_client_is_shown() -> None:
+    calls = (ToolCall("t", "f", ""), ToolCall("u", "g", "", "custom"))
+    assert size_of_choice(Choice(0, "", "tool_calls", tool_calls=calls)) == 4
+    shown = Chunk(tool_calls=(ToolCallDelta(0, "t", "f", "{}"), ToolCallDelta(1, "u", "g", "", "custom")))
+    assert size_of_chunk(shown) == 4
+
+
+def test_the_pieces_of_a_run_count_without_their_escapes() -> None:
+    run = TextRun(0, [b"ab", b'\\"', b"\\u00e9"], {1: '"', 2: "é"}, 0, 0, part="arguments")
+    assert size_of_run(run) == 5
+    assert sum(map(size_of_chunk, run.chunks())) == 5
+
+
+def test_tools_and_the_form_of_the_answer_are_read_too() -> None:
+    tool: JsonObject = {"type": "function", "function": {"name": "f", "description": "x" * 4000}}
+    form: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"title": "x" * 400}}}
+    both = chat(Params(tools=[tool], response_format=form))
+    plain, tools = chat(), chat(Params(tools=[tool]))
+    sizes = [estimate_usage(request, 0).prompt_tokens for request in (plain, tools, both)]
+    assert 1000 < sizes[1] - sizes[0] < 1100
+    assert 100 < sizes[2] - sizes[1] < 200
+    let_conversation_go(both)
+    assert estimate_usage(both, 0).prompt_tokens == sizes[2]
+    assert sizes[0] == estimate_usage(chat(Params(tools=[])), 0).prompt_tokens

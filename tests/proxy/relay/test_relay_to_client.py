@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from typing_extensions import override
 
-from providers.completion import Chunk, Completion, StreamEvent, StreamPart, TextRun, Usage
+from providers.completion import Chunk, Completion, RunPart, StreamEvent, StreamPart, TextRun, ToolCallDelta, Usage
 from providers.dialect import StreamDecoder
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import Operation, TextPrompt, UnifiedRequest
@@ -328,6 +328,16 @@ def test_a_run_counts_as_its_chunks_do(index: int) -> None:
     assert rig.run() == [b"<abcd><efgh>", b"<.>"]
     assert rig.record.chunks == 4
     assert rig.record.usage == Usage(1, 2, estimated=True)
+
+
+@pytest.mark.parametrize("part", ["reasoning", "arguments"])
+@pytest.mark.parametrize("index", [0, 1])
+def test_what_was_written_besides_text_counts_too(part: RunPart, index: int) -> None:
+    run = replace(words(b"abcd", b"efgh", index=index), part=part, characters=0, size=0)
+    call = Chunk(tool_calls=(ToolCallDelta(0, "t", "name", "argument"),))
+    rig = Rig(Body(b". $"), first=[call, run])
+    rig.run()
+    assert rig.record.usage == Usage(1, 5, estimated=True)
 
 
 def test_nothing_is_waited_for_while_the_client_takes_what_is_sent() -> None:

@@ -318,3 +318,14 @@ def test_long_pieces_are_read_event_by_event() -> None:
     events = b"".join(SHAPES["plain"][:100]) * 60
     assert len(events) > 1024 * 1024 // 2
     both([LONG, events, events, STOP, DONE, b""])
+
+
+@pytest.mark.parametrize("surface", CHAT_SURFACES)
+@pytest.mark.parametrize("piece", [b'"abcd"', b'"\\"b\\\\d"', '"é\\u00e9"'.encode()])
+def test_reasoning_and_arguments_count_where_the_vendor_reports_no_usage(surface: Surface, piece: bytes) -> None:
+    for events in ([ROLE, *[thought(piece)] * 50], [ROLE, OPENED, *[argued(piece)] * 50]):
+        outcome, led = both([*events, end(b'"length"'), DONE, b""], CHAT, surface)
+        assert led >= 40
+        usage = outcome.record.usage
+        assert usage is not None
+        assert (usage.completion_tokens, usage.estimated) == (50 + (OPENED in events), True)
