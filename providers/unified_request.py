@@ -7,7 +7,7 @@ Sources: the fields are the union of the four completion APIs (OpenAI OpenAPI 2.
 from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, cast
 
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
@@ -289,6 +289,13 @@ class UnifiedRequest:
     native: NativeRequest | None = None
     losses: TranslationLosses | None = None
     shortens: bool = False
+
+    def without(self, names: Collection[str]) -> "UnifiedRequest":
+        """Return the request without fields of these names."""
+        params = {key: value for key, value in self.params.items() if key not in names}
+        unknown = {key: value for key, value in (self.unknown or {}).items() if key not in names}
+        native = self.native and self.native.without(names)
+        return replace(self, params=cast(Params, params), unknown=unknown or None, native=native)
 
     @property
     def passes_members(self) -> bool:

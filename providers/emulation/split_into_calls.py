@@ -1,9 +1,10 @@
 """Plans the upstream calls of a request: one where the target can take it whole, several where it cannot."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
+from providers.adaptation.adapt_request import adapt_request
 from providers.capabilities import SCANNED, Capabilities, refused_beside
 from providers.client_extras.engine_members import check_members
 from providers.client_extras.extra_headers import check_headers
@@ -154,7 +155,7 @@ def _plan_dropping(request: UnifiedRequest, target: Target, dropped: list[str]) 
                 raise
             names = refused_beside(refusal.param, request, target.dialect.capabilities(request, target))
             dropped += shown_names(names, MAX_NAMED - len(dropped))
-            request = _drop(request, names)
+            request = request.without(names)
     return _plan(request, target)
 
 
@@ -164,19 +165,18 @@ def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:
     return refusal.code == "unsupported_parameter" and known and name not in NEVER_DROPPED
 
 
-def _drop(request: UnifiedRequest, names: Collection[str]) -> UnifiedRequest:
-    params = {key: value for key, value in request.params.items() if key not in names}
-    unknown = {key: value for key, value in (request.unknown or {}).items() if key not in names}
-    native = request.native and request.native.without(names)
-    return replace(request, params=cast(Params, params), unknown=unknown or None, native=native)
-
-
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
     if request.native is not None and (native := encode_native(request, target)) is not None:
         call = PlannedCall(request, native, CallShare(0, 0, 1))
         return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
     if target.is_engine:
         check_members(request, target)
+    adapted, fields = adapt_request(request, target)
+    plan = _plan_adapted(adapted, target)
+    return replace(plan, emulated=tuple(dict.fromkeys((*fields, *plan.emulated)))) if fields else plan
+
+
+def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
     table = target.dialect.capabilities(request, target)
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)

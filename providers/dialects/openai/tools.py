@@ -32,27 +32,9 @@ def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWrit
 
     def put(draft: RequestBody, value: object) -> None:
         if tools := cast(list[JsonObject], value):
-            choice = draft.params.get("tool_choice")
-            if isinstance(choice, dict) and not _is_taken(profile, choice):
-                allowed = _allowed_names(choice)
-                tools = [tool for tool in tools if _name(tool) in allowed]
-                if not tools:
-                    raise draft.invalid("tool_choice", "must allow one of the 'tools'")
             draft.body[name] = [_written(draft, profile, tool) for tool in tools]
 
     return put
-
-
-def _is_taken(profile: Profile, choice: JsonObject) -> bool:
-    """Return whether the vendor itself keeps the model to a choice's list of tools, or the choice has none."""
-    return choice.get("type") != _ALLOWED or profile.takes_tool(_ALLOWED)
-
-
-def _allowed_names(choice: JsonObject) -> set[str]:
-    """Return the names of the functions that a choice allows."""
-    held = choice.get(_ALLOWED)
-    tools = held.get("tools") if isinstance(held, dict) else None
-    return {_name(tool) for tool in tools if isinstance(tool, dict)} if isinstance(tools, list) else set()
 
 
 def _name(tool: JsonObject) -> str:
@@ -83,13 +65,6 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
     def put(draft: RequestBody, value: object) -> None:
         if is_neutral(name, value) and not draft.params.get("tools"):
             return
-        if isinstance(value, dict) and not _is_taken(profile, value):
-            # Only the tools that it allows are offered, which leaves its mode to say.
-            held = value.get(_ALLOWED)
-            value = held.get("mode") if isinstance(held, dict) else None
-            if value not in ("auto", "required"):
-                raise draft.invalid(name, "allows tools in the mode 'auto' or 'required'")
-            draft.emulated.append(name)
         if value == "auto" and not known:
             # What a vendor without the field does anyway.
             return
@@ -108,13 +83,8 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
 
 def forces_a_tool(params: Params) -> bool:
     """Return whether the model must call a tool."""
-    match params.get("tool_choice"):
-        case {"type": "allowed_tools", "allowed_tools": {"mode": mode}}:
-            return mode == "required"
-        case dict() | "required":
-            return True
-        case _:
-            return False
+    choice = params.get("tool_choice")
+    return choice == "required" or isinstance(choice, dict)
 
 
 def without_custom_tools(request: UnifiedRequest, profile: Profile) -> tuple[UnifiedRequest, frozenset[str]]:
