@@ -172,7 +172,8 @@ class RequestRecord:
     traced; `sampled` is the same where its spans are told, else None. `sample` is the share of requests that this one's
     line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
     changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
-    already.
+    already. `tags` are the team's in the table that the request began with, `aside` says that no deployment is asked
+    for what it wants: lists, usage, stored responses, counts, and what is not served.
     """
 
     request_id: str
@@ -213,6 +214,8 @@ class RequestRecord:
     content: RequestContent | None = None
     guarded: GuardMarks | None = None
     paid: tuple[Usage, float | None] | None = None
+    tags: Mapping[str, str] | None = None
+    aside: bool = False
 
     @property
     def from_cache(self) -> bool:

@@ -47,8 +47,8 @@ def settings_of(loaded: Loaded) -> LedgerSettings | None:
 
 class LedgerService:
     """Writes the row of each request whose team is known, and keeps a process's limits up with what all processes
-    wrote. What was answered without asking a deployment (lists of models, usage, stored answers) has no row, and no
-    limit counts it."""
+    wrote. What no deployment is asked for (lists of models, usage, stored answers) has no row, answered or refused, and
+    no limit counts it."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class LedgerService:
         self._tick: int | None = None
         self._ticks: deque[tuple[int, int]] = deque(maxlen=MOST_TICKS)
         self._journal = Journal(settings.journals, self.state)
-        self._tags: Mapping[str, TagsJson] = {}
+        self._tags: dict[str, tuple[Mapping[str, str], TagsJson]] = {}
         self._spends = False
         self._reading = ReaderTurns(settings)
         self._totals = SpentTotals[Period]()
@@ -78,8 +78,8 @@ class LedgerService:
         self._log = logging.getLogger("dragoman")
 
     def use(self, snapshot: Snapshot) -> None:
-        """Write the tags, and read what is spent, of the teams of a table from now on."""
-        self._tags = {name: written_tags(team.tags) for name, team in snapshot.teams.items() if team.tags}
+        """Read what is spent of the teams of a table from now on."""
+        self._tags = {}
         quotas = any(limits.quotas for limits in snapshot.scopes.values())
         self._spends = quotas or any(team.limits.budgets for team in snapshot.teams.values())
 
@@ -111,8 +111,18 @@ class LedgerService:
 
     def append(self, record: RequestRecord) -> None:
         """Write a request that has ended."""
-        if record.team != UNKNOWN_TEAM and (record.attempts or record.outcome != "ok" or record.from_cache):
-            self._journal.append(record, record.user, self._tags.get(record.team))
+        if record.team != UNKNOWN_TEAM and (
+            record.attempts or record.from_cache or (record.outcome != "ok" and not record.aside)
+        ):
+            tags = record.tags
+            self._journal.append(record, record.user, self._written(record.team, tags) if tags else None)
+
+    def _written(self, team: str, tags: Mapping[str, str]) -> TagsJson:
+        """Return tags as they go into lines, kept for each team: those of its other requests are mostly the same."""
+        kept = self._tags.get(team)
+        if kept is None or kept[0] is not tags:
+            kept = self._tags[team] = tags, written_tags(tags)
+        return kept[1]
 
     def start(self) -> None:
         """Begin to write."""

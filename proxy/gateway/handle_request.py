@@ -164,6 +164,7 @@ class Gateway:
         if path in HEALTH_PATHS:
             return self._answer_health(path)
         record = RequestRecord(head.given_id or fresh_id(), started, surface.name, path, http.remote or "")
+        record.aside = head.aside
         admitted = claim_admission(http)
         if admitted is None:
             reason = self._admission.refusal()
@@ -225,7 +226,8 @@ class Gateway:
         if action is None:
             return self._begin_unserved(http, match, record)
         key = self._identify(snapshot, http, head, record) if snapshot.keys else NO_KEY
-        record.team, record.key, record.key_label = key.team.name, key.name, key.label
+        team = key.team
+        record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
         if head.from_gateway:
             arrive(http.headers)
         if self.traces is not None:
@@ -237,8 +239,8 @@ class Gateway:
         if (reason := admitted.assign(record.owner)) is not None:
             raise self._calls.overloaded(record, reason)
         desk = self._calls.guards
-        guards = None if desk is None else desk.of(key.team.name)
-        call = ClientCall(self._calls, http, match, record, admitted, snapshot, key.team, key, guards)
+        guards = None if desk is None else desk.of(team.name)
+        call = ClientCall(self._calls, http, match, record, admitted, snapshot, team, key, guards)
         if isinstance(action, Operation):
             return self._generation.answer(call, action)
         return self._actions[action](call)
@@ -281,8 +283,8 @@ class Gateway:
             raise (too_many_wrong_keys(wait) if wait else wrong) from None
         except ExpiredKey as expired:
             self._metrics.key_refused("expired")
-            key = expired.key
-            record.team, record.key, record.key_label = key.team.name, key.name, key.label
+            key, team = expired.key, expired.key.team
+            record.team, record.key, record.key_label, record.tags = team.name, key.name, key.label, team.tags
             raise
 
     async def _list_models(self, call: ClientCall) -> BufferedResponse:

@@ -5,6 +5,7 @@ from collections.abc import Container
 
 from aiohttp import web
 
+from providers.unified_request import Operation, Task
 from proxy.listener.client_request import Incoming
 from proxy.request_record import given_id
 from proxy.surfaces.registry import NAMING, PATHS, VERSION_HEADER, PathMatch, for_anthropics_client, surface_for_path
@@ -22,16 +23,17 @@ class RequestHead:
     So it holds nothing that follows from the table or the time: of the key its digest, by which each request finds the
     team in the table of its own time. `action` is None where the path or the method has none, `given_id` where the
     client gave no id that is fit for headers and logs; `from_gateway` says that another gateway of this kind has sent
-    it, `names_trace` that it has a `traceparent`.
+    it, `names_trace` that it has a `traceparent`, `aside` that no deployment is asked for what it wants.
     """
 
-    __slots__ = ("_digest", "_digested", "action", "from_gateway", "given_id", "match", "names_trace", "path")
+    __slots__ = ("_digest", "_digested", "action", "aside", "from_gateway", "given_id", "match", "names_trace", "path")
 
     def __init__(self, http: web.BaseRequest, path: str) -> None:
         headers = http.headers
         self.path = path
         self.match = resolve_path(path, headers)
         self.action: Action | None = self.match.methods.get(http.method)
+        self.aside = not isinstance(self.action, Operation | Task)
         self.from_gateway = HOPS in headers
         self.names_trace = "traceparent" in headers
         self.given_id = given_id(headers)

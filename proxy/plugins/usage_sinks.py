@@ -150,12 +150,11 @@ class SinkDesk:
         self._http: Poster | None = None
         self._log = log
         self._now = now
-        self._tags: Mapping[str, Mapping[str, str]] = {}
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
         """Tell every sink of a finished request, which cost so much."""
         if self.running:
-            row = usage_row(record, cost, self._tags.get(record.team, {}), int(self._now() * 1000))
+            row = usage_row(record, cost, dict(record.tags or {}), int(self._now() * 1000))
             for sink in self.running:
                 sink.append(row)
 
@@ -167,7 +166,6 @@ class SinkDesk:
             self._http = self._make_http()
         http = self._http
         self.running = () if http is None else tuple(RunningSink(each, http, self._log) for each in sinks)
-        self._tags = {name: dict(team.tags) for name, team in loaded.config.teams.items()}
         await _closed(before)
 
     async def aclose(self) -> None:

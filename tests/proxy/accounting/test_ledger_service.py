@@ -104,9 +104,24 @@ async def test_an_answer_out_of_the_cache_has_a_row_without_a_deployment_tokens_
     assert (row["deployment"], row["tokens_in"], row["tokens_out"], row["cost"]) == (None, 0, 0, 0)
 
 
+async def test_what_no_deployment_would_be_asked_for_has_no_row_either_where_it_is_refused(tmp_path: Path) -> None:
+    refused = replace(spent(100), attempts=[], outcome="client_error")
+    rows = [replace(refused, aside=True, asked="list"), replace(refused, asked="text")]
+    assert [row["asked"] for row in await written(tmp_path, rows)] == ["text"]
+
+
 async def test_rows_of_known_teams_are_written_with_their_tags_and_others_are_not(tmp_path: Path) -> None:
-    (row,) = await written(tmp_path, (spent(100), record(UNKNOWN_TEAM)))
+    tags = {"cost_center": "4711"}
+    (row,) = await written(tmp_path, (replace(spent(100), tags=tags), replace(record(UNKNOWN_TEAM), tags=tags)))
     assert (row["team"], row["tags"]) == ("search", '{"cost_center":"4711"}')
+
+
+async def test_each_row_has_the_tags_that_its_request_began_with(tmp_path: Path) -> None:
+    one, two = {"x": "one"}, {"x": "two"}
+    gone = replace(record("gone"), tags=two)
+    rows = [*(replace(spent(100), tags=tags) for tags in (one, two, one, {}, None)), gone]
+    texts = [row["tags"] for row in await written(tmp_path, rows)]
+    assert texts == ['{"x":"one"}', '{"x":"two"}', '{"x":"one"}', None, None, '{"x":"two"}']
 
 
 async def test_what_another_process_wrote_counts_towards_the_budget(tmp_path: Path) -> None:

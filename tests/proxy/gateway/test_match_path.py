@@ -15,8 +15,8 @@ from proxy.listener.plain_head import read_plain_head
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ReadAction, StoredAction
 from proxy.upstream.loop_detection import HOPS
-from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, ask, rig
-from tests.proxy.kit.raw_client import connected, request
+from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
+from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.proxy.kit.tables import digest_of
 
 MOCKED = """
@@ -209,6 +209,37 @@ async def test_a_head_that_is_known_means_what_the_table_in_force_says() -> None
         assert await status() == 200
     assert [record.team for record in served.records] == ["search", "ads", "unknown", "anonymous"]
     assert len({record.request_id for record in served.records}) == 4
+
+
+async def test_a_record_has_the_tags_of_the_table_that_its_request_began_with() -> None:
+    tagged = MOCKED.replace("KEY", digest_of(CLIENT_KEY)) + "    tags: {team: one}\n"
+    async with rig() as served:
+        for later in (tagged.replace("one", "two"), MOCKED.replace("KEY", digest_of("another"))):
+            served.table(tagged)
+            served.gateway.on_begin = lambda record, table=later: served.table(table)  # type: ignore[misc]
+            assert (await served.post("/v1/completions", ask("mock/echo"))).status == 200
+    assert [record.tags for record in served.records] == [{"team": "one"}] * 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "aside"),
+    [
+        ("POST", "/v1/completions", False),
+        ("POST", "/v1/embeddings", False),
+        ("POST", "/v1/nix", True),
+        ("GET", "/v1/completions", True),
+        ("GET", "/v1/models/nix", True),
+        ("GET", "/v1/usage?by=nix", True),
+        ("GET", "/v1/responses/resp_nix", True),
+        ("POST", "/v1/messages/count_tokens", True),
+    ],
+)
+async def test_what_no_deployment_is_asked_for_is_recorded_as_such(
+    served: Rig, method: str, path: str, aside: bool
+) -> None:
+    await exchange(served.port, request(method, path, {} if method == "POST" else None, AUTH))
+    (record,) = await served.finished(1)
+    assert (record.team, record.aside, record.outcome) == ("search", aside, "client_error")
 
 
 async def test_a_head_that_has_passed_is_judged_again_by_other_lists() -> None:

@@ -162,10 +162,12 @@ async def test_the_sinks_of_a_table_get_every_request_and_leave_with_it() -> Non
     await desk.use(loaded, load_plugins(loaded)[0])
     (running,) = desk.running
     running.linger = 0.0
-    desk.add(record(1), None)
+    begun = record(1)
+    begun.tags = {"centre": "7"}
+    desk.add(begun, None)
     await desk.use(load_text(MOCK, "t", {}), {})
     assert desk.running == ()
-    assert [row.request_id for row in running.plugin.made.rows] == ["r1"]
+    assert [(row.request_id, row.tags) for row in running.plugin.made.rows] == [("r1", {"centre": "7"})]
 
 
 async def test_a_request_reaches_the_sink_before_the_gateway_ends(tmp_path: Path) -> None:
