@@ -2,12 +2,17 @@
 
 Blocks never overlap, so of calls that a vendor streams side by side the first goes out as it comes and the others are
 held until the answer ends. Arguments go out as `input_json_delta` alone: a client runs a tool with `{}` whose input
-stands in the block's beginning. Arguments that are no JSON object are an error of the vendor's, unless the limit of
-tokens cut them off: then the call is left out of a whole answer, and unfinished in a stream, as it is at Anthropic.
+stands in the block's beginning. Arguments that the limit of tokens cut off are left out of a whole answer with their
+call, and unfinished in a stream, as at Anthropic.
+
+Other arguments that are no JSON object, as weak models write them, become the only argument `arguments`, so that the
+client's tool refuses them and the model tries again. In a stream this is done where they do not begin like an object
+(`{'a': 1}`, `[1]`): what is wrong behind such a begin has left already, and is the client's to find.
 
 Sources: `anthropic` 2.12.0 type `ToolUseBlock`; Claude Code 2.1.197, November 2026.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -24,15 +29,14 @@ _OWN_MEMBERS = ("caller", "toolset_name")
 
 
 def whole_calls(calls: Sequence[ToolCall], finish: str) -> list[JsonObject]:
-    """Return the blocks of whole calls. Raises UpstreamError."""
+    """Return the blocks of whole calls."""
     blocks: list[JsonObject] = []
     for call in calls:
         arguments = _arguments(call.kind, call.arguments)
         given = _parsed(arguments)
-        if given is not None:
+        if given is not None or finish != "length":
+            given = {"arguments": arguments} if given is None else given
             blocks.append({**_head(call.id, call.name, call.extra), "input": given})
-        elif finish != "length":
-            raise _malformed()
     return blocks
 
 
@@ -57,24 +61,46 @@ def _parsed(arguments: str) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _malformed() -> UpstreamError:
-    message = "The upstream called a tool with arguments that are not a JSON object."
-    return UpstreamError(Failure(FailureKind.MALFORMED, message, ours=True))
+_SPACE = " \t\n\r"
+"""White space of JSON."""
+
+_CUT_OFF = re.compile(r'[ \t\n\r]*+(?:\{[ \t\n\r]*+(?:["}]|\Z)|\Z)')
+"""What an object that is cut off begins with."""
 
 
 @dataclass(slots=True)
 class _Call:
-    """A call in progress."""
+    """A call in progress. `begin` is that of its arguments, until it is known whether they begin like an object, which
+    `streams` says then: of one that does each piece goes out as it comes."""
 
     id: str
     name: str
     kind: CallKind
     extra: Mapping[str, JsonValue] | None
     pieces: list[str] = field(default_factory=list)
+    begin: str = ""
+    streams: bool | None = None
 
     @property
     def arguments(self) -> str:
         return _arguments(self.kind, "".join(self.pieces))
+
+    def begins(self, piece: str) -> bool:
+        """Return whether the arguments begin like an object up to this piece of them, their last one."""
+        if self.streams is None:
+            rest = piece.lstrip(_SPACE)
+            if not self.begin:
+                self.begin, rest = rest[:1], rest[1:].lstrip(_SPACE)
+            if self.begin and (rest or self.begin != "{"):
+                self.streams = self.begin == "{" and rest[0] in '"}'
+        return self.streams is True
+
+    def conclusion(self, finish: str) -> str:
+        """Return the arguments as a client is shown them that was shown none of them."""
+        arguments = self.arguments
+        if _parsed(arguments) is not None or (finish == "length" and _CUT_OFF.match(arguments)):
+            return arguments
+        return utf8_json({"arguments": arguments}).decode()
 
 
 class MessageCalls:
@@ -104,7 +130,8 @@ class MessageCalls:
             return b"", index
         if delta.index in self._done:
             if delta.arguments and not delta.arguments.isspace():
-                raise _malformed()
+                message = "The upstream went on with a tool call that was complete."
+                raise UpstreamError(Failure(FailureKind.MALFORMED, message, ours=True))
             return b"", index
         self.begun = True
         call = _Call(delta.id or f"toolu_{delta.index}", delta.name or "", delta.kind, delta.extra)
@@ -121,7 +148,11 @@ class MessageCalls:
         if not delta.arguments:
             return b""
         call.pieces.append(delta.arguments)
-        return ARGUMENTS % self._block + ascii_json(delta.arguments) + END
+        if call.streams:
+            return ARGUMENTS % self._block + ascii_json(delta.arguments) + END
+        if not call.begins(delta.arguments):
+            return b""
+        return ARGUMENTS % self._block + ascii_json(call.arguments) + END
 
     def close_if_complete(self) -> bytes:
         """Close the open call if its arguments are whole, which is looked at once, so that the work stays linear."""
@@ -136,7 +167,7 @@ class MessageCalls:
         return block_stop(self._block)
 
     def finish(self, index: int, finish: str) -> tuple[bytes, int]:
-        """Return the events of everything that is left, and the index of the next block. Raises UpstreamError."""
+        """Return the events of everything that is left, and the index of the next block."""
         frames = [*self._last(finish)]
         for number, call in sorted(self._held.items()):
             frames += self._whole(call, index, finish)
@@ -149,16 +180,14 @@ class MessageCalls:
         if self._open is None:
             return
         number, call = self._open
-        if _parsed(call.arguments) is None and finish != "length":
-            raise _malformed()
+        if call.pieces and not call.streams:
+            yield ARGUMENTS % self._block + ascii_json(call.conclusion(finish)) + END
         yield block_stop(self._block)
         self._done[number] = None
         self._open = None
 
     def _whole(self, call: _Call, index: int, finish: str) -> Iterator[bytes]:
-        arguments = call.arguments
-        if _parsed(arguments) is None and finish != "length":
-            raise _malformed()
+        arguments = call.conclusion(finish)
         yield block_start(index, {**_head(call.id, call.name, call.extra), "input": {}})
         if arguments:
             yield ARGUMENTS % index + ascii_json(arguments) + END

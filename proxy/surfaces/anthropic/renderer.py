@@ -13,10 +13,9 @@ from dataclasses import replace
 from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, TextRun, Usage
 from providers.dialects.shared.read_json import parse_json
 from providers.emulation.join_extras import GrowingExtras
-from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
-from proxy.errors import ErrorFacts, upstream_failed
+from proxy.errors import ErrorFacts
 from proxy.surfaces.anthropic.answer_members import (
     IN_DELTA,
     citations_of,
@@ -85,7 +84,7 @@ class MessagesRenderer(RunRenderer):
     # Whole answers ----------------------------------------------------------------------------------------------------
 
     def completion(self, completion: Completion) -> bytes:
-        """See Renderer. Raises GatewayError for a call whose arguments make no sense."""
+        """See Renderer."""
         if completion.native is not None:
             return self._renamed(completion.native)
         choice = completion.choices[0]
@@ -99,10 +98,7 @@ class MessagesRenderer(RunRenderer):
         others = other_members(choice.extras, completion.extra)
         if completion.system_fingerprint is not None:
             others["system_fingerprint"] = completion.system_fingerprint
-        try:
-            content: list[JsonValue] = [*_blocks(choice)]
-        except UpstreamError as error:
-            raise upstream_failed(error.failure) from None
+        content: list[JsonValue] = [*_blocks(choice)]
         usage = usage_members(completion.usage, completion.service_tier)
         return utf8_json({**others, **self._body, "content": content, **_merged(stop, others), "usage": usage})
 
@@ -116,7 +112,7 @@ class MessagesRenderer(RunRenderer):
     # Streams ----------------------------------------------------------------------------------------------------------
 
     def chunk(self, chunk: Chunk) -> bytes:
-        """See Renderer. Raises UpstreamError for a call whose arguments make no sense."""
+        """See Renderer. Raises UpstreamError for a call that goes on after its end."""
         if chunk.native is not None:
             return self._vendors(chunk.native)
         if chunk.system_fingerprint is not None:
@@ -347,7 +343,7 @@ def _merged(stop: JsonObject, others: JsonObject) -> JsonObject:
 
 
 def _blocks(choice: Choice) -> list[JsonObject]:
-    """Return the blocks of a whole answer. Raises UpstreamError."""
+    """Return the blocks of a whole answer."""
     extras = choice.extras
     blocks = whole_blocks(choice.reasoning, extras.reasoning_details if extras is not None else ())
     blocks += own_blocks(extras)

@@ -1,9 +1,12 @@
 """Calls of tools as blocks, whole and streamed."""
 
+import json
+
 import pytest
 
 from providers.completion import ToolCall, ToolCallDelta
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import UpstreamError
+from providers.json_types import JsonValue
 from proxy.surfaces.anthropic.calls import MessageCalls, whole_calls
 from tests.proxy.surfaces.anthropic.kit import objects
 
@@ -21,11 +24,16 @@ def test_a_whole_call_has_its_arguments_as_an_object() -> None:
     ]
 
 
-@pytest.mark.parametrize("arguments", ["[1]", "1", '{"x"', "null", "{} {}", "\ud800"])
-def test_arguments_that_are_no_object_are_the_vendor_s_error(arguments: str) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        whole_calls((ToolCall("a", "f", arguments),), "tool_calls")
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+NO_OBJECTS = ("[1]", "1", "null", "{'a': 1}", "{bad", "{1:2}", "{,", "x", "\ud800", "\u00a0{}")
+"""Arguments that do not begin like an object."""
+
+
+@pytest.mark.parametrize("arguments", [*NO_OBJECTS, '{"x"', "{", "{} {}"])
+def test_arguments_that_are_no_object_become_an_argument(arguments: str) -> None:
+    assert whole_calls((ToolCall("a", "f", arguments), ToolCall("b", "g", "{}")), "tool_calls") == [
+        {"type": "tool_use", "id": "a", "name": "f", "input": {"arguments": arguments}},
+        {"type": "tool_use", "id": "b", "name": "g", "input": {}},
+    ]
 
 
 def test_a_call_that_the_limit_cut_off_is_left_out_of_a_whole_answer() -> None:
@@ -79,8 +87,7 @@ def test_calls_side_by_side_wait_for_the_first() -> None:
         ToolCallDelta(0, arguments="}"),
     ) == [
         ("start", 2, "f"),
-        ("delta", 2, "{"),
-        ("delta", 2, '"x":1'),
+        ("delta", 2, '{"x":1'),
         ("delta", 2, "}"),
         ("stop", 2, ""),
         ("start", 3, "g"),
@@ -106,14 +113,61 @@ def test_white_space_behind_a_call_that_has_ended_means_nothing() -> None:
         played(*ended, ToolCallDelta(0, arguments="x"))
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_streamed_call_that_makes_no_sense_breaks_the_stream(place: int) -> None:
-    pieces = ["{}", "{}"]
-    pieces[place] = "[1"
-    deltas = (ToolCallDelta(0, "a", "f", pieces[0]), ToolCallDelta(1, "b", "g", pieces[1]))
-    with pytest.raises(UpstreamError):
-        played(*deltas)
-    assert played(*deltas, finish="length")[-1][0] == "stop"
+def streamed(arguments: str, *, finish: str, beside: int, size: int) -> JsonValue:
+    """The input of a call whose arguments are streamed in pieces of a size, as a client reads it: the text that is no
+    JSON. The call is the first of several, or held until the first ends."""
+    pieces = [arguments[start : start + size] for start in range(0, len(arguments), size)]
+    first = (ToolCallDelta(0, "a", "f", '{"x":'), ToolCallDelta(1, "b", "g"))
+    deltas = [*first[: 2 * beside], *([] if beside else [ToolCallDelta(0, "a", "f")])]
+    deltas += [ToolCallDelta(beside, arguments=piece) for piece in pieces]
+    events = played(*deltas, *[ToolCallDelta(0, arguments="1}")][:beside], finish=finish)
+    assert [kind for kind, index, _ in events if index == 2 + beside][-1] == "stop"
+    shown = "".join([shown for kind, index, shown in events if kind == "delta" and index == 2 + beside])
+    try:
+        value: JsonValue = json.loads(shown)
+    except json.JSONDecodeError:
+        return shown
+    return value
+
+
+@pytest.mark.parametrize("finish", ["tool_calls", "length"])
+@pytest.mark.parametrize("size", [1, 2, 99])
+@pytest.mark.parametrize("beside", [0, 1])
+@pytest.mark.parametrize("arguments", [*NO_OBJECTS, *[f" \n{each}" for each in NO_OBJECTS]])
+def test_streamed_arguments_that_begin_like_no_object_become_an_argument_too(
+    arguments: str, beside: int, size: int, finish: str
+) -> None:
+    assert streamed(arguments, finish=finish, beside=beside, size=size) == {"arguments": arguments}
+
+
+@pytest.mark.parametrize("size", [1, 2, 99])
+@pytest.mark.parametrize("arguments", ["{}", ' {"x": "\'"}', '\n{ "a":{}}\n'])
+def test_streamed_arguments_that_are_an_object_stay_as_they_are(arguments: str, size: int) -> None:
+    for beside in (0, 1):
+        assert streamed(arguments, finish="tool_calls", beside=beside, size=size) == json.loads(arguments)
+
+
+def test_streamed_arguments_that_turn_out_to_be_no_object_end_as_they_came_unless_they_were_held() -> None:
+    for broken in ('{"x": bad}', '{"x"', "{} {}"):
+        assert streamed(broken, finish="tool_calls", beside=0, size=2) == broken
+        assert streamed(broken, finish="tool_calls", beside=1, size=2) == {"arguments": broken}
+    assert streamed("{", finish="tool_calls", beside=0, size=2) == {"arguments": "{"}
+
+
+def test_streamed_arguments_that_the_limit_cut_off_stay_unfinished() -> None:
+    for cut in ("{", ' {"x', '{"x": 1'):
+        assert [streamed(cut, finish="length", beside=beside, size=1) for beside in (0, 1)] == [cut, cut]
+
+
+def test_a_call_is_streamed_as_soon_as_it_begins_like_an_object() -> None:
+    calls = MessageCalls()
+    begun = ToolCallDelta(0, "a", "f", " "), ToolCallDelta(0, arguments="{"), ToolCallDelta(0, arguments=' "x')
+    frames = [calls.add(delta, 0)[0].count(b"input_json_delta") for delta in begun]
+    assert frames == [0, 0, 1]
+    assert objects(calls.add(ToolCallDelta(0, arguments="y"), 1)[0])[0]["delta"] == {
+        "type": "input_json_delta",
+        "partial_json": "y",
+    }
 
 
 def test_a_hundred_thousand_pieces_side_by_side_are_looked_at_once() -> None:

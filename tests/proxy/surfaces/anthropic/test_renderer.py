@@ -19,7 +19,7 @@ from providers.completion import (
 )
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject
-from proxy.errors import ErrorFacts, GatewayError, internal_error
+from proxy.errors import ErrorFacts, internal_error
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import Renderer
 from proxy.surfaces.thinking_envelope import open_sealed
@@ -268,12 +268,21 @@ def test_a_broken_stream_ends_with_an_error_and_nothing_that_means_success() -> 
     assert b"message_stop" not in stream
 
 
-def test_calls_that_make_no_sense_break_an_answer() -> None:
+def test_a_text_beside_a_call_that_makes_no_sense_is_not_lost_whole_or_streamed() -> None:
+    calls = (ToolCall("call_0", "f", "{'a': 1}"),)
+    answer = Completion((Choice(0, "Hi", "tool_calls", tool_calls=calls),), None)
+    whole = Message.model_validate_json(renderer().completion(answer))
+    message = accumulate(play(SAYS, call(0, "{'a'", "f"), call(0, ": 1}"), Chunk(finish_reason="tool_calls")))
+    for each in (whole, message):
+        said, called = each.content
+        assert (said.type, called.type, each.stop_reason) == ("text", "tool_use", "tool_use")
+        assert (said.type == "text" and said.text) == "Hi"
+        assert (called.type == "tool_use" and called.input) == {"arguments": "{'a': 1}"}
+
+
+def test_a_call_that_goes_on_after_its_end_breaks_a_stream() -> None:
     with pytest.raises(UpstreamError):
-        play(call(0, "[1]", "f"), Chunk(finish_reason="tool_calls"))
-    with pytest.raises(GatewayError) as caught:
-        renderer().completion(Completion((Choice(0, "", "tool_calls", tool_calls=(ToolCall("a", "f", "x"),)),), None))
-    assert caught.value.facts.code == "malformed_upstream"
+        play(call(0, "{}", "f"), call(1, "{}", "g"), call(0, "{}"))
 
 
 # The vendor's own -----------------------------------------------------------------------------------------------------
@@ -357,7 +366,7 @@ PIECES = {
     "text": (SAYS, SAYS),
     "thinking": (Chunk(reasoning="a"), Chunk(reasoning="a")),
     "Claude's thinking": (thought(SIGNED, text="a"), thought(SIGNED, text="a")),
-    "arguments": (call(0, "{", "f"), call(0, "piece")),
+    "arguments": (call(0, '{"', "f"), call(0, "piece")),
 }
 
 
