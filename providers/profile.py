@@ -163,7 +163,8 @@ class Profile:
     `reasoning_member` is the member in which a message of the model carries its reasoning back; `hooks` name further
     changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds members
     of the body that say the same. `nearest` are the values whose word only comes near. `needs` are the fields that are
-    taken only beside another one that is true. `with_forced_tool` holds the members of the body without which a choice
+    taken only beside another one that is true. `bare_parameters` says that the schema of a function's parameters may be
+    an object without properties. `with_forced_tool` holds the members of the body without which a choice
     that forces a call is refused. `streams_only` says
     that whole answers are read from streams too, `exact_streams` that they may be: a stream holds all that a whole
     answer does, usage included. With `line_frames` an event ends with its line. `body` holds members of every
@@ -199,6 +200,7 @@ class Profile:
     with_forced_tool: Mapping[str, JsonValue]
     echo_logprobs: bool
     strict_tools: bool
+    bare_parameters: bool
     structured: str
     strict_formats: StrictFormats
     format_beside_tools: bool

@@ -258,6 +258,7 @@ def _built(
         with_forced_tool=MappingProxyType(dict(entry.with_forced_tool)),
         echo_logprobs=entry.echo_logprobs,
         strict_tools=entry.strict_tools,
+        bare_parameters=entry.bare_parameters,
         structured=entry.structured,
         strict_formats=entry.strict_formats,
         format_beside_tools=entry.format_beside_tools,

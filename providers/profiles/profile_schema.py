@@ -126,6 +126,7 @@ class ProfileEntry(StrictModel):
     logprobs: LogprobsEntry = LogprobsEntry()
     echo_logprobs: bool = True
     strict_tools: bool = True
+    bare_parameters: bool = True
     structured: str = "openai"
     strict_formats: StrictFormats = "always"
     format_beside_tools: bool = True

@@ -18,6 +18,7 @@ from providers.capabilities import feature_of
 from providers.dialects.openai.message_parts import without_markers
 from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
+from providers.dialects.shared.tool_definitions import with_properties
 from providers.dialects.shared.tool_names import FittedNames
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -47,6 +48,8 @@ def _written(draft: RequestBody, profile: Profile, tool: JsonObject) -> JsonObje
     if kind != "function" and not profile.takes_tool(kind):
         raise draft.unsupported("tools", f"it has no tools of type '{kind}'")
     tool = without_markers(tool, profile, draft.dropped)
+    if not profile.bare_parameters and isinstance(function := tool.get("function"), dict):
+        tool = {**tool, "function": with_properties(function)}
     return tool if profile.strict_tools else _loose(tool)
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.request_body import RequestBody, finish_request
+from providers.dialects.shared.tool_definitions import with_properties
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile, ResponsesWire
@@ -56,11 +57,25 @@ def encode_responses(
     body.update(model=target.upstream_model, store=False)
     if isinstance(items := body.get("input"), list):
         body["input"] = _resolvable(items, draft)
+    if not profile.bare_parameters and isinstance(tools := body.get("tools"), list):
+        body["tools"] = _with_properties(tools)
     _put_limit(draft)
     _put_reasoning(draft, profile, wire)
     if request.stream:
         body["stream"] = True
     return replace(finish_request(draft, Operation.CHAT, wire.path, _PROTECTED), native=True)
+
+
+def _with_properties(tools: list[JsonValue]) -> list[JsonValue]:
+    """Return tools, and those of namespaces, of which no function has a bare object as its parameters."""
+    written: list[JsonValue] = []
+    for tool in tools:
+        if isinstance(tool, dict):
+            tool = with_properties(tool)
+            if isinstance(members := tool.get("tools"), list):
+                tool = {**tool, "tools": _with_properties(members)}
+        written.append(tool)
+    return written
 
 
 def _put_limit(draft: RequestBody) -> None:

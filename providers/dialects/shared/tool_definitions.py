@@ -31,6 +31,18 @@ def read_parameters(function: JsonObject) -> JsonObject:
     return parameters
 
 
+def with_properties(function: JsonObject) -> JsonObject:
+    """Return a function whose parameters, where they are a bare object, have empty properties; the very same function
+    where they are anything else. Some vendors refuse a bare object, which says the same: "In context=(), object schema
+    missing properties." (spring-projects/spring-ai issue 4776, for OpenAI; nested ones are taken)."""
+    parameters = function.get("parameters")
+    if not isinstance(parameters, dict) or parameters.get("type") != "object":
+        return function
+    if parameters.get("properties") is not None:
+        return function
+    return {**function, "parameters": {**parameters, "properties": {}}}
+
+
 def _one_object(schema: JsonObject) -> JsonObject:
     """Return a schema of one object that all alternatives at the root are part of."""
     references = References(schema)

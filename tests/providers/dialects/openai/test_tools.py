@@ -65,6 +65,20 @@ def test_a_cache_marker_on_a_tool_goes_to_vendors_that_read_it_and_is_named_else
     assert DIALECT.encode(chat(params), target("fireworks")).dropped == ("cache_control",)
 
 
+BARE: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+FILLED: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+@pytest.mark.parametrize("row", ["openai", "azure", "azure_v1"])
+def test_a_bare_object_of_parameters_has_properties_where_the_vendor_refuses_it_without(row: str) -> None:
+    assert body_of(chat({"tools": [BARE, CUSTOM]}), target(row))["tools"] == [FILLED, CUSTOM]
+
+
+@pytest.mark.parametrize("row", ["groq", "openrouter", "vllm", "openai_compatible"])
+def test_a_bare_object_of_parameters_stays_for_other_vendors(row: str) -> None:
+    assert body_of(chat({"tools": [BARE]}), target(row))["tools"] == [BARE]
+
+
 @pytest.mark.parametrize("row", ["openai", "fireworks", "ollama", "vllm"])
 def test_one_call_at_a_time_asks_for_nothing_without_tools(row: str) -> None:
     assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": False}), target(row))

@@ -188,7 +188,7 @@ def test_openrouter_s_reasoning_effort_is_nested() -> None:
 
 
 def test_the_calls_of_strict_tools_are_checked_where_the_vendor_does_not_keep_the_promise() -> None:
-    function: JsonObject = {"name": "f", "parameters": {"type": "object"}}
+    function: JsonObject = {"name": "f", "parameters": {"type": "object", "properties": {}}}
     loose: Params = {"tools": [{"type": "function", "function": {**function, "strict": False}}]}
     assert body_of(chat(loose), target("fireworks"))["tools"] == [{"type": "function", "function": function}]
     strict: Params = {"tools": [{"type": "function", "function": {**function, "strict": True}}]}

@@ -46,6 +46,16 @@ def test_nothing_is_stored_and_what_was_thought_is_asked_for() -> None:
     assert "stream" not in body
 
 
+def test_a_bare_object_of_parameters_has_properties_in_namespaces_too() -> None:
+    bare: JsonObject = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    filled: JsonObject = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
+    search: JsonObject = {"type": "web_search"}
+    tools: list[JsonValue] = [bare, search, {"type": "namespace", "name": "n", "tools": [bare]}]
+    body = own_body(more={"tools": tools})
+    assert body["tools"] == [filled, search, {"type": "namespace", "name": "n", "tools": [filled]}]
+    assert tools[0] == {"type": "function", "name": "f", "parameters": {"type": "object"}}
+
+
 def test_the_response_before_is_never_named_to_the_vendor() -> None:
     assert "previous_response_id" not in own_body(previous_response_id="resp_1")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
+from providers.dialects.shared.tool_definitions import offers_tools, read_parameters, with_properties
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
@@ -61,3 +61,25 @@ def test_a_reference_at_the_root_is_followed() -> None:
 def test_a_reference_at_the_root_that_leads_nowhere_is_refused() -> None:
     with pytest.raises(Refusal, match="leads nowhere"):
         read_parameters({"parameters": {"$ref": "#/$defs/A"}})
+
+
+@pytest.mark.parametrize("bare", [{"type": "object"}, {"type": "object", "properties": None, "title": "t"}])
+def test_a_bare_object_gets_empty_properties_and_nothing_else_changes(bare: JsonObject) -> None:
+    function: JsonObject = {"name": "f", "parameters": bare}
+    assert with_properties(function) == {"name": "f", "parameters": {**bare, "properties": {}}}
+    assert function["parameters"] is bare
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        {"name": "f"},
+        {"name": "f", "parameters": None},
+        {"name": "f", "parameters": {}},
+        {"name": "f", "parameters": {"type": "string"}},
+        {"name": "f", "parameters": {"type": "object", "properties": {}}},
+        {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "object"}}}},
+    ],
+)
+def test_any_other_function_is_the_very_same(function: JsonObject) -> None:
+    assert with_properties(function) is function
