@@ -11,6 +11,8 @@ from typing import Final, Literal
 from yaml.nodes import ScalarNode
 from yaml.resolver import Resolver
 
+OTHER_NOTATION: Final = "a number in another notation (leading zero, colons, underscores, 0x)"
+
 Kind = Literal["text", "null", "bool", "int", "float", "odd"]
 Scalar = str | int | float | bool | None
 
@@ -27,6 +29,9 @@ _KINDS: Final[dict[str, Kind]] = {
 _TRUTH: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _DECIMAL: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _FRACTION: Final = re.compile(r"[-+]?([0-9]{1,18}\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+_LARGE: Final = re.compile(r"[-+]?[1-9][0-9]{18,}(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
+_NOT_FINITE: Final = re.compile(r"[-+]?\.inf|\.nan", re.IGNORECASE)
+_LARGEST: Final = 10**18 - 1
 
 _resolver = Resolver()
 
@@ -67,6 +72,16 @@ def scalar_value(kind: Kind, text: str) -> Scalar:
     if kind == "float":
         return float(text)
     return text
+
+
+def why_odd(text: str) -> str:
+    """Return what is said of a word that is odd."""
+    if _NOT_FINITE.fullmatch(text):
+        return "must be a finite number; a text goes in quotes"
+    if _LARGE.fullmatch(text):
+        bound = f"at least -{_LARGEST}" if text.startswith("-") else f"at most {_LARGEST}"
+        return f"must be {bound}; a text of digits goes in quotes"
+    return f"YAML reads this word as {OTHER_NOTATION}: put it in quotes, or write a plain decimal number"
 
 
 def reread(text: str) -> Scalar:

@@ -23,7 +23,7 @@ from yaml.events import (
 )
 
 from config.problem import Path, Position, Problem
-from config.reading.yaml_scalars import Kind, plain_kind, tagged_kind
+from config.reading.yaml_scalars import OTHER_NOTATION, Kind, plain_kind, tagged_kind, why_odd
 from config.reading.yaml_syntax_errors import LINE_BREAK, Mark, syntax_fault
 
 MAX_DEPTH: Final = 40
@@ -261,7 +261,7 @@ _MEANING: Final[dict[Kind, str]] = {
     "bool": "true or false",
     "int": "a number",
     "float": "a number",
-    "odd": "a number in another notation (leading zero, colons, underscores, 0x)",
+    "odd": OTHER_NOTATION,
     "text": "text",
 }
 
@@ -320,9 +320,7 @@ class _Builder:
         if kind is None:
             self.report(at, "a YAML tag the table does not know")
         elif kind == "odd":
-            self.report(
-                at, f"YAML reads this word as {_MEANING[kind]}: put it in quotes, or write a plain decimal number"
-            )
+            self.report(at, why_odd(event.value))
         node = ScalarNode(at, event.value, kind or "text", plain)
         self._remember(event.anchor, node)
         return node

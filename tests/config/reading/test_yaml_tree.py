@@ -101,12 +101,31 @@ def test_what_yaml_lets_pass_is_refused_at_its_place(text: str, expected: list[s
     assert said(text) == expected
 
 
-@pytest.mark.parametrize("word", ["017", "12:30", "1_000", "0x1f", ".inf", "12:30:45"])
+@pytest.mark.parametrize("word", ["017", "12:30", "1_000", "0x1f", "12:30:45", "+1_000.5"])
 def test_a_number_in_another_notation_is_refused_with_a_hint_to_quote_it(word: str) -> None:
     (problem,) = parse(f"a:\n  b: {word}\n", "t").problems
     assert (problem.line, problem.column, problem.path) == (2, 6, "a.b")
     assert "put it in quotes" in problem.message
     assert word not in problem.message
+    assert said(f"a: '{word}'") == []
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("9" * 19, "must be at most 999999999999999999"),
+        ("9" * 5000, "must be at most 999999999999999999"),
+        (f"{'9' * 19}.5", "must be at most 999999999999999999"),
+        (f"-{'9' * 23}", "must be at least -999999999999999999"),
+        (".inf", "must be a finite number"),
+        ("-.Inf", "must be a finite number"),
+        (".NaN", "must be a finite number"),
+    ],
+)
+def test_a_number_that_nothing_takes_is_refused_with_the_bound(word: str, why: str) -> None:
+    (problem,) = parse(f"a:\n  b: {word}\n", "t").problems
+    assert (problem.line, problem.column, problem.path) == (2, 6, "a.b")
+    assert problem.message.startswith(f"{why}; a text ")
     assert said(f"a: '{word}'") == []
 
 
