@@ -52,10 +52,7 @@ def size_of_choice(choice: Choice) -> int:
     """Return how many bytes of UTF-8 a model wrote for a choice."""
     refusal = choice.refusal if choice.refusal != choice.text else None
     size = size_of(choice.text) + _unsaid(choice.reasoning, refusal, choice.extras)
-    for call in choice.tool_calls:
-        # Nothing is shown as `{}`, which is what a stream counts.
-        size += _of_call(call) if call.arguments or call.kind == "custom" else _of_call(call) + len("{}")
-    return size
+    return size + sum(map(_of_call, choice.tool_calls))
 
 
 def size_of_chunk(chunk: Chunk) -> int:

@@ -29,7 +29,7 @@ class _BegunCall:
 class StreamedCalls:
     """The tool calls of one choice; `count` is their number, the latest of each of the vendor's indices is known."""
 
-    __slots__ = ("_begun", "_choice", "_nameless", "_sent", "_texts", "count")
+    __slots__ = ("_bare", "_begun", "_choice", "_nameless", "_sent", "_texts", "count")
 
     def __init__(self, sent: UpstreamRequest, choice: int) -> None:
         self._sent = sent
@@ -39,22 +39,29 @@ class StreamedCalls:
         self._nameless: dict[int, tuple[str, JsonObject | None]] = {}
         # Readers of the arguments of calls of custom tools, by their numbers.
         self._texts: dict[int, InputReader] = {}
+        # The numbers of the calls of functions that have no arguments so far; an empty set takes three times as much.
+        self._bare: dict[int, None] = {}
         self.count = 0
 
     def rest(self) -> tuple[ToolCallDelta, ...]:
-        """Return what remains of the texts of the calls of custom tools, when the choice has ended. Raises
-        UpstreamError where a call's name has not come."""
+        """Return what remains of the calls when the choice has ended: of the texts of those of custom tools, and an
+        empty object for a function without arguments, since clients parse these as JSON. Raises UpstreamError where a
+        call's name has not come."""
         if self._nameless:
             raise malformed("has a tool call without a function's name")
         readers, self._texts = self._texts, {}
+        bare, self._bare = self._bare, {}
         rests = [(at, reader.rest()) for at, reader in readers.items()]
-        return tuple([ToolCallDelta(at, arguments=text, kind="custom") for at, text in rests if text])
+        pieces = [ToolCallDelta(at, arguments=text, kind="custom") for at, text in rests if text]
+        return (*pieces, *[ToolCallDelta(at, arguments="{}") for at in bare])
 
     def passing(self, native: int) -> int | None:
         """Return the number of the call that has begun at a vendor's index, if its arguments are passed on as they
-        come; None where they are not."""
+        come and the first of them have come; None where they are not."""
         begun = self._begun.get(native)
-        return None if begun is None or begun.number in self._texts or self._nameless else begun.number
+        if begun is None or begun.number in self._texts or begun.number in self._bare or self._nameless:
+            return None
+        return begun.number
 
     def read(self, entries: list[JsonValue], answer: JsonValue) -> tuple[ToolCallDelta, ...]:
         """Return the pieces in one delta; `answer` is the answer's id. Raises UpstreamError."""
@@ -84,6 +91,8 @@ class StreamedCalls:
             reader = self._texts.get(begun.number)
             if reader is not None:
                 return ToolCallDelta(begun.number, arguments=reader.add(arguments), kind="custom", extra=extra)
+            if arguments and self._bare:
+                self._bare.pop(begun.number, None)
             return ToolCallDelta(begun.number, arguments=arguments, kind=kind, extra=extra)
         if not isinstance(name, str) or not name:
             if not identity or arguments:
@@ -100,6 +109,8 @@ class StreamedCalls:
         if name in self._sent.custom_tools:
             reader = self._texts[begun.number] = InputReader()
             return ToolCallDelta(begun.number, shown, name, reader.add(arguments), "custom", extra)
+        if not arguments and kind == "function":
+            self._bare[begun.number] = None
         return ToolCallDelta(begun.number, shown, name, arguments, kind, extra)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers.completion import Choice, Chunk, Completion, Extras, TextRun, ToolCall, ToolCallDelta, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, TextRun, ToolCall, Usage
 from providers.emulation.collect_stream import to_chunks
 from providers.emulation.estimate_missing_usage import (
     estimate_usage,
@@ -68,13 +68,6 @@ def test_all_that_was_written_counts_whole_as_in_a_stream(choice: Choice, size: 
     assert isinstance(chunk, Chunk)
     assert (size_of_choice(choice), size_of_chunk(chunk)) == (size, size)
     assert with_usage(completion(), answer).usage == Usage(2, -(-size // 4), estimated=True)
-
-
-def test_a_call_without_arguments_counts_as_the_empty_object_that_a_client_is_shown() -> None:
-    calls = (ToolCall("t", "f", ""), ToolCall("u", "g", "", "custom"))
-    assert size_of_choice(Choice(0, "", "tool_calls", tool_calls=calls)) == 4
-    shown = Chunk(tool_calls=(ToolCallDelta(0, "t", "f", "{}"), ToolCallDelta(1, "u", "g", "", "custom")))
-    assert size_of_chunk(shown) == 4
 
 
 def test_the_pieces_of_a_run_count_without_their_escapes() -> None:

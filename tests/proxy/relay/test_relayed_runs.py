@@ -329,3 +329,16 @@ def test_reasoning_and_arguments_count_where_the_vendor_reports_no_usage(surface
         usage = outcome.record.usage
         assert usage is not None
         assert (usage.completion_tokens, usage.estimated) == (50 + (OPENED in events), True)
+
+
+@pytest.mark.parametrize("surface", CHAT_SURFACES)
+def test_a_call_without_arguments_is_shown_with_an_empty_object_beside_one_that_is_read_in_runs(
+    surface: Surface,
+) -> None:
+    pieces = [argued(b'"{"'), argued(b'"\\"x\\":\\""'), *[argued(b'"y"')] * 50, argued(b'"\\"}"')]
+    outcome, led = both([ROLE, OPENED, ALSO_OPENED, *pieces, end(b'"tool_calls"'), DONE, b""], CHAT, surface)
+    assert led >= 45
+    shown = b"".join(outcome.writes)
+    assert shown.count(b'"{}"') >= 1
+    if surface is OPENAI:
+        assert shown.index(b'"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]') < shown.index(b'"tool_calls"}')

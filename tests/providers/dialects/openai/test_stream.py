@@ -190,7 +190,7 @@ def piece(index: int | None, identity: str | None, name: str | None, arguments: 
         ([[piece(0, "", "f", "1")], [piece(0, "", None, "2")]], [(MADE[0], "f", "12")]),
         ([[piece(None, None, "f", "1"), piece(None, None, "g", "2")]], [(MADE[0], "f", "1"), (MADE[1], "g", "2")]),
         ([[piece(0, "a", "f", {"x": 1})]], [("a", "f", '{"x":1}')]),
-        ([[piece(0, "a", "f", None)]], [("a", "f", "")]),
+        ([[piece(0, "a", "f", None)]], [("a", "f", "{}")]),
     ],
 )
 def test_a_call_begins_with_a_new_index_or_another_id_and_a_name(

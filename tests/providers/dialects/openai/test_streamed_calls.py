@@ -33,6 +33,31 @@ def test_the_first_piece_names_the_call_and_the_others_continue_it() -> None:
     assert calls.count == 1
 
 
+@pytest.mark.parametrize("function", [{}, {"arguments": ""}, {"arguments": None}])
+def test_a_function_called_without_arguments_ends_with_an_empty_object(function: JsonObject) -> None:
+    calls = reader()
+    bare: list[JsonValue] = [{"index": at, "id": f"c{at}", "function": {"name": "f", **function}} for at in range(3)]
+    calls.read(bare, "a")
+    calls.read([{"index": 0, "function": {**function}}, piece(1, "{"), {"index": 0, "id": "c3", **bare_of("g")}], "a")
+    calls.read([{"index": 4, "id": "c4", "type": "custom", "custom": {"name": "run", "input": ""}}], "a")
+    assert calls.rest() == tuple([ToolCallDelta(at, arguments="{}") for at in (0, 2, 3)])
+    assert calls.rest() == ()
+
+
+def bare_of(name: str) -> JsonObject:
+    return {"function": {"name": name, "arguments": ""}}
+
+
+def test_arguments_are_read_in_runs_once_the_first_have_come() -> None:
+    calls = reader()
+    calls.read([{"index": 0, "id": "c0", **bare_of("f")}], "a")
+    assert calls.passing(0) is None
+    calls.read([piece(0, "{")], "a")
+    assert calls.passing(0) == 0
+    calls.read([{"index": 0, "id": "c1", **bare_of("g")}], "a")
+    assert calls.passing(0) is None
+
+
 def test_a_custom_tool_s_call_has_its_text() -> None:
     calls = reader()
     begun: JsonObject = {"index": 0, "id": "c1", "type": "custom", "custom": {"name": "run", "input": "ls"}}
