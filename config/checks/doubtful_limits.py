@@ -1,7 +1,7 @@
 """Warn of limits and budgets that work but are hardly intended: without effect, without prices, hardly to be met, or
 forgotten at every restart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from config.allowed_names import covers
@@ -10,11 +10,17 @@ from config.checks.check_between_sections import CheckContext
 from config.checks.check_limits import Around, counted, limit_sections
 from config.problem import Path, Problem, shown
 from config.reading.yaml_tree import value_position
-from config.sections.limits_section import BudgetSection, LimitsSection
+from config.sections.limits_section import LIMIT_PERIODS, BudgetSection, LimitPeriod, LimitsSection, WrittenLimit
 from config.sections.team_section import TeamSection
 
 _FEW_TOKENS: Final = 1000
 """A request of ordinary size takes more, with its answer."""
+
+_FLOWING: Final[Mapping[LimitPeriod, int]] = {"second": 1, "minute": 60}
+"""The periods of limits that flow, in seconds. The others are the calendar's."""
+
+_LONG_BURST: Final = 3600.0
+"""Seconds. Whoever lets more come at once than flows in such a time has the limits of the calendar for it."""
 
 _MOST_LISTED: Final = 4
 
@@ -47,6 +53,8 @@ def _amounts(context: CheckContext) -> Iterator[Problem]:
         if section.burst is not None and not flows:
             message = "has no effect without requests_per_second or requests_per_minute"
             yield context.at_value((*path, "burst"), message)
+        yield from _overruled(context, path, section)
+        yield from _large_burst(context, path, section)
 
 
 def _above(context: CheckContext, path: Path, section: LimitsSection, around: Around) -> Iterator[Problem]:
@@ -56,6 +64,48 @@ def _above(context: CheckContext, path: Path, section: LimitsSection, around: Ar
             if own is not None and most is not None and own > most:
                 message = f"has no effect: it is above the {words}, {most:,}, which holds too"
                 yield context.at_value((*path, key), message)
+
+
+def _overruled(context: CheckContext, path: Path, section: LimitsSection) -> Iterator[Problem]:
+    """Warn of limits that another one of the same section never lets a request come to."""
+    written = tuple(section.amounts())
+    for each in written:
+        longer = (other for other in written if other.unit == each.unit and each.amount > other.amount)
+        most = each.amount if each.period not in _FLOWING else _at_once(path, section, each)
+        for other in longer:
+            spans = _spans(each.period, other.period)
+            if spans and (most if spans > 1 else each.amount) > spans * other.amount:
+                message = f"has no effect: it is above {other.key}, {other.amount:,}, which holds too"
+                yield context.at_value((*path, each.key), message)
+                break
+
+
+def _spans(period: LimitPeriod, longer: LimitPeriod) -> int:
+    """Return how many of the longer periods one of the others may fall into; 0 where it is no shorter or equal one.
+    Weeks and what flows begin in one and end in the next."""
+    if LIMIT_PERIODS.index(period) > LIMIT_PERIODS.index(longer):
+        return 0
+    crosses = period == "week" or (period in _FLOWING and longer not in _FLOWING)
+    return 2 if crosses and period != longer else 1
+
+
+def _at_once(path: Path, section: LimitsSection, flowing: WrittenLimit) -> int:
+    """Return what may come at once under a limit that flows."""
+    if flowing.unit == "requests" and section.burst is not None:
+        return section.burst
+    return flowing.amount if path[0] == "teams" or flowing.period == "second" else flowing.amount // 6
+
+
+def _large_burst(context: CheckContext, path: Path, section: LimitsSection) -> Iterator[Problem]:
+    for each in section.amounts():
+        if section.burst is None or each.unit != "requests" or each.period not in _FLOWING:
+            continue
+        seconds = section.burst / each.amount * _FLOWING[each.period]
+        if seconds > _LONG_BURST:
+            brings = f"{each.key}, {each.amount:,}, brings in {seconds / 60:,.0f} minutes"
+            message = f"lets as many requests come at once as {brings}"
+            yield context.at_value((*path, "burst"), message)
+            return
 
 
 def _teams(context: CheckContext) -> Iterator[Problem]:
@@ -96,7 +146,24 @@ def _budgets(context: CheckContext, name: str, team: TeamSection, prices: PriceB
             yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
         if budget.route is not None and budget.usd is not None:
             yield from _route(context, (*path, "then", "route"), prices.of_team(team), _of_route(prices, team, budget))
+        yield from _never_reached(context, path, team, budget)
     yield from _unpriced(context, name, team, prices)
+
+
+def _never_reached(context: CheckContext, path: Path, team: TeamSection, budget: BudgetSection) -> Iterator[Problem]:
+    """Warn of a budget before whose share is spent another one of the same unit refuses everything."""
+    unit = "tokens" if budget.usd is None else "usd"
+    for index, other in enumerate(team.budget):
+        most = getattr(other, unit)
+        if other is budget or other.then != "reject" or most is None:
+            continue
+        spans, refused = _spans(budget.per, other.per), most * other.at
+        if spans and getattr(budget, unit) * budget.at > spans * refused:
+            amount = f"{refused:,.2f} USD" if unit == "usd" else f"{refused:,.0f} tokens"
+            place = value_position(context.root, (*path[:-1], index))
+            message = f"has no effect: from {amount} per {other.per} on everything is refused, by the budget at {place}"
+            yield context.at_value((*path, unit), message)
+            return
 
 
 def _of_route(prices: PriceBook, team: TeamSection, budget: BudgetSection) -> AskedPrices:

@@ -58,6 +58,59 @@ def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("limits", "key", "outer"),
+    [
+        ("requests_per_hour: 1000, requests_per_month: 10", "requests_per_hour", "requests_per_month, 10"),
+        ("tokens_per_day: 2M, tokens_per_week: 1M", "tokens_per_day", "tokens_per_week, 1,000,000"),
+        ("requests_per_second: 9, requests_per_minute: 8", "requests_per_second", "requests_per_minute, 8"),
+        ("requests_per_week: 21, requests_per_month: 10", "requests_per_week", "requests_per_month, 10"),
+        ("requests_per_minute: 21, requests_per_day: 10", "requests_per_minute", "requests_per_day, 10"),
+        ("requests_per_minute: 9000, burst: 60, requests_per_hour: 29", "requests_per_minute", "requests_per_hour, 29"),
+    ],
+)
+def test_a_limit_that_another_of_the_same_section_never_lets_come_to_is_doubted(
+    limits: str, key: str, outer: str
+) -> None:
+    message = f"has no effect: it is above {outer}, which holds too"
+    assert told(f"limits: {{{limits}}}") == [f"teams.t.limits.{key}: {message}"]
+    place = f"teams.t.limits.models.openai/gpt-4o.{key}"
+    assert told(f"limits: {{models: {{openai/gpt-4o: {{{limits}}}}}}}") == [f"{place}: {message}"]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        "requests_per_hour: 10, requests_per_day: 10",
+        "requests_per_hour: 5, requests_per_day: 10, requests_per_week: 50, requests_per_month: 100",
+        "requests_per_week: 20, requests_per_month: 10",  # in a week of two months
+        "requests_per_minute: 20, requests_per_hour: 10",  # where one hour ends and the next begins
+        "requests_per_minute: 9000, burst: 10, requests_per_hour: 100",
+        "requests_per_month: 10, tokens_per_day: 5M",
+    ],
+)
+def test_limits_that_hold_beside_each_other_are_not_doubted(limits: str) -> None:
+    assert told(f"limits: {{{limits}}}") == []
+
+
+def test_a_vendor_s_limits_may_come_at_once_for_ten_seconds_of_a_minute() -> None:
+    table = TABLE.replace("azure: {}", "azure: {limits: {requests_per_minute: AMOUNT, requests_per_day: 10}}") + LEDGER
+    assert warnings(table.replace("AMOUNT", "120")) == []
+    (only,) = warnings(table.replace("AMOUNT", "126"))
+    assert only.startswith("2:61 vendors.azure.limits.requests_per_minute: has no effect: it is above requests_per_day")
+
+
+def test_a_burst_that_takes_longer_than_an_hour_to_come_back_is_doubted() -> None:
+    place = "teams.t.limits.burst: lets as many requests come at once as"
+    assert told("limits: {requests_per_minute: 10, burst: 100000}") == [
+        f"{place} requests_per_minute, 10, brings in 10,000 minutes"
+    ]
+    assert told("limits: {requests_per_second: 2, burst: 7201}") == [
+        f"{place} requests_per_second, 2, brings in 60 minutes"
+    ]
+    assert told("limits: {requests_per_minute: 10, burst: 600}") == []
+
+
 def test_a_limit_of_a_name_that_the_team_may_not_ask_for_is_doubted() -> None:
     limits = "limits: {models: {openai/gpt-4o: {concurrent: 1}, azure/gpt-4o: {concurrent: 1}, own: {concurrent: 1}}}"
     assert told(f"{limits}, routes: {{own: openai/gpt-4o}}") == [
@@ -93,10 +146,45 @@ def test_a_budget_that_does_little_is_doubted(budget: str, expected: str) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("budgets", "key", "refused"),
+    [
+        ("{usd: 200, per: day}, {usd: 5, per: month}", "0.usd", "5.00 USD per month"),
+        ("{usd: 10, per: day, at: 90%, then: warn}, {usd: 10, per: day, at: 50%}", "0.usd", "5.00 USD per day"),
+        (
+            "{tokens: 10k, per: week}, {tokens: 21k, per: week, at: 50%, then: warn}",
+            "1.tokens",
+            "10,000 tokens per week",
+        ),
+        ("{tokens: 21k, per: week}, {tokens: 10k, per: month}", "0.tokens", "10,000 tokens per month"),
+    ],
+)
+def test_a_budget_that_another_refuses_everything_before_is_doubted(budgets: str, key: str, refused: str) -> None:
+    (only,) = told(f"budget: [{budgets}]")
+    message = f"has no effect: from {refused} on everything is refused, by the budget at "
+    assert only.startswith(f"teams.t.budget.{key}: {message}t.yaml:")
+
+
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        "{usd: 5, per: day}, {usd: 100, per: month}",
+        "{usd: 5, per: day, at: 80%, then: warn}, {usd: 5, per: day}",
+        "{usd: 9, per: week}, {usd: 5, per: month}",
+        "{usd: 200, per: day}, {tokens: 5k, per: month}",
+        "{usd: 200, per: day}, {usd: 5, per: month, then: warn, at: 80%}",
+        "{usd: 200, per: month}, {usd: 5, per: day}",
+    ],
+)
+def test_budgets_that_hold_beside_each_other_are_not_doubted(budgets: str) -> None:
+    assert told(f"budget: [{budgets}]") == []
+
+
 def test_two_budgets_that_say_the_same_are_doubted() -> None:
     text = (
         f"{TABLE}{LEDGER}teams:\n  t:\n    keys: ['{KEY}']\n    models: [openai/*]\n    budget:\n"
-        "      - {usd: 5, per: day}\n      - {usd: 6, per: day}\n      - {usd: 5.0, per: day, at: 100%, then: reject}\n"
+        "      - {usd: 5, per: day}\n      - {usd: 6, per: month}\n"
+        "      - {usd: 5.0, per: day, at: 100%, then: reject}\n"
     )
     assert warnings(text) == ["16:9 teams.t.budget.2: says the same as the budget at t.yaml:14:9"]
 
