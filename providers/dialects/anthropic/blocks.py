@@ -97,13 +97,13 @@ def repeated_blocks(message: JsonValue) -> list[JsonObject]:
     ]
 
 
-def is_foreign(part: Part) -> bool:
-    """Return whether a part is thinking that another vendor signed, which is lost here."""
+def is_lost_thinking(part: Part) -> bool:
+    """Return whether a part is thinking without Claude's signature, which is lost here."""
     match part:
-        case Thinking(_, signature, form):
-            return signature is not None and form != CLAUDE_FORMAT
-        case RedactedThinking(_, form):
-            return form != CLAUDE_FORMAT
+        case Thinking(text, signature):
+            return bool(text or signature) and _thought(part) is None
+        case RedactedThinking():
+            return _thought(part) is None
         case _:
             return False
 

@@ -10,7 +10,7 @@ from providers.conversation import Image, Text, Turn
 from providers.dialects.anthropic.blocks import (
     as_text_or_blocks,
     block_of,
-    is_foreign,
+    is_lost_thinking,
     is_thinking,
     repeated_blocks,
 )
@@ -99,7 +99,7 @@ class Conversation:
                 blocks.append(block)
                 if isinstance(part, Image) and part.detail not in _ANY_DETAIL:
                     self.dropped.append("detail")
-            elif is_foreign(part):
+            elif is_lost_thinking(part):
                 self.dropped.append("thinking")
         if again:
             thoughts = next((at for at, block in enumerate(blocks) if not is_thinking(block)), len(blocks))

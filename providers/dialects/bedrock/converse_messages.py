@@ -271,7 +271,7 @@ class BedrockConversation:
     def _thought(self, part: Thinking | RedactedThinking) -> JsonObject | None:
         """Return thinking that its model takes back: Claude's with its signature, others' only where it is redacted.
 
-        Other thinking is left out, and named unless it is plain text.
+        Other thinking is left out and named.
         """
         own = CLAUDE_FORMAT if self._model.claude else UNKNOWN_FORMAT
         if part.format == own:
@@ -279,7 +279,7 @@ class BedrockConversation:
                 return {"reasoningContent": {"reasoningText": {"text": part.text, "signature": part.signature}}}
             if isinstance(part, RedactedThinking) and self._model.redacted and part.data:
                 return {"reasoningContent": {"redactedContent": _blob(part.data)}}
-        if isinstance(part, RedactedThinking) or part.signature is not None:
+        if isinstance(part, RedactedThinking) or part.text or part.signature:
             self.dropped.append("thinking")
         return None
 

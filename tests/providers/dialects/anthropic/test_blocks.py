@@ -18,7 +18,7 @@ from providers.conversation import (
     Turn,
     UploadedFile,
 )
-from providers.dialects.anthropic.blocks import as_text_or_blocks, block_of, is_foreign, is_thinking
+from providers.dialects.anthropic.blocks import as_text_or_blocks, block_of, is_lost_thinking, is_thinking
 from providers.dialects.anthropic.tools import ToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject
@@ -100,12 +100,12 @@ def test_what_has_no_block_is_refused(part: Part) -> None:
     assert caught.value.param == "messages"
 
 
-def test_thinking_signed_by_others_is_foreign_and_unsigned_is_nobodys() -> None:
-    assert is_foreign(Thinking("a", "s", GEMINI_FORMAT))
-    assert is_foreign(RedactedThinking("a", GEMINI_FORMAT))
-    assert not is_foreign(Thinking("a"))
-    assert not is_foreign(Thinking("a", "s", CLAUDE_FORMAT))
-    assert not is_foreign(Text("a"))
+def test_thinking_that_no_claude_signed_is_lost_unless_it_says_nothing() -> None:
+    for lost in (Thinking("a", "s", GEMINI_FORMAT), RedactedThinking("a", GEMINI_FORMAT), Thinking("a")):
+        assert is_lost_thinking(lost)
+    kept = (Thinking("a", "s", CLAUDE_FORMAT), Thinking("", "s", CLAUDE_FORMAT), RedactedThinking("a", CLAUDE_FORMAT))
+    for other in (*kept, Thinking(""), Text("a")):
+        assert not is_lost_thinking(other)
     assert is_thinking({"type": "redacted_thinking"})
     assert not is_thinking("thinking")
 

@@ -300,8 +300,10 @@ def test_five_turns_of_thinking_and_tools_keep_the_vendors_rules(
         thinking = [block for block in held if "thinking" in block["type"]]
         assert thinking == ([block for each in range(number) for block in thought(each)] if keeps else [])
         by_budget = isinstance(body.get("thinking"), dict) and body["thinking"]["type"] == "enabled"
-        # Without the blocks a loop goes on without thinking where the vendor demands them, and says so.
-        assert bool(sent.dropped) == (not keeps and number > 0 and not by_budget and "adaptive" not in str(body))
+        # Without the blocks a loop goes on without thinking where the vendor demands them, and says so; a text without a
+        # signature is left out and named.
+        stops = not keeps and number > 0 and not by_budget and "adaptive" not in str(body)
+        assert bool(sent.dropped) == (stops or (returns is as_text and number > 0))
         choice = answered(sent, number)
         messages += repeated(choice, returns(choice))
         signatures |= {f"sig-{number}"}
@@ -351,14 +353,14 @@ def test_thinking_of_earlier_turns_is_sent_to_models_that_think(
     assert sent.dropped == (() if kept else ("thinking",))
 
 
-def test_thinking_that_others_signed_is_left_out_and_named() -> None:
+def test_thinking_that_no_claude_signed_is_left_out_and_named() -> None:
     said: JsonObject = {"role": "assistant", "content": "b", "reasoning_details": [FOREIGN]}
     sent = encode(chat_request(user("a"), said, user("c")))
     assert sent.dropped == ("thinking",)
     assert b"Hm" not in sent.body
     unsigned: JsonObject = {"role": "assistant", "content": "b", "reasoning_content": "Hm"}
     sent = encode(chat_request(user("a"), unsigned, user("c")))
-    assert (sent.dropped, b"Hm" in sent.body) == ((), False)
+    assert (sent.dropped, b"Hm" in sent.body) == (("thinking",), False)
 
 
 def test_an_empty_thought_comes_back_with_its_signature() -> None:

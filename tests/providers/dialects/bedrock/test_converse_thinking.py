@@ -207,10 +207,10 @@ def test_thinking_that_the_model_would_refuse_is_left_out_and_named(model: Conve
 
 
 @pytest.mark.parametrize("model", [CLAUDE, LLAMA])
-def test_unsigned_thinking_is_left_out_without_a_word(model: ConverseModel) -> None:
+def test_unsigned_thinking_is_left_out_and_named(model: ConverseModel) -> None:
     conversation = read(user("a"), assistant("b", reasoning_content="Hm."), user("c"), model=model)
     assert conversation.turns[1] == {"role": "assistant", "content": [{"text": "b"}]}
-    assert conversation.dropped == []
+    assert conversation.dropped == ["thinking"]
 
 
 def test_redacted_thinking_of_another_api_becomes_base64() -> None:
