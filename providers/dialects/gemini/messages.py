@@ -251,7 +251,10 @@ class GeminiConversation:
             self._mark(None if isinstance(part, OtherPart) else part.cache)
         within = [part for part in media if self._wire.modern and fits_result(part)]
         beside = [part for part in media if not (self._wire.modern and fits_result(part))]
-        response: JsonObject = {"name": call.name, "response": {"error" if result.failed else "output": "".join(texts)}}
+        response: JsonObject = {
+            "name": call.name,
+            "response": {"error" if result.failed else "output": "\n".join(texts)},
+        }
         if within:
             response["parts"] = cast(JsonValue, within)
         if self._wire.modern:

@@ -71,7 +71,7 @@ def test_calls_and_results_go_out_with_ids_and_signatures() -> None:
         user("weather?"),
         calls((first, "get_weather", '{"city":"Oslo"}'), (second, "get_weather", ""), content="I look."),
         result(second, "4 °C"),
-        result(first, [{"type": "text", "text": "3 "}, {"type": "text", "text": "°C"}]),
+        result(first, [{"type": "text", "text": "3 °C"}]),
         user("and now?"),
     )
     assert contents == [
@@ -166,6 +166,12 @@ def test_a_sound_of_a_result_follows_it_on_every_model() -> None:
         text("Files that 'listen' returned:"),
         {"inlineData": {"mimeType": "audio/wav", "data": "AA=="}},
     )
+
+
+def test_the_texts_of_a_result_stand_on_lines_of_their_own() -> None:
+    texts: JsonValue = [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]
+    contents = contents_of(user("hi"), calls(("a", "look", "{}")), result("a", texts), target=OLD)
+    assert contents[2] == turn("user", {"functionResponse": {"name": "look", "response": {"output": "A\nB"}}})  # type: ignore[index]
 
 
 def test_a_failed_call_is_told_as_one() -> None:
