@@ -300,8 +300,8 @@ def test_five_turns_of_thinking_and_tools_keep_the_vendors_rules(
         thinking = [block for block in held if "thinking" in block["type"]]
         assert thinking == ([block for each in range(number) for block in thought(each)] if keeps else [])
         by_budget = isinstance(body.get("thinking"), dict) and body["thinking"]["type"] == "enabled"
-        # Without the blocks a loop goes on without thinking where the vendor demands them, and says so; a text without a
-        # signature is left out and named.
+        # Without the blocks a loop goes on without thinking where the vendor demands them, and says so, as it does of a
+        # text without a signature.
         stops = not keeps and number > 0 and not by_budget and "adaptive" not in str(body)
         assert bool(sent.dropped) == (stops or (returns is as_text and number > 0))
         choice = answered(sent, number)
