@@ -29,7 +29,8 @@ from proxy.surfaces.responses.request_draft import ResponsesDraft
 
 LOGPROBS: Final = "message.output_text.logprobs"
 
-_CHAT: Final = "belongs to chat completions"
+CHATS_FIELD: Final = "belongs to chat completions"
+"""What is said of a field that this API does not have."""
 
 _SHARED: Final = frozenset(
     {"model", "temperature", "top_p", "parallel_tool_calls", "user", "metadata", "service_tier", "safety_identifier"}
@@ -39,10 +40,10 @@ _SHARED: Final = frozenset(
 
 UNIFIED: Mapping[str, Check] = {
     **{name: check for name, check in FIELDS[Operation.CHAT].items() if name not in ("messages", "prompt")},
-    "messages": refuse(f"{_CHAT}; send 'input' here"),
-    "functions": refuse(f"{_CHAT}; send 'tools' here"),
-    "function_call": refuse(f"{_CHAT}; send 'tool_choice' here"),
-    "audio": refuse(f"{_CHAT}; an answer here has no sound"),
+    "messages": refuse(f"{CHATS_FIELD}; send 'input' here"),
+    "functions": refuse(f"{CHATS_FIELD}; send 'tools' here"),
+    "function_call": refuse(f"{CHATS_FIELD}; send 'tool_choice' here"),
+    "audio": refuse(f"{CHATS_FIELD}; an answer here has no sound"),
     "n": integer(1, 1),
 }
 """The unified fields, those that the API shares and those that it does not have, with their checks."""

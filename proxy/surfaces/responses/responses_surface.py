@@ -14,6 +14,7 @@ from proxy.errors import ErrorFacts
 from proxy.surfaces.response.error_body import openai_body
 from proxy.surfaces.response.models_list import model_body, models_body
 from proxy.surfaces.response.write_sse import ascii_json
+from proxy.surfaces.responses.own_fields import CHATS_FIELD
 from proxy.surfaces.responses.read_request import read_request
 from proxy.surfaces.responses.referred_ids import referred_ids
 from proxy.surfaces.responses.renderer import ResponsesRenderer
@@ -86,9 +87,10 @@ class ResponsesSurface:
         return ResponsesRenderer(request, facts)
 
     def error(self, facts: ErrorFacts) -> tuple[int, bytes]:
-        """See Surface; OpenAI's envelope, which names the client's own fields."""
+        """See Surface; OpenAI's envelope, which names the client's own fields. A field of chats is one where it is
+        refused as such."""
         own = _PARAMS.get(facts.param or "")
-        if own is not None:
+        if own is not None and not facts.message.startswith(f"'{facts.param}' {CHATS_FIELD}"):
             facts = replace(facts, param=own, message=facts.message.replace(f"'{facts.param}'", f"'{own}'"))
         return facts.status, ascii_json(openai_body(facts, facts.status))
 

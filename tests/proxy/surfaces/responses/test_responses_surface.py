@@ -54,3 +54,11 @@ def test_a_refused_template_is_named_by_its_own_field() -> None:
     error = orjson.loads(RESPONSES.error(facts)[1])["error"]
     assert error["param"] == "prompt"
     assert error["message"].startswith("'prompt' names a template of OpenAI's")
+
+
+def test_a_chat_s_conversation_is_refused_by_the_name_that_the_client_gave_it() -> None:
+    for fields in ({"input": None}, {}):
+        facts = refused(messages=[{"role": "user", "content": "hi"}], **fields)
+        error = orjson.loads(RESPONSES.error(facts)[1])["error"]
+        assert error["param"] == "messages"
+        assert error["message"] == "'messages' belongs to chat completions; send 'input' here."
