@@ -2,12 +2,14 @@
 
 A document of text becomes a part of text, since few vendors take text files; a search result likewise. What only
 Anthropic has (citations, files of its store, blocks of its server tools, types that are not known here) is noted as
-binding. Addresses of media stay in the parts even then, where the table's rules for them are checked.
+binding. Addresses of media stay in the parts even then, where the table's rules for them are checked. Parts in the form
+of OpenAI's APIs are none of the Messages API's.
 
 Sources: `anthropic` 2.12.0 types `ContentBlockParam` and what it holds, November 2026.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.translation import Translation, kind_of
@@ -39,6 +41,9 @@ def parts_of(made: Translation, block: JsonObject) -> _Parts:
     """Return the parts of a block of text or media; none for an empty text. Raises Invalid."""
     read = _READERS.get(str(block["type"]))
     if read is None:
+        if block["type"] in _OPENAIS:
+            instead = _OPENAIS[str(block["type"])]
+            raise Invalid(f"is '{block['type']}', as in OpenAI's APIs; {instead}", "type")
         made.bind("messages", f"a block of type '{kind_of(block)}'")
         return []
     return read(made, block)
@@ -118,6 +123,23 @@ def _marked(part: JsonObject, block: JsonObject) -> JsonObject:
 def _with_marker(parts: _Parts, block: JsonObject) -> _Parts:
     return [*parts[:-1], _marked(parts[-1], block)] if parts else parts
 
+
+_AS_TEXT: Final = "a text is a block of type 'text' here"
+_AS_IMAGE: Final = "an image is a block of type 'image' with a 'source' here"
+_AS_FILE: Final = "a file is a block of type 'document' with a 'source' here"
+
+_OPENAIS: Final[Mapping[str, str]] = {
+    "input_text": _AS_TEXT,
+    "output_text": _AS_TEXT,
+    "image_url": _AS_IMAGE,
+    "input_image": _AS_IMAGE,
+    "file": _AS_FILE,
+    "input_file": _AS_FILE,
+    "input_audio": "the Messages API takes no sound",
+    "video_url": "the Messages API takes no video",
+}
+"""Types of parts of OpenAI's APIs, and what to send here: openai 3.54.0 `ChatCompletionContentPartParam`,
+`ResponseInputContentParam`; `video_url` is what several vendors add to these (November 2026)."""
 
 _READERS: Mapping[str, Callable[[Translation, JsonObject], _Parts]] = {
     "text": _text,

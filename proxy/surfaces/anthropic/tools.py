@@ -1,7 +1,7 @@
 """Tools of the Messages API in OpenAI's chat shape.
 
 A tool without a type, or of the type `custom`, is a function. The vendor's own, whose types end with a date, are noted
-as binding: a text in place of a search's results would be taken for them.
+as binding: a text in place of a search's results would be taken for them. A tool in OpenAI's form is none of the API's.
 
 Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`, November 2026.
 """
@@ -40,6 +40,11 @@ def put_tools(made: Translation, value: JsonValue) -> None:
 
 def _own(made: Translation, tool: JsonObject) -> None:
     kind = check_at(text, tool["type"], "type")
+    if kind == "function":
+        told = (
+            "is 'function', as in OpenAI's APIs; a tool has no type here, but 'name', 'description' and 'input_schema'"
+        )
+        raise Invalid(told, "type")
     if tool.get("model") is not None:
         # The routing table decides which models a team may use.
         raise Invalid("cannot be set here", "model")

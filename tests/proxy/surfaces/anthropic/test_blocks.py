@@ -8,6 +8,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.blocks import content_blocks, parts_of
 from proxy.surfaces.anthropic.translation import Translation
 from proxy.surfaces.request.rule_kinds import Invalid
+from tests.proxy.surfaces.anthropic.kit import refused as refused_body
 
 MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
 PNG: JsonObject = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
@@ -88,6 +89,25 @@ def test_a_search_result_is_a_text() -> None:
 )
 def test_what_only_anthropic_has_is_binding(block: JsonObject, subject: str) -> None:
     assert binding(**block) == ([], subject)
+
+
+@pytest.mark.parametrize(
+    ("kind", "instead"),
+    [
+        *((kind, "type 'text' here") for kind in ("input_text", "output_text")),
+        *((kind, "type 'image' with a 'source' here") for kind in ("image_url", "input_image")),
+        *((kind, "type 'document' with a 'source' here") for kind in ("file", "input_file")),
+        *((kind, "the Messages API takes no") for kind in ("input_audio", "video_url")),
+    ],
+)
+def test_a_part_of_openai_s_apis_is_refused_with_what_to_send(kind: str, instead: str) -> None:
+    block: JsonObject = {"type": kind, kind: {"url": "https://x.example/a.png"}}
+    result: JsonObject = {"type": "tool_result", "tool_use_id": "t", "content": [block]}
+    for turn, param in ((block, "messages.0.content.0.type"), (result, "messages.0.content.0.content.0.type")):
+        facts = refused_body(messages=[{"role": "user", "content": [turn]}])
+        assert (facts.param, facts.code) == (param, "invalid_value")
+        assert facts.message.startswith(f"'{param}' is '{kind}', as in OpenAI's APIs; ")
+        assert instead in facts.message
 
 
 def test_a_document_to_cite_is_binding_and_its_address_stays_for_the_table_s_rules() -> None:

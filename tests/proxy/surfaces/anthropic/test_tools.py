@@ -49,6 +49,18 @@ def test_a_tool_of_the_vendor_s_own_is_binding(kind: str) -> None:
     assert request.losses.binding == {"tools": f"'tools' with a tool of type '{kind}'"}
 
 
+@pytest.mark.parametrize(
+    "form", [{"function": {"name": "f", "parameters": SCHEMA}}, {"name": "f", "parameters": SCHEMA}]
+)
+def test_a_tool_in_openai_s_form_is_refused_with_what_to_send(form: JsonObject) -> None:
+    facts = refused(tools=[TOOL, {"type": "function", **form}])
+    assert (facts.param, facts.code) == ("tools.1.type", "invalid_value")
+    assert facts.message == (
+        "'tools.1.type' is 'function', as in OpenAI's APIs; "
+        "a tool has no type here, but 'name', 'description' and 'input_schema'."
+    )
+
+
 def test_a_tool_names_no_other_model() -> None:
     assert refused(tools=[{"type": "advisor_20260301", "model": "claude-opus"}]).param == "tools.0.model"
 
