@@ -89,6 +89,7 @@ async def limits_and_ledger(
         eviction = EvictionWatch(shared.command)
         services.append(partial(eviction.run, logging.getLogger("dragoman")))
     state = LedgerState()
+    reports.unwritten = lambda: state.unwritten
     loaded_here = settings if siblings.source is None else None
     async with loading(loaded_here, state, loaded.config.server.log.form):
         if settings is None:

@@ -55,7 +55,8 @@ class LedgerNow:
 
 
 class UsageDesk:
-    """Answers by the ledger of `settings`; None where the table has none. `wall` returns unix seconds."""
+    """Answers by the ledger of `settings`; None where the table has none. `wall` returns unix seconds, `unwritten` how
+    many rows are only in memory, since the journal cannot be written."""
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class UsageDesk:
         self._wall = wall
         self._longest = longest
         self._reading = None if settings is None else ReaderTurns(settings, opener)
+        self.unwritten: Callable[[], int] = lambda: 0
         self._askers: dict[str, SharedTask] = {}
 
     async def answer(self, query_string: str, own: str | None = None) -> UsageAnswer:
@@ -104,7 +106,8 @@ class UsageDesk:
         if settings is None or reading is None:
             return None
         waiting = None if reading.taken else await self._waiting(reading, settings)
-        return LedgerNow(settings.place, state.behind, waiting, state.dropped, state.trouble)
+        waiting = None if waiting is None else waiting + state.unwritten
+        return LedgerNow(settings.place, state.lag(self._wall()), waiting, state.dropped, state.trouble)
 
     async def aclose(self) -> None:
         """End the reports under way, and let go of the database."""
@@ -116,7 +119,7 @@ class UsageDesk:
 
     async def _report(self, reading: ReaderTurns, settings: LedgerSettings, query: UsageQuery) -> UsageAnswer:
         def report(reader: LedgerReader) -> bytes:
-            return usage_json(usage_report(reader, query, rows_unloaded(reader, settings)))
+            return usage_json(usage_report(reader, query, rows_unloaded(reader, settings) + self.unwritten()))
 
         try:
             return UsageAnswer(200, await reading.read(report, self._longest))

@@ -169,6 +169,8 @@ def together(states: Iterable[LedgerState]) -> LedgerState | None:
     return LedgerState(
         dropped=sum(state.dropped for state in every),
         behind=max(state.behind for state in every),
+        unwritten=sum(state.unwritten for state in every),
+        oldest=min((state.oldest for state in every if state.oldest is not None), default=None),
         trouble=next((state.trouble for state in every if state.trouble), None),
     )
 

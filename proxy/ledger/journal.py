@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from proxy.ledger.journal_files import create_locked, fresh_process_name, journal_bytes
-from proxy.ledger.ledger_row import TagsJson, row_line
+from proxy.ledger.ledger_row import TagsJson, read_line, row_line
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.request_record import RequestRecord
 
@@ -117,6 +117,7 @@ class Journal:
         else:
             if self._failing:
                 self._failing, self.state.trouble = False, None
+                self.state.unwritten, self.state.oldest = 0, None
                 self._log.warning("ledger: the journal in %s is written again", self._folder)
 
     def _run(self) -> None:
@@ -164,6 +165,13 @@ class Journal:
         if self._measured[1] >= FOLDER_BYTES:
             raise OSError(EDQUOT, f"the journals are at their limit of {FOLDER_BYTES >> 20} MiB")
 
+    def _oldest(self) -> float | None:
+        """Return the unix time of the first row that waits."""
+        try:
+            return read_line(self._lines[0], self.process).row.time / 1000
+        except (IndexError, ValueError):  # dropped meanwhile, or mended beyond reading
+            return self.state.oldest
+
     def _leave_file(self) -> None:
         """Close the file, which releases it to the loader."""
         if self._descriptor is not None:
@@ -201,6 +209,7 @@ class Journal:
         state, now = self.state, self._clock()
         state.write_errors += 1
         state.trouble = f"the journal cannot be written: {error.strerror}"
+        state.unwritten, state.oldest = len(self._lines), self._oldest()
         self._failing = True
         if error.errno not in (ENOSPC, EDQUOT) and self._size:  # this file may be at fault
             self._leave_file()

@@ -63,8 +63,9 @@ class LedgerState:
     `written` rows are in a journal; `loaded` ones came into the database from here, `repeated` ones were there already
     and `expired` ones are older than the ledger keeps. `dropped` rows are lost: neither disk nor memory had room.
     `unreadable` lines were moved aside; `foreign` journals belong to another version and stay. `behind` is the age in
-    seconds of the oldest row that waits to be loaded, `journal_bytes` the size of all journals. `loading` says that
-    this process is the one that loads; `trouble` is why writing or loading does not work now, None when it does.
+    seconds of the oldest row of a journal that waits to be loaded, `journal_bytes` the size of all journals. While the
+    journal cannot be written, `unwritten` rows are only in memory, the oldest of unix time `oldest`. `loading` says
+    that this process is the one that loads; `trouble` is why writing or loading does not work now, None when it does.
     """
 
     written: int = 0
@@ -80,6 +81,12 @@ class LedgerState:
     journal_bytes: int = 0
     loading: bool = False
     trouble: str | None = None
+    unwritten: int = 0
+    oldest: float | None = None
+
+    def lag(self, wall: float) -> float:
+        """Return the age in seconds of the oldest row that is not loaded, in a journal or in memory."""
+        return self.behind if self.oldest is None else max(self.behind, wall - self.oldest)
 
     def follow(self, report: "LedgerState", before: "LedgerState") -> None:
         """Take over what a loader in another process says of itself; `before` is what it had said the last time. Its

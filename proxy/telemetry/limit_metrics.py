@@ -1,5 +1,6 @@
 """The metrics of limits, budgets and the ledger: read from what counts them, whenever metrics are rendered."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 from proxy.ledger.ledger_settings import LedgerState
@@ -42,8 +43,9 @@ def ledger_families(state: LedgerState) -> Callable[[], Iterator[MetricFamily]]:
         errors = state.write_errors + state.load_errors
         yield _counter("ledger_errors", "Failures to write journals or to load them.", errors)
         yield _gauge("ledger_trouble", "1 while rows cannot be written or loaded.", float(state.trouble is not None))
+        if state.loading or state.unwritten:
+            yield _gauge("ledger_behind_seconds", "Age of the oldest row that is not loaded.", state.lag(time.time()))
         if state.loading:
-            yield _gauge("ledger_behind_seconds", "Age of the oldest row that is not loaded.", state.behind)
             yield _gauge("ledger_journal_bytes", "Size of all journals.", float(state.journal_bytes))
 
     return families

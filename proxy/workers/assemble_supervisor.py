@@ -74,6 +74,9 @@ class SeveralProcesses:
 
     async def usage(self, query_string: str) -> UsageAnswer:
         """See StatusSource."""
+        statuses = await self._workers.statuses()
+        unwritten = sum(status.ledger.unwritten for _, status in statuses if status.ledger is not None)
+        self._reports.unwritten = lambda: unwritten
         return await self._reports.answer(query_string)
 
     @asynccontextmanager

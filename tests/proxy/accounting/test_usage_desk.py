@@ -51,6 +51,15 @@ async def test_the_operator_sees_all_teams_and_a_key_its_own(settings: LedgerSet
     await desk.aclose()
 
 
+async def test_a_report_says_that_rows_which_wait_in_memory_are_not_counted_yet(settings: LedgerSettings) -> None:
+    desk = UsageDesk(settings, now)
+    before = orjson.loads((await desk.answer("")).body)
+    desk.unwritten = lambda: 5
+    after = orjson.loads((await desk.answer("")).body)
+    assert (before["waiting"], after["waiting"]) == (2, 7)
+    await desk.aclose()
+
+
 async def test_without_a_ledger_the_answer_says_so() -> None:
     desk = UsageDesk(None)
     assert await desk.answer("") is NO_LEDGER
@@ -64,6 +73,8 @@ async def test_the_state_names_the_place_without_its_password_and_what_waits(set
     found = await desk.now(state)
     assert found == LedgerNow(str(settings.file), 2.5, 2, 1, "the disk is full")
     assert found.line() == f"{settings.file}, 2.5 s behind, 2 rows waiting, 1 rows lost; the disk is full"
+    state.unwritten, state.oldest = 5, now() - 9
+    assert await desk.now(state) == LedgerNow(str(settings.file), 9.0, 7, 1, "the disk is full")
     await desk.aclose()
     secret = replace(settings, kind="postgresql", file=None, url="postgresql://me:canary@127.0.0.1:1/usage")
     away = await UsageDesk(secret, now).now(LedgerState())

@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,6 +112,23 @@ def test_a_file_that_was_deleted_is_not_written_to(tmp_path: Path) -> None:
     journal.append(record())
     journal.close()
     assert numbers(tmp_path / "deep") == [2]
+
+
+def test_rows_that_wait_in_memory_are_told_with_the_age_of_the_oldest(tmp_path: Path) -> None:
+    journal, began = Journal(tmp_path), time.time()
+    for _ in range(3):
+        journal.append(record())
+    with small_disk(0):
+        journal.write()
+        assert journal.state.unwritten == 3
+        assert 59 < journal.state.lag(began + 60) < 61
+        journal.append(record())
+        journal.write()
+        assert journal.state.unwritten == 4
+        assert 59 < journal.state.lag(began + 60) < 61
+    journal.write()
+    assert (journal.state.unwritten, journal.state.oldest, journal.state.lag(began + 60)) == (0, None, 0.0)
+    journal.close()
 
 
 @pytest.mark.parametrize("room", [1, 500, 1000, 1234, 4096])

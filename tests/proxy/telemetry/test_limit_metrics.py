@@ -1,7 +1,9 @@
 """What a scrape shows of limits, budgets and the ledger, read back as Prometheus reads it."""
 
+import time
 from collections.abc import Callable, Iterable
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from proxy.ledger.ledger_settings import LedgerState
@@ -75,6 +77,11 @@ def test_the_ledger_counts_rows_and_shows_how_far_behind_it_is_where_it_is_loade
     state.loading, state.journal_bytes = True, 1 << 20
     found = scraped(ledger_families(state))
     assert (found["dragoman_ledger_behind_seconds[]"], found["dragoman_ledger_journal_bytes[]"]) == (2.5, 1 << 20)
+
+
+def test_rows_that_wait_in_memory_are_behind_whoever_loads() -> None:
+    state = LedgerState(unwritten=2, oldest=time.time() - 60)
+    assert scraped(ledger_families(state))["dragoman_ledger_behind_seconds[]"] == pytest.approx(60, abs=5)
 
 
 def test_that_rows_cannot_be_written_or_loaded_shows_for_as_long_as_it_is_so() -> None:
