@@ -12,7 +12,7 @@ calls" page of Anthropic; November 2026.
 
 from collections.abc import Sequence
 
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 
 
 def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
@@ -22,10 +22,32 @@ def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObj
     A result answers the latest call of its id before it, since some engines begin their ids anew in every turn. One
     without such a call stays where it is.
     """
+    if _clearly_in_order(messages):
+        return messages
     places = _places(messages)
     if places == sorted(places):
         return messages
     return tuple([messages[at] for at in sorted(range(len(places)), key=places.__getitem__)])
+
+
+def _clearly_in_order(messages: Sequence[JsonObject]) -> bool:
+    """Return whether each result stands behind its call with nothing but results between, as nearly always. This is all
+    that a conversation in order costs."""
+    called: Sequence[JsonValue] = ()
+    for message in messages:
+        if message.get("role") == "tool":
+            answered = message.get("tool_call_id")
+            # A comprehension would cost half as much again as the whole function.
+            for call in called:
+                if isinstance(call, dict) and call.get("id") == answered:
+                    break
+            else:
+                return False
+        elif isinstance(calls := message.get("tool_calls"), list):
+            called = calls
+        elif called:
+            called = ()
+    return True
 
 
 def _places(messages: Sequence[JsonObject]) -> list[int]:

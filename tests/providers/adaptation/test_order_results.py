@@ -62,6 +62,13 @@ def test_a_result_without_a_call_before_it_and_a_call_without_a_result_stay() ->
     assert with_results_behind_calls(given) is given
 
 
+def test_members_that_are_null_mean_nothing() -> None:
+    blank: JsonObject = {**result("b"), "tool_calls": None}
+    given: Messages = (called("a", "b"), {**result("a"), "tool_calls": None}, blank, {**USER, "tool_calls": None})
+    assert with_results_behind_calls(given) is given
+    assert with_results_behind_calls((called("a", "b"), result("a"), USER, blank))[2] is blank
+
+
 def test_a_conversation_in_order_is_the_very_same() -> None:
     given = (USER, called("a", "b"), result("b"), result("a"), NOTE, called("c"), result("c"), SAID, USER)
     assert with_results_behind_calls(given) is given
