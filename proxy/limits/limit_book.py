@@ -6,7 +6,7 @@ Time is an argument wherever nothing is waited for.
 
 import asyncio
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -65,6 +65,8 @@ class LimitBook:
         self._leases = leases
         self._maker = MeterMaker(leases, self.notes, shares=dict(shares or {}))
         self._scopes: dict[str, ScopeState] = {}
+        self._former: dict[str, ScopeState] = {}
+        self._patient: Counter[tuple[str, ...]] = Counter()
         self._joined: dict[tuple[str, ...], Meters] = {}
         self._lines = WaitingLines(clock)
         self._waiting: deque[_LeaseWaiter] = deque()
@@ -86,13 +88,14 @@ class LimitBook:
         self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[TeamBudget, ...]], zone: tzinfo, now: float
     ) -> None:
         """Put a table's limits in force. Scopes that stay go on with what they have counted, whatever their limits are
-        now; those that are gone end with their last request."""
+        now; those that are gone end with their last request, and hold for who waits for them already."""
         wall = self._wall()
         clocks = self._maker.clocks
         moved = bool(clocks) and clocks[Period.DAY].zone != zone
         if not clocks or moved:
             clocks.update({period: PeriodClock(period, zone, wall) for period in CALENDAR})
-        before, self._scopes = self._scopes, {}
+        before, self._scopes = {**self._former, **self._scopes}, {}
+        self._former = {}
         self._joined.clear()
         for scope in {**limits, **budgets}:
             own, spend = limits.get(scope, UNLIMITED), budgets.get(scope, ())
@@ -104,8 +107,12 @@ class LimitBook:
                 if former is not None and former.made:
                     state.make(scope, self._maker, now, former)
             self._scopes[scope] = state
-        for state in before.values():
-            state.end(self._maker)
+        waited = self._waited_for() if before else ()
+        for scope, state in before.items():
+            if scope in waited:
+                self._former[scope] = state
+            else:
+                state.end(self._maker)
         if self._scopes and self._leases is not None:
             self._leases.join()
 
@@ -140,10 +147,15 @@ class LimitBook:
         outcome = await self.admit_waiting(scopes, tokens, cost)
         if isinstance(outcome, Reservation) or outcome.hopeless(patience):
             return outcome
-        units = (1, tokens, cost, 1)
-        return await self._lines.wait(
-            outcome, patience, lambda: self._take_waiting(scopes, units), self._places(outcome.scope)
-        )
+        units, named, places = (1, tokens, cost, 1), tuple(scopes), self._places(outcome.scope)
+        self._patient[named] += 1
+        try:
+            return await self._lines.wait(outcome, patience, lambda: self._take_waiting(scopes, units), places)
+        finally:
+            self._patient[named] -= 1
+            if not self._patient[named]:
+                del self._patient[named]
+            self._let_go()
 
     def try_target(self, scopes: Sequence[str], tokens: int, now: float, wall: float) -> Reservation | Exceeded | None:
         """Take from a deployment's limits, or return the one that has too little: another deployment may be asked
@@ -216,7 +228,7 @@ class LimitBook:
 
     def _of_scope(self, scope: str, now: float) -> Meters:
         """Return what counts for a scope, made when it is first asked for."""
-        state = self._scopes.get(scope)
+        state = self._scopes.get(scope) or self._former.get(scope)
         if state is None:
             return NOTHING
         if not state.made:
@@ -284,6 +296,21 @@ class LimitBook:
             self._ask_no_more(waiter)
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
+            self._let_go()
+
+    def _waited_for(self) -> frozenset[str]:
+        """Return the scopes that requests wait for now."""
+        in_line = (scope for named in self._patient for scope in named)
+        return frozenset([*in_line, *(scope for waiter in self._waiting for scope in waiter.scopes)])
+
+    def _let_go(self) -> None:
+        """Forget the scopes that the table no longer has and nobody waits for any more."""
+        if not self._former:
+            return
+        waited = self._waited_for()
+        for scope in [each for each in self._former if each not in waited]:
+            self._former.pop(scope).end(self._maker)
+            self._joined.clear()
 
     def _ask_for(self, waiter: _LeaseWaiter) -> None:
         """Have the leases fetch what a request lacks at once, or at the next turn what others have to give back."""

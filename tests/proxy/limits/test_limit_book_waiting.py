@@ -6,7 +6,7 @@ import pytest
 
 from proxy.limits.lease_book import FIRST
 from proxy.limits.limit import Limits, Period, Quota, Rate, Unit
-from proxy.limits.limit_book import LimitBook
+from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Reservation
 from tests.proxy.kit.virtual_time import in_virtual_time
@@ -172,3 +172,54 @@ async def test_at_the_start_requests_wait_a_second_for_a_first_answer_and_no_lon
     assert never.waits[0] == pytest.approx(FIRST, abs=0.1)
     assert [late.book.alone, never.book.alone] == [False, True]
     await stop([late, never])
+
+
+def in_line(book: LimitBook, count: int, patience: float = 30.0) -> "list[asyncio.Task[Reservation | Exceeded]]":
+    return [asyncio.create_task(book.admit_within(SCOPES, 1, 0, patience)) for _ in range(count)]
+
+
+@in_virtual_time
+async def test_who_waits_for_a_limit_that_another_table_does_not_have_goes_on_waiting_for_it() -> None:
+    book, _ = waiting_desk(Limits((Rate(Unit.REQUESTS, 60, Period.MINUTE, 1),)))
+    clock, passed = asyncio.get_running_loop().time, []
+    assert isinstance(await book.admit_within(SCOPES, 1, 0, 0.0), Reservation)
+    waiting = in_line(book, 4, 3.5)
+    for each in waiting:
+        each.add_done_callback(lambda _: passed.append(clock()))
+    await asyncio.sleep(0.5)
+    for _ in range(2):
+        book.use({}, {}, BERLIN, clock())
+    outcomes = await asyncio.gather(*waiting)
+    assert [isinstance(each, Reservation) for each in outcomes] == [True, True, True, False]
+    assert sorted(passed)[:3] == pytest.approx([1, 2, 3], abs=0.01)
+    assert book.admit(SCOPES, 1, 0, clock(), WALL) is FREE
+    assert not book._former
+
+
+@in_virtual_time
+async def test_a_limit_that_comes_back_while_requests_wait_for_it_knows_what_was_used() -> None:
+    book, _ = waiting_desk(limits := Limits(concurrent=1))
+    clock = asyncio.get_running_loop().time
+    first = await book.admit_within(SCOPES, 1, 0, 0.0)
+    assert isinstance(first, Reservation)
+    (waiting,) = in_line(book, 1)
+    await asyncio.sleep(0.5)
+    book.use({}, {}, BERLIN, clock())
+    book.use({"team t": limits}, {}, BERLIN, clock())
+    await asyncio.sleep(0.5)
+    assert not waiting.done()
+    first.settle(1, 0)
+    assert isinstance(await waiting, Reservation)
+
+
+@in_virtual_time
+async def test_a_leased_limit_that_is_gone_is_exchanged_as_long_as_requests_wait_for_it() -> None:
+    (process,) = fleet(World(), Limits((Rate(Unit.REQUESTS, 60, Period.MINUTE, 1),)), 1)
+    book, clock = process.book, asyncio.get_running_loop().time
+    assert await process.ask()
+    waiting = in_line(book, 3)
+    await asyncio.sleep(0.5)
+    book.use({}, {}, BERLIN, clock())
+    assert all(isinstance(each, Reservation) for each in await asyncio.gather(*waiting))
+    assert 2.8 < clock() < 3.5
+    await stop([process])
