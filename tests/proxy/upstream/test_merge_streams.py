@@ -92,6 +92,19 @@ def test_a_call_that_tells_none_gets_a_guess() -> None:
     assert merge.billed == Usage(7, 4, estimated=True)
 
 
+def test_a_guess_counts_reasoning_too() -> None:
+    class Thinking(Marks):
+        """Thinks before each text."""
+
+        @override
+        def feed(self, data: bytes) -> Iterator[StreamEvent]:
+            for event in super().feed(data):
+                yield replace(event, reasoning="hm.." * 3) if isinstance(event, Chunk) and event.text else event
+
+    merge = Merge([Body(b"+a . # $"), Body(b"+abcd . $")], decoder=Thinking)
+    assert merge.run()[-1] == "~6+6"
+
+
 def test_a_stream_that_breaks_is_billed_nothing() -> None:
     merge = Merge([Body(b"+a . # $"), Body(1.0, b"+b !")])
     assert merge.fails() is FailureKind.SERVER
