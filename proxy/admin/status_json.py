@@ -19,6 +19,7 @@ def status_json(view: GatewayView, reloads: Sequence[PastReload], warnings: Sequ
         facts["workers"] = [str(worker) for worker in view.workers]
     return {
         **facts,
+        "ledger_rows_waiting": None if view.ledger is None else view.ledger.waiting,
         "uptime_s": int(view.now - view.since),
         "states": {label: state.name.lower() for label, state in sorted(status.states.items())},
         "route_targets": [_route(row) for row in route_rows(view.snapshot, status)],

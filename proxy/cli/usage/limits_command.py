@@ -49,16 +49,22 @@ def limits(source: Source, options: LimitsOptions, show: Callable[[Mapping[str, 
 
 def asked(admin: AdminSection, options: LimitsOptions) -> Mapping[str, Any]:
     """Return the answer of the running gateway. Raises CommandError."""
-    host = WILDCARDS.get(admin.host, admin.host)
     port = admin.port if options.admin_port is None else options.admin_port
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     query = "" if options.team is None else "?" + urlencode({"team": options.team})
+    return _understood(*fetched(admin, port, f"/limits{query}", SECONDS))
+
+
+def fetched(admin: AdminSection, port: int, path: str, seconds: float) -> tuple[int, bytes, str]:
+    """Return status and body of what the running gateway tells operators, and where it listens for them. Raises
+    CommandError where none answers in so many seconds."""
+    host = WILDCARDS.get(admin.host, admin.host)
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     headers = {} if admin.token is None else Credential("bearer", key=admin.token).headers()
-    connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+    connection = http.client.HTTPConnection(host, port, timeout=seconds)
     try:
-        connection.request("GET", f"/limits{query}", headers=headers)
+        connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-        status, body = answer.status, answer.read()
+        return answer.status, answer.read(), place
     except ConnectionRefusedError:
         raise CommandError(
             f"no gateway listens for operators on {place}: start it with this table, or name its port (--admin-port)"
@@ -67,7 +73,6 @@ def asked(admin: AdminSection, options: LimitsOptions) -> Mapping[str, Any]:
         raise CommandError(f"the gateway on {place} does not answer: {error or type(error).__name__}") from None
     finally:
         connection.close()
-    return _understood(status, body, place)
 
 
 def _understood(status: int, body: bytes, place: str) -> Mapping[str, Any]:

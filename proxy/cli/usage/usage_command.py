@@ -1,15 +1,19 @@
 """`dragoman usage`: show what teams used, from the ledger of a table, which it reads and does not change."""
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from config.load_config import Loaded
 from config.problem import did_you_mean, shown
+from config.sections.server_section import AdminSection
 from proxy.cli.terminal import USAGE, CommandError, Ink, paint
 from proxy.cli.usage.known_table import known_table
+from proxy.cli.usage.limits_command import fetched
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, ledger_settings
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.open_ledger import open_reader
@@ -31,6 +35,10 @@ NO_LEDGER: Final = (
 )
 
 
+SECONDS: Final = 1.0
+"""For a gateway that may run to say what waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
     """What the command line asks for: dimensions between commas, since when, and of which team (None: of all)."""
@@ -48,7 +56,8 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
     try:
         reader = open_reader(settings)
         try:
-            report = usage_report(reader, query, rows_unloaded(reader, settings))
+            waiting = max(rows_unloaded(reader, settings), _told_waiting(table.config.server.admin, settings))
+            report = usage_report(reader, query, waiting)
             if not report.lines and query.team is not None and query.team not in table.config.teams:
                 _must_have_rows(reader, query, query.team, table.config.teams)
         finally:
@@ -57,6 +66,21 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
         raise CommandError(str(error)) from None
     show(report)
     return 0
+
+
+def _told_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
+    """Return how many rows wait by the word of the gateway that runs: it alone knows of those that it could not write
+    to its journal. None where no gateway with this ledger answers."""
+    try:
+        found = json.loads(fetched(admin, admin.port, "/status", SECONDS)[1])
+    except (CommandError, ValueError):
+        return 0
+    if not isinstance(found, dict):
+        return 0
+    ledger, waiting = str(found.get("ledger")), found.get("ledger_rows_waiting")
+    places = (settings.place, str(Path(settings.place).absolute()))
+    ours = any(ledger.startswith(f"{place}, ") for place in places)
+    return waiting if ours and isinstance(waiting, int) else 0
 
 
 def _must_have_rows(reader: LedgerReader, query: UsageQuery, team: str, known: Iterable[str]) -> None:

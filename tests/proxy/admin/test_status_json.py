@@ -11,6 +11,7 @@ from tests.proxy.admin.kit import HOSTILE, RELOADS, view
 def test_the_facts_of_the_page_are_there_as_values() -> None:
     facts = orjson.loads(orjson.dumps(status_json(view(), RELOADS, [Problem("t.yaml", 1, 2, "teams", "careful")])))
     assert facts["uptime_s"] == 90_061
+    assert facts["ledger_rows_waiting"] == 3
     assert facts["states"] == {"v/m/a": "open", "v/m/b": "cooling", "v/m/c": "trial"}
     assert facts["recent"]["seconds"] == 300
     assert facts["recent"]["whole"]["requests"] == facts["recent"]["deployments"]["v/m/a"]["requests"] == 20

@@ -10,6 +10,7 @@ import pytest
 from config.problem import ConfigError
 from proxy.cli.arguments import argument_parser
 from proxy.cli.terminal import USAGE, CommandError
+from proxy.cli.usage import usage_command
 from proxy.cli.usage.usage_command import UsageOptions, show_csv, show_json, show_table, usage
 from proxy.ledger.journal_files import journal_file
 from proxy.ledger.sqlite_store import SqliteStore
@@ -48,6 +49,21 @@ def test_people_see_a_table_and_how_far_it_is_loaded(source: Writer, capsys: Out
         ["TOTAL", "3", "0"],
     ]
     assert "2 requests in the journals are not counted yet" in err
+
+
+@pytest.mark.parametrize(
+    ("place", "waiting", "noted"), [("ours", 7, True), ("ours", None, False), ("other.db", 7, False)]
+)
+def test_what_the_running_gateway_could_not_write_down_is_noted_too(
+    source: Writer, capsys: Output, monkeypatch: pytest.MonkeyPatch, place: str, waiting: int | None, noted: bool
+) -> None:
+    made = filled(source(TABLE))
+    assert made.path is not None
+    named = made.path.with_name("ledger.db") if place == "ours" else place
+    told = json.dumps({"ledger": f"{named}, 9.0 s behind, 7 rows waiting", "ledger_rows_waiting": waiting})
+    monkeypatch.setattr(usage_command, "fetched", lambda *_: (200, told.encode(), "127.0.0.1:9091"))
+    assert usage(made, OPTIONS, show_table) == 0
+    assert ("7 requests in the journals are not counted yet" in capsys.readouterr().err) is noted
 
 
 def test_one_team_may_be_asked_for_and_one_that_the_table_no_longer_has(source: Writer, capsys: Output) -> None:
