@@ -145,7 +145,7 @@ class CohereConversation:
 
     def _result(self, turn: Turn, result: ToolResult) -> JsonObject:
         self._check(result)
-        content: list[JsonValue] = [{"type": "text", "text": "The call failed: "}] if result.failed else []
+        content: list[JsonValue] = []
         for part in result.parts:
             self._check(part)
             match part:
@@ -162,8 +162,11 @@ class CohereConversation:
                 case _:
                     raise turn.no_part(_kind(part))
         texts = [str(part["text"]) for part in content if isinstance(part, dict) and part["type"] == "text"]
+        failed = "The call failed: " if result.failed else ""
         # The vendor refuses a result with an empty text.
-        whole: JsonValue = content if len(texts) < len(content) else "".join(texts) or "{}"
+        whole: JsonValue = (failed + "\n".join(texts)) or "{}"
+        if len(texts) < len(content):
+            whole = [{"type": "text", "text": failed}, *content] if failed else content
         return {"role": "tool", "tool_call_id": result.call_id, "content": whole}
 
     def _text(self, turn: Turn, parts: Iterable[Part]) -> str:

@@ -95,7 +95,8 @@ class OllamaConversation:
                     raise turn.no_part(kind)
                 case _:
                     raise turn.no_part(type(part).__name__.lower())
-        return {"content": "".join(texts), **({"images": images} if images else {})}
+        between = "\n" if turn.role == "tool" else ""
+        return {"content": between.join(texts), **({"images": images} if images else {})}
 
     def _note(self, cache: JsonObject | None) -> None:
         """Note a cache marker: the engine keeps prompts by itself."""

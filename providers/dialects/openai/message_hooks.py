@@ -42,13 +42,15 @@ def _parts(message: JsonObject) -> list[JsonObject]:
 
 
 def _text(message: JsonObject) -> str | None:
-    """Return the text of a content that is all text; None for any other."""
+    """Return the text of a content that is all text; None for any other. The texts of a result are several, those of
+    any other message one in pieces."""
     content = message.get("content")
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
     texts = [part.get("text") for part in _parts(message) if part.get("type") == "text"]
     strings = [text for text in texts if isinstance(text, str)]
-    return "".join(strings) if len(strings) == len(content) else None
+    between = "\n" if message.get("role") == "tool" else ""
+    return between.join(strings) if len(strings) == len(content) else None
 
 
 # Texts and images -----------------------------------------------------------------------------------------------------

@@ -96,7 +96,10 @@ class _VendorMessage:
         content = message.get("content")
         if isinstance(content, list):
             parts = PartWriter(self.profile, self.dropped).written(content)
-            message = {**message, "content": parts if self.profile.content_parts else _flat(self.target, parts)}
+            message = {
+                **message,
+                "content": parts if self.profile.content_parts else _flat(self.target, message, parts),
+            }
         return message
 
     def _with_known_members(self, message: JsonObject) -> JsonObject:
@@ -153,8 +156,9 @@ def _with_marker_on_part(message: JsonObject) -> JsonObject:
     return kept
 
 
-def _flat(target: Target, parts: list[JsonValue]) -> str:
+def _flat(target: Target, message: JsonObject, parts: list[JsonValue]) -> str:
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
     if len(texts) < len(parts):
         raise Refusal("messages", f"'messages' may hold only text for {target.name}.")
-    return "".join([text for text in texts if isinstance(text, str)])
+    between = "\n" if message.get("role") == "tool" else ""
+    return between.join([text for text in texts if isinstance(text, str)])

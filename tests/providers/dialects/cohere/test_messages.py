@@ -123,6 +123,13 @@ def test_a_failed_result_says_so() -> None:
     assert read(result) == [{"role": "tool", "tool_call_id": "c1", "content": "The call failed: boom"}]
 
 
+def test_the_texts_of_a_result_stand_on_lines_of_their_own() -> None:
+    texts: JsonValue = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    result: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": texts}
+    assert read(result) == [{**result, "content": "a\nb"}]
+    assert read({**result, "is_error": True}) == [{**result, "content": "The call failed: a\nb"}]
+
+
 def test_a_document_in_the_vendor_s_own_form_stays_as_it_is() -> None:
     document: JsonObject = {"id": "1", "data": {"text": "a"}}
     found = conversation(user([{"type": "text", "text": "a"}, {"type": "document", "document": document}]))

@@ -79,6 +79,13 @@ def test_what_has_no_place_is_refused_with_its_position(message: JsonValue, reas
     assert reason in caught.value.message
 
 
+def test_the_texts_of_a_result_stand_on_lines_of_their_own() -> None:
+    texts: JsonValue = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    result: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": texts}
+    assert read(result) == [{**result, "content": "a\nb"}]
+    assert read(user(texts)) == [user("ab")]
+
+
 def test_a_result_may_hold_images_and_say_that_it_failed() -> None:
     result: JsonObject = {
         "role": "tool",

@@ -81,6 +81,8 @@ def test_a_message_is_written_as_the_profile_wants_it(row: str, given: JsonObjec
 def test_parts_become_one_text_where_content_must_be_a_string() -> None:
     row = next(name for name, profile in load_profiles().items() if not profile.content_parts)
     assert messages(row, {"role": "user", "content": PARTS}) == [{"role": "user", "content": "ab"}]
+    result: JsonObject = {"role": "tool", "tool_call_id": "1", "content": PARTS}
+    assert messages(row, result) == [{**result, "content": "a\nb"}]
     with pytest.raises(Refusal, match="only text"):
         messages(row, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]})
 
