@@ -52,23 +52,23 @@ AGAIN: Final = 1.0
 class ClaimState:
     """What is known of a claim while it is used: when and in which period it was asked for, with what told and wanted;
     the `epoch` of the key, which cannot end before `known_until`; what others claim, and how many they are; what waits,
-    and the least of it; until when not to ask for `refused` and more again, unless others may give something back
-    (`hope_until`, not again before `hope_again`); what was taken of late (`recent`: half of it is forgotten each
-    second), and by the last request (`size`), and below which room more is asked for; whether the process counts alone
-    (`away`), or near the limit (`scarce`); since when others may not have told what they hold (`doubt_since`), and
-    whether it has taken its part of what nobody had claimed, once for as long as that is so (`parted`)."""
+    and the least of it, or while nothing does what the last request took; until when not to ask for `refused` and more
+    again, unless others may give something back (`hope_until`, not again before `hope_again`); what was taken of late
+    (`recent`: half of it is forgotten each second), and below which room more is asked for; whether the process counts
+    alone (`away`), or near the limit (`scarce`); since when others may not have told what they hold (`doubt_since`),
+    and whether it has taken its part of what nobody had claimed, once for as long as that is so (`parted`)."""
 
     __slots__ = (
         *("asked_at", "away", "claimed", "doubt_since", "epoch", "hope_again", "hope_until", "known_until", "least"),
-        *("low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "size", "start", "told"),
-        *("waiting", "wanted"),
+        *("low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "start", "told", "waiting"),
+        "wanted",
     )
 
     def __init__(self) -> None:
         self.asked_at = self.quiet_until = self.hope_until = self.hope_again = NEVER
         self.doubt_since = self.known_until = NEVER
         self.claimed = self.epoch = self.least = self.low = self.refused = self.start = self.told = self.waiting = 0
-        self.size = self.wanted = 0
+        self.wanted = 0
         self.processes = 1
         self.recent = 0.0
         self.away = self.parted = self.scarce = False
@@ -113,7 +113,9 @@ class SharedSpending(SpendingCounter):
         if units:
             claim = self._claim or self._used()
             claim.recent += units
-            claim.size = need = self._need(units)
+            need = self._need(units)
+            if not claim.waiting:
+                claim.least = need
             self.room -= need
             if self.room < claim.low and now >= claim.quiet_until:
                 self._keeper.wake(self)
@@ -191,7 +193,7 @@ class SharedSpending(SpendingCounter):
         claim.scarce = demand * NEAR > part
         unused = now >= self.touched + (UNUSED_NEAR if claim.scarce else UNUSED)
         # A part that is too small for one request would be no use here, and lacking where it is enough for one.
-        ahead = 0 if unused or part < claim.size else min(math.ceil(demand), part)
+        ahead = 0 if unused or part < claim.least else min(math.ceil(demand), part)
         claim.low = (ahead + 1) // 2
         held = min(held, claim.waiting + ahead)
         self.room = held = 0 if claim.waiting and held < claim.least else held
