@@ -74,9 +74,14 @@ def locked(descriptor: int) -> bool:
     return True
 
 
+def share_lock(descriptor: int) -> None:
+    """Hold the lock of a file, which nobody appends to any more, so that `left_behind` still finds it."""
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
 def left_behind(folder: Path) -> bool:
-    """Return whether there is a file to which nobody appends any more: it has not been loaded yet. A shared lock that
-    is taken for a moment keeps a loader from it until its next pass, at worst."""
+    """Return whether there is a file to which nobody appends any more: it has not been loaded yet, or is just being
+    loaded. A shared lock that is taken for a moment keeps a loader from it until its next pass, at worst."""
     for each in journal_files(folder):
         try:
             descriptor = os.open(each.path, os.O_RDONLY | os.O_CLOEXEC)

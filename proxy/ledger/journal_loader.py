@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from proxy.ledger.journal_files import UNREADABLE, JournalFile, journal_bytes, journal_files, locked
+from proxy.ledger.journal_files import UNREADABLE, JournalFile, journal_bytes, journal_files, locked, share_lock
 from proxy.ledger.ledger_row import Journaled, OtherVersionError, UnreadableLineError, read_line
 from proxy.ledger.ledger_settings import LedgerState
 from proxy.ledger.ledger_store import LedgerStore
@@ -100,6 +100,8 @@ class JournalLoader:
             return 0
         try:
             finished = locked(descriptor)  # before the reading: afterwards nothing can be added
+            if finished:
+                share_lock(descriptor)
             new = self._load_lines(descriptor, file, store)
             if finished and file.path not in self._foreign:
                 self._take_rest(descriptor, file.path)

@@ -9,7 +9,7 @@ import pytest
 
 from proxy.ledger import journal_loader
 from proxy.ledger.journal import FILE_BYTES, Journal
-from proxy.ledger.journal_files import UNREADABLE, create_locked, journal_file, journal_files
+from proxy.ledger.journal_files import UNREADABLE, create_locked, journal_file, journal_files, left_behind
 from proxy.ledger.journal_loader import JournalLoader, LoadingCancelledError
 from proxy.ledger.ledger_row import Journaled
 from proxy.ledger.ledger_settings import LedgerError, LedgerState
@@ -69,6 +69,23 @@ def test_finished_files_are_loaded_and_deleted(tmp_path: Path) -> None:
     assert {each.row.gateway for each in memory.rows.values()} == {"p", "other"}
     assert journal_files(tmp_path) == []
     assert (state.loaded, state.repeated, state.unreadable) == (4, 0, 0)
+
+
+def test_a_finished_file_counts_as_left_behind_until_its_rows_are_stored(tmp_path: Path) -> None:
+    class Looking(Memory):
+        """Looks whether anything is left, before and after it stores rows."""
+
+        def add(self, rows: Sequence[Journaled]) -> int:
+            seen.append(left_behind(tmp_path))
+            found = super().add(rows)
+            seen.append(left_behind(tmp_path))
+            return found
+
+    seen: list[bool] = []
+    put(tmp_path, line(1) + line(2))
+    assert loader(tmp_path).load(Looking()) == 2
+    assert seen == [True, True]
+    assert not left_behind(tmp_path)
 
 
 def test_a_file_in_use_is_loaded_up_to_its_last_whole_line_and_stays(tmp_path: Path) -> None:
