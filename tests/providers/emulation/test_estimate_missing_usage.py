@@ -79,11 +79,15 @@ def test_the_pieces_of_a_run_count_without_their_escapes() -> None:
 def test_tools_and_the_form_of_the_answer_are_read_too() -> None:
     tool: JsonObject = {"type": "function", "function": {"name": "f", "description": "x" * 4000}}
     form: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"title": "x" * 400}}}
-    both = chat(Params(tools=[tool], response_format=form))
-    plain, tools = chat(), chat(Params(tools=[tool]))
+    hello = ChatPrompt(({"role": "user", "content": "hello"},))
+    both = chat(Params(tools=[tool], response_format=form), hello)
+    plain, tools = chat(None, hello), chat(Params(tools=[tool]), hello)
     sizes = [estimate_usage(request, 0).prompt_tokens for request in (plain, tools, both)]
     assert 1000 < sizes[1] - sizes[0] < 1100
     assert 100 < sizes[2] - sizes[1] < 200
     let_conversation_go(both)
     assert estimate_usage(both, 0).prompt_tokens == sizes[2]
-    assert sizes[0] == estimate_usage(chat(Params(tools=[])), 0).prompt_tokens
+    assert (
+        sizes[0]
+        == estimate_usage(chat(Params(tools=[]), ChatPrompt(({"role": "user", "content": "hello"},))), 0).prompt_tokens
+    )
