@@ -20,7 +20,7 @@ def with_usage(request: UnifiedRequest, completion: Completion) -> Completion:
     """Return the answer with a usage: the vendor's, or an estimate where it reported none."""
     if completion.usage is not None:
         return completion
-    return replace(completion, usage=estimate_usage(request, sum(map(size_of_choice, completion.choices))))
+    return replace(completion, usage=estimate_usage(request, sum(map(size_written, completion.choices))))
 
 
 def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
@@ -48,20 +48,14 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
-def size_of_choice(choice: Choice) -> int:
-    """Return how many bytes of UTF-8 a model wrote for a choice."""
-    refusal = choice.refusal if choice.refusal != choice.text else None
-    size = size_of(choice.text) + _unsaid(choice.reasoning, refusal, choice.extras)
-    return size + sum(map(_of_call, choice.tool_calls))
-
-
-def size_of_chunk(chunk: Chunk) -> int:
-    """Return how many bytes of UTF-8 a model wrote for a chunk: those of all chunks are the choice's together."""
-    text = chunk.text
+def size_written(said: Choice | Chunk) -> int:
+    """Return how many bytes of UTF-8 a model wrote for a choice, or for a chunk: those of all chunks are the choice's
+    together."""
+    text = said.text
     size = len(text) if text.isascii() else size_of(text)
-    if chunk.reasoning or chunk.tool_calls or chunk.refusal or chunk.extras is not None:
-        refusal = chunk.refusal if chunk.refusal != text else None
-        size += _unsaid(chunk.reasoning, refusal, chunk.extras) + sum(map(_of_call, chunk.tool_calls))
+    if said.reasoning or said.tool_calls or said.refusal or said.extras is not None:
+        refusal = said.refusal if said.refusal != text else None
+        size += _unsaid(said.reasoning, refusal, said.extras) + sum(map(_of_call, said.tool_calls))
     return size
 
 

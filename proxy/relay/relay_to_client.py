@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from providers.completion import Chunk, StreamEvent, TextRun
 from providers.dialect import RunDecoder
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of, size_of_chunk, size_of_run
+from providers.emulation.estimate_missing_usage import estimate_usage, size_of, size_of_run, size_written
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
@@ -296,7 +296,7 @@ class Relay:
                 self._finished += 1
                 if self.record.sampled is not None:
                     self.record.sampled.notes.ended(event.finish_reason)
-            self._size += size_of_chunk(event)
+            self._size += size_written(event)
             return self.renderer.chunk(event)
         self.record.usage = event
         return self.renderer.usage(event)

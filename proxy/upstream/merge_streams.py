@@ -6,7 +6,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 
 from providers.completion import Chunk, StreamEvent, Usage, has_content
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of_chunk
+from providers.emulation.estimate_missing_usage import estimate_usage, size_written
 from providers.emulation.merge_choices import UsageTally, renumber
 from providers.emulation.post_processing import PostProcessor
 from providers.emulation.split_into_calls import PlannedCall
@@ -142,7 +142,7 @@ class MergedStream:
                     batch.append(self._numbered(call, event))
                     ended += event.finish_reason is not None
                     if number in self._sizes:
-                        self._sizes[number] += size_of_chunk(event)
+                        self._sizes[number] += size_written(event)
                 else:
                     self._sizes.pop(number, None)
                     self._note(number, event)

@@ -8,9 +8,8 @@ from providers.emulation.estimate_missing_usage import (
     estimate_usage,
     let_conversation_go,
     size_of,
-    size_of_choice,
-    size_of_chunk,
     size_of_run,
+    size_written,
     with_usage,
 )
 from providers.json_types import JsonObject
@@ -66,14 +65,14 @@ def test_all_that_was_written_counts_whole_as_in_a_stream(choice: Choice, size: 
     answer = Completion((choice,), None)
     (chunk,) = to_chunks(answer)
     assert isinstance(chunk, Chunk)
-    assert (size_of_choice(choice), size_of_chunk(chunk)) == (size, size)
+    assert (size_written(choice), size_written(chunk)) == (size, size)
     assert with_usage(completion(), answer).usage == Usage(2, -(-size // 4), estimated=True)
 
 
 def test_the_pieces_of_a_run_count_without_their_escapes() -> None:
     run = TextRun(0, [b"ab", b'\\"', b"\\u00e9"], {1: '"', 2: "é"}, 0, 0, part="arguments")
     assert size_of_run(run) == 5
-    assert sum(map(size_of_chunk, run.chunks())) == 5
+    assert sum(map(size_written, run.chunks())) == 5
 
 
 def test_tools_and_the_form_of_the_answer_are_read_too() -> None:
