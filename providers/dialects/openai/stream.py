@@ -245,7 +245,7 @@ class OpenAIStream(RunDecoder):
         if self._done or not frame:
             return {}
         if frame.startswith(b"[DONE]"):
-            if not self._all_finished() and not may_end(self._choices.values()):
+            if not may_end(self._choices.values()):
                 raise cut()
             self._done = True
             return {}

@@ -70,7 +70,7 @@ def usage(source: Source, options: UsageOptions, show: Callable[[UsageReport], N
 
 def _told_waiting(admin: AdminSection, settings: LedgerSettings) -> int:
     """Return how many rows wait by the word of the gateway that runs: it alone knows of those that it could not write
-    to its journal. None where no gateway with this ledger answers."""
+    to its journal. 0 where no gateway with this ledger answers."""
     try:
         found = json.loads(fetched(admin, admin.port, "/status", SECONDS)[1])
     except (CommandError, ValueError):
