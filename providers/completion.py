@@ -260,8 +260,8 @@ class TextRun:
     its reasoning, or the arguments of the tool call with the number `call`.
 
     `literals` are the pieces as they stand between the quotes of JSON strings: each in printable ASCII that needs no
-    escape, but for those in `odd`, which has the pieces themselves by their places. `characters` and `size` are how
-    much text it is, in code points and in bytes of UTF-8: none, where the part is another.
+    escape, but for those in `odd`, which has the pieces themselves by their places. `size` are their bytes in UTF-8,
+    `characters` the code points of text: none, where the part is another.
     """
 
     index: int

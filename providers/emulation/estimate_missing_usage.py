@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, Extras, TextRun, ToolCall, ToolCallDelta, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, ToolCall, ToolCallDelta, Usage
 from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 BYTES_PER_TOKEN = 4
@@ -57,12 +57,6 @@ def size_written(said: Choice | Chunk) -> int:
         refusal = said.refusal if said.refusal != text else None
         size += _unsaid(said.reasoning, refusal, said.extras) + sum(map(_of_call, said.tool_calls))
     return size
-
-
-def size_of_run(run: TextRun) -> int:
-    """Return how many bytes of UTF-8 the pieces of a run are, whatever its part."""
-    literals = run.literals
-    return sum(map(len, literals)) + sum([size_of(text) - len(literals[at]) for at, text in run.odd.items()])
 
 
 def _unsaid(reasoning: str | None, refusal: str | None, extras: Extras | None) -> int:

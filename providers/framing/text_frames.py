@@ -132,7 +132,7 @@ def part_run(index: int, literals: list[bytes], fingerprint: str | None, part: R
     string."""
     run = text_run(index, literals, fingerprint)
     if run is not None and part != "text":
-        run.part, run.call, run.characters, run.size = part, call, 0, 0
+        run.part, run.call, run.characters = part, call, 0
     return run
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from providers.completion import Chunk, StreamEvent, TextRun
 from providers.dialect import RunDecoder
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of, size_of_run, size_written
+from providers.emulation.estimate_missing_usage import estimate_usage, size_of, size_written
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
@@ -215,7 +215,7 @@ class Relay:
         record = self.record
         record.waited += came - self._idle_since
         record.chunks += len(run.literals)
-        self._size += run.size or size_of_run(run)
+        self._size += run.size
         sent = self.write(frames)
         self._idle_since = self.deadlines.advance()
         form = None if self._decoder is None else self._decoder.around()
@@ -271,7 +271,7 @@ class Relay:
                     if run is not None:
                         frames.append(run)
                         record.chunks += len(part.literals)
-                        self._size += part.size or size_of_run(part)
+                        self._size += part.size
                         continue
                 for event in part.chunks() if isinstance(part, TextRun) else (part,):
                     frames.append(self._frame(event))

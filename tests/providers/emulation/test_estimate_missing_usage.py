@@ -2,16 +2,16 @@
 
 import pytest
 
-from providers.completion import Choice, Chunk, Completion, Extras, TextRun, ToolCall, Usage
+from providers.completion import Choice, Chunk, Completion, Extras, ToolCall, Usage
 from providers.emulation.collect_stream import to_chunks
 from providers.emulation.estimate_missing_usage import (
     estimate_usage,
     let_conversation_go,
     size_of,
-    size_of_run,
     size_written,
     with_usage,
 )
+from providers.framing.text_frames import part_run
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Params, TextPrompt, TokenPrompt
 from tests.providers.dialects.openai.kit import chat, completion
@@ -70,8 +70,9 @@ def test_all_that_was_written_counts_whole_as_in_a_stream(choice: Choice, size: 
 
 
 def test_the_pieces_of_a_run_count_without_their_escapes() -> None:
-    run = TextRun(0, [b"ab", b'\\"', b"\\u00e9"], {1: '"', 2: "é"}, 0, 0, part="arguments")
-    assert size_of_run(run) == 5
+    run = part_run(0, [b"ab", b'\\"', b"\\u00e9"], None, "arguments", 0)
+    assert run is not None
+    assert (run.odd, run.characters, run.size) == ({1: '"', 2: "é"}, 0, 5)
     assert sum(map(size_written, run.chunks())) == 5
 
 

@@ -333,7 +333,7 @@ def test_a_run_counts_as_its_chunks_do(index: int) -> None:
 @pytest.mark.parametrize("part", ["reasoning", "arguments"])
 @pytest.mark.parametrize("index", [0, 1])
 def test_what_was_written_besides_text_counts_too(part: RunPart, index: int) -> None:
-    run = replace(words(b"abcd", b"efgh", index=index), part=part, characters=0, size=0)
+    run = replace(words(b"abcd", b"efgh", index=index), part=part, characters=0)
     call = Chunk(tool_calls=(ToolCallDelta(0, "t", "name", "argument"),))
     rig = Rig(Body(b". $"), first=[call, run])
     rig.run()

@@ -51,7 +51,7 @@ def run_of(*literals: bytes, index: int = 0, fingerprint: str | None = None) -> 
 
 
 def part_run(part: RunPart, *literals: bytes, index: int = 0, call: int = 0, fingerprint: str | None = None) -> TextRun:
-    return replace(run_of(*literals, index=index, fingerprint=fingerprint), part=part, call=call, characters=0, size=0)
+    return replace(run_of(*literals, index=index, fingerprint=fingerprint), part=part, call=call, characters=0)
 
 
 def begun(call: int, name: str = "look") -> Chunk:
