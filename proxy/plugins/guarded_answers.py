@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from providers.completion import Completion
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of
+from providers.emulation.estimate_missing_usage import estimate_usage, with_usage
 from providers.emulation.split_into_calls import CallPlan
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -40,8 +40,7 @@ class GuardedAnswers:
             choices = [await self.chain.choice_passed(choice, record) for choice in completion.choices]
         except GatewayError:
             # The vendor has generated it, and bills it.
-            size = sum([size_of(choice.text) for choice in completion.choices])
-            record.usage = completion.usage or estimate_usage(prepared.request, size)
+            record.usage = with_usage(prepared.request, completion).usage
             raise
         if all(new is old for new, old in zip(choices, completion.choices, strict=True)):
             return prepared, completion

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from providers.completion import Chunk, StreamEvent, Usage
-from providers.emulation.estimate_missing_usage import size_of
+from providers.emulation.estimate_missing_usage import size_written
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
@@ -80,7 +80,7 @@ class GuardedStream:
                     self.usage = event
                     self._ready.append(event)
                     continue
-                self.size += size_of(event.text)
+                self.size += size_written(event)
                 self._ended += event.finish_reason is not None
                 self._ready += await self._choice(event.index).add(plain(event))
         except (UpstreamError, GatewayError) as error:
