@@ -18,6 +18,7 @@ from providers.conversation import (
     ToolUse,
     Turn,
 )
+from providers.dialects.shared.prompt import joined_texts
 from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools
@@ -95,8 +96,7 @@ class OllamaConversation:
                     raise turn.no_part(kind)
                 case _:
                     raise turn.no_part(type(part).__name__.lower())
-        between = "\n" if turn.role == "tool" else ""
-        return {"content": between.join(texts), **({"images": images} if images else {})}
+        return {"content": joined_texts(turn.role, texts), **({"images": images} if images else {})}
 
     def _note(self, cache: JsonObject | None) -> None:
         """Note a cache marker: the engine keeps prompts by itself."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from providers.dialects.openai import turn_hooks
 from providers.dialects.openai.turn_hooks import calls_of
+from providers.dialects.shared.prompt import joined_texts
 from providers.dialects.shared.thought_signatures import unpack_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -42,15 +43,13 @@ def _parts(message: JsonObject) -> list[JsonObject]:
 
 
 def _text(message: JsonObject) -> str | None:
-    """Return the text of a content that is all text; None for any other. The texts of a result are several, those of
-    any other message one in pieces."""
+    """Return the text of a content that is all text; None for any other."""
     content = message.get("content")
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
     texts = [part.get("text") for part in _parts(message) if part.get("type") == "text"]
     strings = [text for text in texts if isinstance(text, str)]
-    between = "\n" if message.get("role") == "tool" else ""
-    return between.join(strings) if len(strings) == len(content) else None
+    return joined_texts(message.get("role"), strings) if len(strings) == len(content) else None
 
 
 # Texts and images -----------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from providers.dialects.openai.message_parts import (
     without_legacy_calls,
 )
 from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
+from providers.dialects.shared.prompt import joined_texts
 from providers.failure import Refusal
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
@@ -160,5 +161,4 @@ def _flat(target: Target, message: JsonObject, parts: list[JsonValue]) -> str:
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
     if len(texts) < len(parts):
         raise Refusal("messages", f"'messages' may hold only text for {target.name}.")
-    between = "\n" if message.get("role") == "tool" else ""
-    return between.join([text for text in texts if isinstance(text, str)])
+    return joined_texts(message.get("role"), [text for text in texts if isinstance(text, str)])

@@ -1,7 +1,7 @@
 """Prompts as vendors take them: as they are, wrapped into one user message of OpenAI's chat shape, or as the only thing
 that an endpoint without chat continues; such an endpoint's capabilities, limit and finish reason."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from providers.capabilities import FAN_OUT, NATIVE, PREFIXED, UNSCORED_PROMPT, Capabilities, Cell, refused
 from providers.completion import FinishReason
@@ -12,6 +12,12 @@ from providers.target import Target
 from providers.unified_request import ChatPrompt, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 IMAGE_MARKER = "<image>"
+
+
+def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
+    """Return the texts of a message as one, for vendors that take one only. Those of a tool's result are several, each
+    on lines of its own; those of any other message are one in pieces."""
+    return ("\n" if role == "tool" else "").join(texts)
 
 
 def native_prompt(target: Target, table: Capabilities, prompt: Prompt) -> JsonValue:

@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from providers.capabilities import Capabilities, compiled
-from providers.dialects.shared.prompt import ONE_RAW_PROMPT, image_parts, native_prompt, needed_limit, prompt_text
+from providers.dialects.shared.prompt import (
+    ONE_RAW_PROMPT,
+    image_parts,
+    joined_texts,
+    native_prompt,
+    needed_limit,
+    prompt_text,
+)
 from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.json_types import JsonValue
@@ -100,3 +107,9 @@ def test_a_limit_that_is_missing_or_none_is_refused(params: dict[str, object]) -
     with pytest.raises(Refusal) as caught:
         needed_limit(draft(text_request(**params)))
     assert (caught.value.param, caught.value.code) == ("max_tokens", "invalid_value")
+
+
+def test_the_texts_of_a_tool_s_result_stand_on_lines_of_their_own() -> None:
+    assert joined_texts("tool", ["a", "b"]) == "a\nb"
+    assert joined_texts("user", ["a", "b"]) == "ab"
+    assert joined_texts("tool", []) == ""
