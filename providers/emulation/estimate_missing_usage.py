@@ -4,12 +4,12 @@ All that the model read and wrote counts: tools and the form of the answer with 
 text. A stream counts as the whole answer that it comes to.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import orjson
 
 from providers.completion import Choice, Chunk, Completion, Extras, ToolCall, ToolCallDelta, Usage
+from providers.emulation.join_extras import texts_of_details
 from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 BYTES_PER_TOKEN = 4
@@ -64,12 +64,7 @@ def _unsaid(reasoning: str | None, refusal: str | None, extras: Extras | None) -
     size = size_of(refusal) if refusal else 0
     if reasoning:
         return size + size_of(reasoning)
-    return size if extras is None else size + sum(map(size_of, _details(extras)))
-
-
-def _details(extras: Extras) -> Iterable[str]:
-    for detail in extras.reasoning_details:
-        yield from (text for name in ("text", "summary") if isinstance(text := detail.get(name), str))
+    return size if extras is None else size + sum(map(size_of, texts_of_details(extras.reasoning_details)))
 
 
 def _of_call(call: ToolCall | ToolCallDelta) -> int:

@@ -1,6 +1,6 @@
 """Joins what the pieces of a stream hold besides text and calls, and divides it again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import orjson
@@ -13,6 +13,13 @@ _JOINED = ("text", "summary", "data")
 
 _SPOKEN = ("data", "transcript")
 """The same of a sound."""
+
+
+def texts_of_details(details: Iterable[JsonValue]) -> Iterator[str]:
+    """Yield the texts and summaries that details of reasoning hold."""
+    for detail in details:
+        if isinstance(detail, dict):
+            yield from (text for name in ("text", "summary") if isinstance(text := detail.get(name), str))
 
 
 class GrowingExtras:

@@ -6,10 +6,11 @@ no text, and what vendors take back of thinking unread is not counted.
 Source: the "Vision" page of Anthropic for the tokens of an image, November 2026. The other numbers are rules of thumb.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import orjson
 
+from providers.emulation.join_extras import texts_of_details
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
 from proxy.limits.token_estimate import BYTES_EACH
@@ -89,14 +90,10 @@ def _of_message(message: JsonObject) -> int:
         tokens += sum([_of_part(part) for part in content])
     if calls := message.get("tool_calls"):
         tokens += _of_bytes(len(orjson.dumps(calls)))
-    return tokens + sum([_of_text(thought) for thought in _thoughts(message)])
-
-
-def _thoughts(message: JsonObject) -> Iterator[str]:
     details = message.get("reasoning_details")
-    for detail in details if isinstance(details, list) else ():
-        if isinstance(detail, dict):
-            yield from (text for name in ("text", "summary") if isinstance(text := detail.get(name), str))
+    return tokens + sum(
+        [_of_text(thought) for thought in texts_of_details(details if isinstance(details, list) else ())]
+    )
 
 
 def _of_part(part: JsonValue) -> int:

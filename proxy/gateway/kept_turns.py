@@ -16,6 +16,7 @@ import orjson
 
 from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCallDelta
 from providers.emulation.collect_stream import Gatherer
+from providers.emulation.join_extras import texts_of_details
 from providers.json_types import JsonObject, JsonValue, nests_deeper
 from providers.target import Target
 
@@ -279,8 +280,7 @@ def _is_signed(detail: JsonObject) -> bool:
 
 
 def _joined(details: Iterable[JsonObject]) -> str:
-    texts = [text for detail in details for name in ("text", "summary") if isinstance(text := detail.get(name), str)]
-    return "".join(texts)
+    return "".join(texts_of_details(details))
 
 
 def _is_unique(call_id: str, name: str) -> bool:
