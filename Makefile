@@ -1,6 +1,6 @@
 # Every target works from an empty clone with Python 3.11 or newer and make; `make lock` also needs uv.
 #   make demo [ARGS=--once]      start the gateway on its built-in table
-#   make test [ARGS="-k name"]   run the tests, on every core; with ARGS=-n0 in one process, for a debugger
+#   make test [ARGS="-k name"]   run the quick tests, or those that ARGS name, on every core; ARGS=-n0: in one process
 
 VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -21,11 +21,12 @@ GENERATED := config/schema.json config/README.md providers/README.md MAP.md depl
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
+.PHONY: help demo test test-all lint format observe bench bench-peers bench-optimised trust trust-full trust-mutations coverage generate generated-files lock sbom venv clean
 
 help:
 	@echo "make demo [ARGS=--once]    start the gateway on its built-in table"
-	@echo "make test [ARGS=...]       run the tests on every core; ARGS go to pytest, -n0 is one process"
+	@echo "make test [ARGS=...]       run the quick tests on every core, or those that ARGS name: a path, or -k NAME"
+	@echo "make test-all [ARGS=...]   run all tests; ARGS=--nightly adds those that are too slow for every change"
 	@echo "make lint                  ruff, formatting and mypy"
 	@echo "make format                apply the formatting and the safe fixes"
 	@echo "make bench [ARGS=...]      measure; prints figures; ARGS=--help shows what it takes"
@@ -47,6 +48,9 @@ demo: $(VENV)/.runtime
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -q $(PARALLEL) $(ARGS)
+
+test-all: $(VENV)/.dev
+	@$(BIN)/python -m pytest -q $(PARALLEL) --scope all $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -87,7 +91,7 @@ trust-mutations: $(VENV)/.dev
 	@$(BIN)/python -m tests.trust.mutations $(ARGS)
 
 coverage: $(VENV)/.dev
-	$(BIN)/coverage run -m pytest -q $(ARGS)
+	$(BIN)/coverage run -m pytest -q --scope all $(ARGS)
 	$(BIN)/coverage report
 
 # Through a temporary file, so that a failing command leaves the committed one as it was.

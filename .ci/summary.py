@@ -1,4 +1,5 @@
-"""Reads pytest's XML report, names what failed, refuses skips nobody agreed to, prints the count. Never runs a test.
+"""Reads pytest's XML report: names failures and the slowest files, refuses skips without an agreed reason, prints the
+count. Never runs a test.
 
 What failed in the crowd and passed alone (see unsteady.py) is named and does not fail the run.
 
@@ -6,6 +7,7 @@ Usage: summary.py REPORT.xml [ALLOWED SKIP REASON]...
 """
 
 import sys
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,6 +15,8 @@ from xml.etree import ElementTree
 FAILED_OUTCOMES = ("failure", "error")
 MOST_NAMED = 60
 """Failures that are named; a log that is cut keeps its end."""
+SLOWEST = 10
+"""Files that are named as the slowest."""
 MOST_OF_A_MESSAGE = 500
 """Characters of a failure's message that are shown."""
 
@@ -26,6 +30,18 @@ def failures(report: ElementTree.Element, outcomes: Collection[str] = FAILED_OUT
         for outcome in outcomes
         for found in case.iter(outcome)
     ]
+
+
+def slowest_files(report: ElementTree.Element, most: int = SLOWEST) -> list[str]:
+    """The files whose tests took longest, as `seconds s  tests.of.a.file (tests)` on one line each."""
+    seconds: dict[str, float] = {}
+    tests: Counter[str] = Counter()
+    for case in report.iter("testcase"):
+        name = case.get("classname", "")
+        seconds[name] = seconds.get(name, 0.0) + float(case.get("time", "0"))
+        tests[name] += 1
+    longest = sorted(seconds, key=seconds.__getitem__, reverse=True)[:most]
+    return [f"{seconds[name]:6.1f} s  {name} ({tests[name]})" for name in longest]
 
 
 def refused_skips(report: ElementTree.Element, allowed: Collection[str]) -> list[str]:
@@ -47,6 +63,8 @@ def main(arguments: list[str]) -> int:
     failed = sum(any(case.find(outcome) is not None for outcome in FAILED_OUTCOMES) for case in cases)
     skipped = sum(case.find("skipped") is not None for case in cases)
     refused = refused_skips(report, allowed)
+    for line in slowest_files(report):
+        print(f"ci: slowest: {line}")
     for line in failures(report)[:MOST_NAMED]:
         print(f"ci: {line}")
     for line in failures(report, ("flakyFailure",)):

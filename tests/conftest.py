@@ -13,6 +13,8 @@ import tests.faults.conftest  # noqa: F401
 
 # isort: split
 import gc
+from collections.abc import Generator
+from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -22,6 +24,8 @@ from tests.conformance.conftest import summary_lines as matrix_lines
 from tests.contracts.conftest import summary_lines as contract_lines
 from tests.support import forked_program
 from tests.support.collection import FilesTogether, import_share, keep_for_good, longest_first
+from tests.support.looped import selection
+from tests.support.quick_tests import SCOPES, SMOKE, NoSockets, has_quick_tests, in_scope, is_quick, scope_of
 from tests.support.summary_counts import counts, hand_over, take_over
 
 # How long an example takes says how busy the machine is.
@@ -33,10 +37,37 @@ settings.load_profile("untimed")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--nightly` runs those tests too that are too slow or too large for every change."""
     parser.addoption("--nightly", action="store_true", help="run the tests marked nightly too")
+    parser.addoption("--scope", choices=SCOPES, help="quick if neither a path nor a name is given, otherwise all")
+    parser.addoption("--row", default="", metavar="TEXT", help="run only the rows of loops with TEXT in their names")
+
+
+NO_SOCKETS = NoSockets()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle what the run has; the workers of pytest-xdist get it with the other options."""
+    config.option.scope = scope_of(config)
+    selection.text = config.option.row
+    NO_SOCKETS.install()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without quick tests, so that they are not imported."""
+    quick = config.option.scope == "quick" and collection_path.name.startswith("test_")
+    return True if quick and not has_quick_tests(collection_path) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold a quick test that is not marked `smoke` to the rule that makes it quick."""
+    if item.get_closest_marker(SMOKE) or not is_quick(item):
+        return (yield)
+    with NO_SOCKETS.in_test(item.nodeid):
+        return (yield)
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Make collecting cheap. Nothing of what it makes can be freed, so nobody looks for that."""
+    """Make collecting cheap. The collector skips it, for nothing of it can be freed."""
     gc.disable()
     import_share(session.config)
 
@@ -49,11 +80,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for the night, and begin with what takes longest."""
-    if not config.getoption("--nightly"):
-        left_out = [item for item in items if item.get_closest_marker("nightly")]
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=left_out)
+    """Leave out the tests of other scopes and of the nightly run, and begin with the longest."""
+    chosen = [item for item in items if in_scope(config.option.scope, item)]
+    if not config.option.nightly:
+        chosen = [item for item in chosen if not item.get_closest_marker("nightly")]
+    left = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in left])
+    items[:] = chosen
     longest_first(items)
 
 

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import pytest
-
 from tests.support import source_rules as rules
 from tests.support.house_map import house_map, texts
+from tests.support.looped import looped
 from tests.support.rooms import DIALECTS, ROOMS, STARTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,7 +122,7 @@ def none_of(found: list[str]) -> None:
     assert not found, "\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@looped("package", PACKAGES)
 def test_each_package_imports_only_what_its_place_allows(package: str) -> None:
     files = texts(package)
     assert files
@@ -146,7 +145,7 @@ def test_the_deciding_parts_of_proxy_wait_for_nothing() -> None:
     none_of(complaints(pure, lambda text: rules.forbidden_uses(text, {"asyncio", "aiohttp"})))
 
 
-@pytest.mark.parametrize("name", HOMES)
+@looped("name", HOMES)
 def test_a_name_with_one_home_is_used_only_there(name: str) -> None:
     elsewhere = {path: text for path, text in texts(*PACKAGES).items() if path != HOMES[name]}
     none_of(complaints(elsewhere, lambda text: rules.forbidden_uses(text, {name})))
@@ -218,7 +217,7 @@ def test_each_room_imports_only_the_vocabulary_and_the_rooms_above_it() -> None:
     none_of([wrong for path, text in inner.items() for wrong in rules.out_of_room(path, text, may_import(path), files)])
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@looped("package", PACKAGES)
 def test_what_a_room_may_import_stands_above_it(package: str) -> None:
     above: set[str] = set()
     for room, allowed in ROOMS[package].items():

@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-SUMMARY = Path(__file__).resolve().parent.parent / ".ci" / "summary.py"
+CI = Path(__file__).resolve().parent.parent / ".ci"
+SUMMARY = CI / "summary.py"
 PASSED = '<testcase classname="tests.a" name="passes"/>'
 FAILED = '<testcase classname="tests.a" name="fails"><failure message="no"/></testcase>'
 BROKEN = '<testcase classname="tests.a" name="breaks"><error message="no fixture"/></testcase>'
@@ -20,7 +21,32 @@ def summary(tmp_path: Path, cases: str, *allowed: str) -> tuple[int, str]:
         [sys.executable, str(SUMMARY), str(report), *allowed], capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
-    return done.returncode, done.stdout
+    lines = done.stdout.splitlines(keepends=True)
+    return done.returncode, "".join(line for line in lines if not line.startswith("ci: slowest:"))
+
+
+def test_the_ten_slowest_files_are_named_first(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    cases = [f'<testcase classname="tests.f{number}" name="a" time="{number}.5"/>' * 2 for number in range(12)]
+    report.write_text(f"<testsuites>{''.join(cases)}</testsuites>", encoding="utf-8")
+    lines = subprocess.run(
+        [sys.executable, str(SUMMARY), str(report)], capture_output=True, text=True, check=True
+    ).stdout
+    assert lines.splitlines()[0] == "ci: slowest:   23.0 s  tests.f11 (2)"
+    assert lines.count("slowest") == 10
+
+
+def test_reports_are_joined_and_a_missing_one_is_left_out(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        case = f'<testcase classname="tests.{name}" name="passes"/>'
+        (tmp_path / f"{name}.xml").write_text(
+            f"<testsuites><testsuite>{case}</testsuite></testsuites>", encoding="utf-8"
+        )
+    joined = tmp_path / "joined.xml"
+    reports = [str(tmp_path / name) for name in ("a.xml", "missing.xml", "b.xml")]
+    subprocess.run([sys.executable, str(CI / "join_reports.py"), str(joined), *reports], check=True)
+    done = subprocess.run([sys.executable, str(SUMMARY), str(joined)], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("ci: 2 passed, 0 failed, 0 skipped\n")
 
 
 def test_a_clean_report_passes_and_is_counted(tmp_path: Path) -> None:

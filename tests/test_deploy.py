@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 import yaml
 from typing_extensions import override
 
@@ -29,6 +28,7 @@ from proxy.routing.resolve_model import covered
 from proxy.routing.snapshot import build_snapshot
 from proxy.version import VERSION
 from tests.support.gateway import running_gateway
+from tests.support.looped import looped
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
@@ -71,7 +71,7 @@ def test_nothing_shipped_here_is_python() -> None:
     assert list(DEPLOY.rglob("*.py")) == []
 
 
-@pytest.mark.parametrize("path", YAML_FILES, ids=lambda path: path.name)
+@looped("path", YAML_FILES, ids=lambda path: path.name)
 def test_every_yaml_file_parses(path: Path) -> None:
     assert all(isinstance(document, dict) for document in yaml.safe_load_all(path.read_text(encoding="utf-8")))
 

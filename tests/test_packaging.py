@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.looped import looped
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "providers", "proxy")
 RUNTIME = {"aiohttp", "pydantic", "pyyaml", "tenacity", "prometheus-client", "orjson", "jsonschema-rs"} | {
@@ -49,7 +51,7 @@ def strangers(owners: list[str]) -> list[str]:
     return [owner for owner in owners if owner != "dragoman"]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@looped("package", PACKAGES)
 def test_no_other_distribution_owns_the_import_name(package: str) -> None:
     # An editable install lists no owner at all, so the claim is "no other", not "we".
     assert strangers(metadata.packages_distributions().get(package, [])) == []
@@ -86,7 +88,7 @@ def test_nothing_that_only_builds_the_wheel_is_installed_to_run_it() -> None:
     assert {name: locked(DEV_LOCK).get(name) for name in build} == build
 
 
-@pytest.mark.parametrize("lock", [*LOCKS, BUILD_LOCK])
+@looped("lock", [*LOCKS, BUILD_LOCK])
 def test_a_lock_holds_what_is_declared_with_hashes_and_names_no_host(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     pins = re.findall(r"^[a-z0-9._-]+==.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)*", text, re.MULTILINE)

@@ -18,6 +18,7 @@ from proxy.routing.snapshot import build_snapshot
 from proxy.surfaces.registry import SURFACES
 from tests.support.clients import RECIPES, install
 from tests.support.gateway import running_gateway
+from tests.support.looped import looped
 from tests.support.shell import run_shell
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -153,13 +154,13 @@ def test_what_is_said_to_be_missing_is_missing() -> None:
     assert [name for name in missing if name.removeprefix("dragoman ") in commands()] == []
 
 
-@pytest.mark.parametrize("readme", READMES, ids=lambda path: str(path.relative_to(ROOT)))
+@looped("readme", READMES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_between_files_leads_somewhere(readme: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", readme.read_text(encoding="utf-8"))
     assert [link for link in links if not (readme.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("readme", READMES, ids=lambda path: str(path.relative_to(ROOT)))
+@looped("readme", READMES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_module_that_a_readme_names_exists(readme: Path) -> None:
     named = set(re.findall(r"`([\w/]+\.py)`", readme.read_text(encoding="utf-8")))
     folders = (ROOT / folder for folder in ("config", "providers", "proxy", "tests"))

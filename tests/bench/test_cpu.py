@@ -20,6 +20,7 @@ from tests.bench.cpu import (
     resident_bytes,
     usage,
 )
+from tests.support.looped import looped
 
 LINE = "{pid} ({name}) S {parent} 7 7 0 -1 4194560 100 0 0 0 {user} {system} 900 800 20 0 1 0 5 10000 20 1844"
 ROLLUP = """\
@@ -30,7 +31,7 @@ Pss_Dirty:          5304 kB
 """
 
 
-@pytest.mark.parametrize("name", ["nginx", "nginx: worker process", "a) S 1 2", "(x)", ""])
+@looped("name", ["nginx", "nginx: worker process", "a) S 1 2", "(x)", ""])
 def test_the_fields_are_found_behind_any_name(name: str) -> None:
     assert parse_stat(LINE.format(pid=42, name=name, parent=7, user=30, system=12)) == Stat(42, 7, 30, 12)
 

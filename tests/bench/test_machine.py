@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.bench.machine import DEBIAN, Interpreter, interpreter, machine, processor
+from tests.support.looped import looped
 
 CPUINFO = "processor\t: 0\nmodel name\t: AMD EPYC 7R13\nflags\t: fpu\n\nprocessor\t: 1\nmodel name\t: other\n"
 
@@ -15,7 +16,7 @@ def test_a_processor_is_named_or_its_architecture() -> None:
     assert processor("processor\t: 0\n") == platform.machine()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("arguments", "build"),
     [
         ("'--enable-optimizations' '--with-lto'", "optimised, with LTO"),

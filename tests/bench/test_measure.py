@@ -12,6 +12,7 @@ from tests.bench.measure import Outcome, Times, Turn, measure_case
 from tests.bench.programs.program import Forwarder
 from tests.bench.traffic import Ask
 from tests.bench.upstream import running_upstream
+from tests.support.looped import looped
 
 QUICK = Times(turns=2, ramp=0.05, window=0.1)
 PACED = Case("paced", Ask(chunks=65, pace=20), 60)
@@ -39,9 +40,7 @@ def test_a_program_that_does_not_keep_the_pace_is_behind(count: float, behind: b
     assert Outcome(PACED, [turn(0.2, 0.1, count)]).behind is behind
 
 
-@pytest.mark.parametrize(
-    ("busy", "load", "bound"), [(0.5, 0.99, True), (0.99, 0.99, False), (0.5, 0.5, False), (0.99, 0.2, False)]
-)
+@looped(("busy", "load", "bound"), [(0.5, 0.99, True), (0.99, 0.99, False), (0.5, 0.5, False), (0.99, 0.2, False)])
 def test_a_rate_is_the_loads_where_it_was_busy_and_the_program_was_not(busy: float, load: float, bound: bool) -> None:
     assert Outcome(Case("request", Ask()), [turn(busy, 0.1, 3000, load)]).load_bound is bound
 

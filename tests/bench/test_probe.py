@@ -7,10 +7,11 @@ from tests.bench.probe import expected_stream, probe
 from tests.bench.traffic import Ask, chat_request
 from tests.bench.vendors import OPENAI, WIRES, Wire
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Send
 
-SPOKEN = pytest.mark.parametrize("wire", WIRES.values(), ids=list(WIRES))
+SPOKEN = looped("wire", WIRES.values(), ids=list(WIRES))
 
 
 @SPOKEN

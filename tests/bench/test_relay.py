@@ -5,6 +5,7 @@ import pytest
 
 from providers.failure import UpstreamError
 from tests.bench.relay import COUNT, HEADER, LOADS, READS, Load, Pushed, loads, measured
+from tests.support.looped import looped
 
 
 def test_each_stream_is_measured_in_reads_of_each_size() -> None:
@@ -12,7 +13,7 @@ def test_each_stream_is_measured_in_reads_of_each_size() -> None:
     assert len(set(names)) == len(names) == len(LOADS) * len(READS)
 
 
-@pytest.mark.parametrize("load", loads(), ids=lambda load: load.name)
+@looped("load", loads(), ids=lambda load: load.name)
 def test_a_reading_is_of_the_whole_stream(load: Load) -> None:
     reading = load.reading()
     assert reading.count == COUNT

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
 from tests.bench.cases import REQUEST, STREAMS_300
 from tests.bench.kit import PYTHON, outcome, results
 from tests.bench.latency import Spent
 from tests.bench.measure import Outcome
 from tests.bench.report import FIELDS, TITLE, live_line, notes, report, summary, table
 from tests.bench.run import RESULTS
+from tests.support.looped import looped
 
 
 def test_the_columns_stand_under_their_heads() -> None:
@@ -65,7 +64,7 @@ def late(found: Outcome) -> Outcome:
     return replace(found, turns=[replace(each, queued=0.4) for each in found.turns])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("found", "words"),
     [
         (Outcome(outcome(REQUEST, 1).case, [], 2, "HTTP/1.1 503 x\nmore"), "no result: HTTP/1.1 503 x"),

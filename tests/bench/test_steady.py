@@ -10,6 +10,7 @@ from tests.bench.probe import expected_stream, expected_whole
 from tests.bench.steady import check_stream, running_load, unframed
 from tests.bench.traffic import Ask, chat_request
 from tests.bench.vendors import OPENAI, WIRES, Wire
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Script, Send
 
@@ -25,15 +26,15 @@ def reframed(answer: bytes, size: int) -> bytes:
     return head + b"\r\n\r\n" + b"".join(b"%X\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
 
 
-@pytest.mark.parametrize("wire", WIRES.values(), ids=list(WIRES))
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("wire", WIRES.values(), ids=list(WIRES))
+@looped("size", [1, 7, 4096])
 def test_a_stream_may_be_divided_anew(wire: Wire, size: int) -> None:
     ask = Ask(chunks=30)
     answer = wire.answer(ask)
     check_stream(reframed(answer, size), expected_stream(answer, wire, ask))
 
 
-@pytest.mark.parametrize(
+@looped(
     "answer",
     [
         STREAM.replace(OK, b"HTTP/1.1 502 "),
@@ -69,8 +70,8 @@ async def test_answers_in_pieces_are_counted_with_all_of_their_bytes(stream: boo
     assert await count(tuple(parts), answer, stream) >= 5
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
+@looped("stream", [False, True])
+@looped(
     "script",
     [
         (Send(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 2\r\n\r\n{}"),),

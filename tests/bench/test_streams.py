@@ -7,6 +7,7 @@ from providers.dialects.registry import DIALECTS
 from providers.framing.parse_aws_eventstream import FrameParser
 from tests.bench.dialects import FAMILY, STREAMS, dialect_of
 from tests.bench.streams import Form, Framed, words
+from tests.support.looped import looped
 
 WHOLE = ("replicate",)
 """Dialects whose vendors answer in one piece."""
@@ -17,7 +18,7 @@ def test_every_dialect_has_a_stream() -> None:
     assert STREAMS[FAMILY].limit == 1
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@looped("name", STREAMS)
 def test_a_stream_is_of_its_dialect_and_says_the_text_a_piece_at_a_time(name: str) -> None:
     stream, pieces = STREAMS[name], words(40)
     sent = stream.sent()
@@ -31,7 +32,7 @@ def test_a_stream_is_of_its_dialect_and_says_the_text_a_piece_at_a_time(name: st
     assert texts[:40] == (["".join(pieces)] if name in WHOLE else pieces)
 
 
-@pytest.mark.parametrize("name", [name for name, stream in STREAMS.items() if isinstance(stream.write, Framed)])
+@looped("name", [name for name, stream in STREAMS.items() if isinstance(stream.write, Framed)])
 def test_a_piece_of_a_framed_stream_is_one_frame(name: str) -> None:
     for piece in STREAMS[name].write(words(3)):
         assert len(list(FrameParser().feed(piece))) == 1

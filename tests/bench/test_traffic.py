@@ -7,12 +7,13 @@ import pytest
 
 from tests.bench.traffic import FLAVOURS, Ask, asked, chat_body, tokens
 from tests.bench.vendors import WIRES, Wire, wire_of
+from tests.support.looped import looped
 
 ASKS = [Ask(), Ask(answer=100_000), Ask(chunks=65, pace=20), Ask(chunks=9, flavour="japanese"), Ask(prompt=500_000)]
 
 
-@pytest.mark.parametrize("wire", WIRES.values(), ids=list(WIRES))
-@pytest.mark.parametrize("ask", ASKS, ids=lambda ask: f"{ask.mark} prompt={ask.prompt}")
+@looped("wire", WIRES.values(), ids=list(WIRES))
+@looped("ask", ASKS, ids=lambda ask: f"{ask.mark} prompt={ask.prompt}")
 def test_every_dialects_request_says_what_is_asked_and_is_as_large(wire: Wire, ask: Ask) -> None:
     request = wire.request(ask)
     assert wire_of(request) is wire
@@ -26,7 +27,7 @@ def test_a_body_without_a_mark_asks_for_nothing() -> None:
     assert asked(b'{"messages": []}') is None
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@looped("flavour", FLAVOURS)
 def test_a_text_is_as_long_as_it_is_asked_to_be_and_the_same_each_time(flavour: str) -> None:
     assert [len(tokens(flavour, count)) for count in (0, 1, 200)] == [0, 1, 200]
     assert tokens(flavour, 200) == tokens(flavour, 200)

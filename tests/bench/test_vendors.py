@@ -11,13 +11,14 @@ from tests.bench.steady import unframed
 from tests.bench.traffic import FLAVOURS, Ask, tokens
 from tests.bench.vendors import CLAUDE, WIRES, Wire, wire_of
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
+from tests.support.looped import looped
 
 PROFILES: Mapping[str, tuple[str, str]] = {
     "openai": ("openai_compatible", "model"),
     "anthropic": ("anthropic", "claude-haiku-4-5"),
     "bedrock": ("bedrock", CLAUDE),
 }
-NAMED = pytest.mark.parametrize("wire", WIRES.values(), ids=list(WIRES))
+NAMED = looped("wire", WIRES.values(), ids=list(WIRES))
 
 
 def sent(wire: Wire, stream: bool) -> UpstreamRequest:
@@ -31,7 +32,7 @@ def split(answer: bytes) -> tuple[bytes, bytes]:
 
 
 @NAMED
-@pytest.mark.parametrize("size", [1200, 100_000])
+@looped("size", [1200, 100_000])
 def test_a_whole_answer_has_its_size_and_is_read_by_the_dialect(wire: Wire, size: int) -> None:
     head, body = split(wire.answer(Ask(answer=size)))
     assert len(body) == size
@@ -42,7 +43,7 @@ def test_a_whole_answer_has_its_size_and_is_read_by_the_dialect(wire: Wire, size
 
 
 @NAMED
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@looped("flavour", FLAVOURS)
 def test_a_stream_is_read_by_the_dialect_a_token_a_chunk(wire: Wire, flavour: str) -> None:
     ask = Ask(chunks=150, flavour=flavour)
     answer = wire.answer(ask)

@@ -1,13 +1,13 @@
 """The classification of addresses."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from config.addresses import Reach, address_fault, ledger_fault, listens_on_loopback, reach, redis_fault, url_fault
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("host", "where"),
     [
         ("127.0.0.1", "loopback"),
@@ -94,7 +94,7 @@ def test_only_loopback_listens_on_loopback() -> None:
     assert [listens_on_loopback(host) for host in hosts] == [True] * 3 + [False] * 6
 
 
-@pytest.mark.parametrize(
+@looped(
     "url",
     ["https://api.example.com/v1", "http://127.0.0.1:8081/v1", "HTTPS://h", "http://[::1]:80/", "https://a/b%20c"],
 )
@@ -102,7 +102,7 @@ def test_a_plain_address_is_one(url: str) -> None:
     assert url_fault(url) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "fault"),
     [
         ("", "absolute"),
@@ -139,7 +139,7 @@ def test_anything_else_is_refused_without_repeating_it(url: str, fault: str) -> 
     assert "secret" not in told
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "without", "with_leave"),
     [
         ("https://api.example.com", None, None),
@@ -174,7 +174,7 @@ def test_every_address_lies_somewhere_and_a_mapped_one_where_it_maps(address: ob
     assert reach(str(address)) != "unknown"
 
 
-@pytest.mark.parametrize(
+@looped(
     "url",
     [
         "redis://cache",
@@ -190,7 +190,7 @@ def test_an_address_of_redis_is_one(url: str) -> None:
     assert redis_fault(url) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "fault"),
     [
         ("", "must begin"),
@@ -231,7 +231,7 @@ def test_any_text_is_judged_as_an_address_of_redis(text: str) -> None:
     assert redis_fault(f"redis://{text}") != ""
 
 
-@pytest.mark.parametrize(
+@looped(
     "url",
     [
         "sqlite:ledger.db",
@@ -247,7 +247,7 @@ def test_a_ledger_is_a_file_or_a_database(url: str) -> None:
     assert ledger_fault(url) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "fault"),
     [
         ("", "must be sqlite:FILE"),

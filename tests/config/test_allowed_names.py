@@ -1,11 +1,10 @@
 """What the patterns of allow lists cover."""
 
-import pytest
-
 from config.allowed_names import covers
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "name", "covered"),
     [
         ("*", "openai/gpt", True),

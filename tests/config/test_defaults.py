@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-import pytest
 import yaml
 
 from config import defaults
 from config.defaults import duration, size
 from providers.target import DEFAULT_SCHEMES
+from tests.support.looped import looped
 
 README = (Path(__file__).parents[2] / "config" / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("seconds", "text"),
     [
         (5.0, "5s"),
@@ -30,14 +30,12 @@ def test_a_duration_is_shown_as_a_table_writes_it(seconds: float, text: str) -> 
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(1024, "1KiB"), (2**25, "32MiB"), (2**30, "1GiB"), (1500, "1500 bytes"), (0, "0 bytes")]
-)
+@looped(("number", "text"), [(1024, "1KiB"), (2**25, "32MiB"), (2**30, "1GiB"), (1500, "1500 bytes"), (0, "0 bytes")])
 def test_a_size_is_shown_as_a_table_writes_it(number: int, text: str) -> None:
     assert size(number) == text
 
 
-@pytest.mark.parametrize(
+@looped(
     ("limit", "text"),
     [
         ("connect", duration(defaults.CONNECT_TIMEOUT)),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from config.load_config import EMBEDDED_TABLE, examine_embedded, examine_file, fingerprint, load_file, load_text
 from config.problem import ConfigError
 from tests.config.tables import complaints, load, problems
+from tests.support.looped import looped
 
 ROOT = Path(__file__).parent.parent.parent / "config"
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
@@ -82,7 +83,7 @@ def test_a_mistake_does_not_echo_in_what_depends_on_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "expected"),
     [
         ("", "1:1 the table is empty; it needs `version: 1`, vendors and models"),

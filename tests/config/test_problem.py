@@ -1,8 +1,7 @@
 """Positions, problems and nearest names."""
 
-import pytest
-
 from config.problem import ConfigError, Position, Problem, did_you_mean, dotted, glued_key, one_line, shown
+from tests.support.looped import looped
 
 
 def test_a_problem_is_one_line_with_file_line_column_path_and_message() -> None:
@@ -40,7 +39,7 @@ def test_the_nearest_names_are_reported_and_far_ones_are_not() -> None:
     assert did_you_mean("zzz", ["openai", "azure"]) == ""
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "expected"),
     [
         ("sk-live-SECRET", "sk-…"),
@@ -55,7 +54,7 @@ def test_of_a_name_that_looks_like_a_secret_only_the_beginning_is_reported(name:
     assert str(Problem.at(Position("t", 1, 1), ("vendors", name), "x")) == f"t:1:1 vendors.{expected}: x"
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     [
         "anthropic/claude-sonnet-4-5-20250929",
@@ -76,7 +75,7 @@ def test_of_a_key_that_holds_its_value_only_the_key_is_reported() -> None:
     assert dotted(("vendors", "v:canary", "api_key")) == "vendors.v.api_key"
 
 
-@pytest.mark.parametrize("path", [("models", "v/m:8b"), ("routes", "m:8b"), ("teams", "t", "routes", "m:8b")])
+@looped("path", [("models", "v/m:8b"), ("routes", "m:8b"), ("teams", "t", "routes", "m:8b")])
 def test_models_and_routes_may_have_colons_in_their_names(path: tuple[str, ...]) -> None:
     assert glued_key(path) is None
     assert dotted((*path, "weight")) == f"{'.'.join(path)}.weight"

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from config.load_config import load_file
+from tests.support.looped import looped
 
 TEXT = (Path(__file__).parents[2] / "config" / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -35,6 +36,6 @@ def test_every_example_is_valid_and_doubted_by_nothing(block: str, tmp_path: Pat
     assert load_file(file, {"OPENAI_API_KEY": "k"}).warnings == ()
 
 
-@pytest.mark.parametrize("section", ["Keys of teams", "Limits", "Budgets", "The ledger"])
+@looped("section", ["Keys of teams", "Limits", "Budgets", "The ledger"])
 def test_what_teams_may_use_is_shown_by_an_example(section: str) -> None:
     assert "```yaml" in TEXT.partition(f"\n## {section}\n")[2].partition("\n## ")[0]

@@ -7,6 +7,7 @@ import pytest
 
 from config.time_zones import zone_fault, zone_named
 from tests.config.tables import complaints, load
+from tests.support.looped import looped
 
 SUMMER = datetime.datetime(2026, 7, 1, tzinfo=datetime.UTC)
 
@@ -16,13 +17,13 @@ def test_a_zone_is_found_by_its_name() -> None:
     assert SUMMER.astimezone(zone_named("Europe/Berlin")).utcoffset() == datetime.timedelta(hours=2)
 
 
-@pytest.mark.parametrize("name", ["Europe", "../etc/passwd", "/etc/localtime", "", "a\0b", "Nowhere/There"])
+@looped("name", ["Europe", "../etc/passwd", "/etc/localtime", "", "a\0b", "Nowhere/There"])
 def test_what_is_no_zone_is_one_error_whatever_the_path(name: str) -> None:
     with pytest.raises(zoneinfo.ZoneInfoNotFoundError):
         zone_named(name)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "fault"),
     [
         ("UTC", None),

@@ -5,12 +5,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from config.sections.server_section import AllowedOrigin, HostPattern
 from config.web_origins import HostPatterns, OriginPatterns, host_of
+from tests.support.looped import looped
 
 HOST = TypeAdapter[str](HostPattern)
 ORIGIN = TypeAdapter[str](AllowedOrigin)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("authority", "host"),
     [
         ("localhost", "localhost"),
@@ -27,7 +28,7 @@ def test_a_host_is_read_without_port_brackets_case_and_trailing_dot(authority: s
     assert host_of(authority) == host
 
 
-@pytest.mark.parametrize(
+@looped(
     "authority",
     ["", ":8080", "localhost:", "localhost:x", "::1", "[::1", "a@localhost", "a/b", "a b", "a,b", "localhost:123456"],
 )
@@ -35,7 +36,7 @@ def test_what_is_no_authority_has_no_host(authority: str) -> None:
     assert host_of(authority) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "kept"),
     [
         ("llm.example.com", "llm.example.com"),
@@ -50,7 +51,7 @@ def test_a_host_may_be_listed_as_clients_write_it(written: str, kept: str) -> No
     assert HOST.validate_python(written) == kept
 
 
-@pytest.mark.parametrize(
+@looped(
     "written", ["", "*", "*.", "a.*.b", "https://a.example", "a.example:8080", "a/b", "a b", "[a.example]", "0x7f.1"]
 )
 def test_what_is_no_host_cannot_be_listed(written: str) -> None:
@@ -66,7 +67,7 @@ def test_a_star_stands_for_names_below_and_not_for_the_domain_or_its_neighbours(
     ] == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "kept"),
     [
         ("https://app.example.com", "https://app.example.com"),
@@ -86,7 +87,7 @@ def test_an_origin_may_be_listed_as_browsers_send_it(written: str, kept: str) ->
     assert ORIGIN.validate_python(written) == kept
 
 
-@pytest.mark.parametrize(
+@looped(
     "written",
     [
         *("", "null", "NULL", "app.example.com", "https://", "https://*", "http://*:80", "https://*.example.com"),
@@ -102,7 +103,7 @@ def test_what_is_no_origin_cannot_be_listed(written: str) -> None:
 LISTED = OriginPatterns.of(["https://app.example.com", "http://localhost:*", "moz-extension://*", "file://"])
 
 
-@pytest.mark.parametrize(
+@looped(
     "origin",
     [
         "https://app.example.com",
@@ -116,7 +117,7 @@ def test_a_listed_origin_is_known(origin: str) -> None:
     assert LISTED.match(origin)
 
 
-@pytest.mark.parametrize(
+@looped(
     "origin",
     [
         *("", "*", "null", "https://evil.example", "http://app.example.com", "https://app.example.com:8443"),

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import cast
 
 import orjson
-import pytest
 
 from providers.dialects.capability_matrix import matrix_entries
 from providers.emulation.split_into_calls import MAX_NAMED, plan_calls
@@ -16,8 +15,9 @@ from providers.unified_request import SHORTEST_PROMPTS, ChatPrompt, Operation, P
 from tests.conformance.advisory_requests import ODD, VALUES, run_advisory
 from tests.conformance.read_answer import dropped_fields
 from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
 
-each_profile = pytest.mark.parametrize("profile", [name for name, each in load_profiles().items() if each.wires])
+each_profile = looped("profile", [name for name, each in load_profiles().items() if each.wires])
 
 MEANS_NOTHING = frozenset({"service_tier", "store"})
 """Fields whose advisory value may be what the vendor does anyway, so that nothing is sent and nothing is left out."""
@@ -95,7 +95,7 @@ TURNS: tuple[JsonObject, ...] = (
 """Turns with members that promise nothing about the answer."""
 
 
-@pytest.mark.parametrize("profile", [name for name, each in load_profiles().items() if each.dialect in TYPED])
+@looped("profile", [name for name, each in load_profiles().items() if each.dialect in TYPED])
 def test_members_of_messages_that_promise_nothing_are_never_refused(profile: str) -> None:
     for row in matrix_entries([load_profiles()[profile]]):
         if row.closed or row.operation is not Operation.CHAT:

@@ -1,7 +1,5 @@
 """A whole answer is the same to the letter whether its vendor was asked for a stream or not."""
 
-import pytest
-
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
@@ -9,6 +7,7 @@ from tests.conformance.fake_engine import FakeEngine, fake_dialect_of
 from tests.conformance.feature_requests import CHOICES, SMALLEST, TOO_MANY
 from tests.conformance.run_matrix import PATHS, api_path
 from tests.proxy.kit.gateway_rig import Rig, rig
+from tests.support.looped import looped
 
 EXACT = [name for name, profile in load_profiles().items() if profile.exact_streams]
 PLAIN: dict[str, JsonObject] = {
@@ -52,7 +51,7 @@ async def answered(running: Rig, profile: str, vendor: str, body: JsonObject) ->
     return (answer.status, text, headers), streamed
 
 
-@pytest.mark.parametrize("profile", EXACT)
+@looped("profile", EXACT)
 async def test_a_plain_answer_out_of_a_stream_is_the_same_to_the_letter(profile: str) -> None:
     async with rig(table(profile)) as running:
         running.vendor.default = FakeEngine(profile)
@@ -63,7 +62,7 @@ async def test_a_plain_answer_out_of_a_stream_is_the_same_to_the_letter(profile:
             assert (set(at_once), set(streamed), len(streamed)) == ({False}, {True}, len(at_once))
 
 
-@pytest.mark.parametrize("profile", EXACT)
+@looped("profile", EXACT)
 async def test_an_answer_that_a_stream_might_not_tell_whole_is_asked_for_in_one_piece(profile: str) -> None:
     async with rig(table(profile)) as running:
         running.vendor.default = FakeEngine(profile)

@@ -23,9 +23,10 @@ from tests.conformance.feature_requests import CODES, fields_for, params_of
 from tests.conformance.read_answer import dropped_fields, emulated_fields
 from tests.conformance.run_matrix import STREAM, CellRun, Exchange, Sent, all_cell_runs, run_profile
 from tests.conformance.sent_values import WANTED_PROMPTS, answered_prompts, fits_window, is_sent
+from tests.support.looped import looped
 from tests.support.summary_counts import counts
 
-each_profile = pytest.mark.parametrize("profile", load_profiles())
+each_profile = looped("profile", load_profiles())
 
 
 def hold(cells: Iterable[CellRun], check: Callable[[CellRun], None]) -> None:

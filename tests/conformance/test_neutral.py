@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import cast
 
-import pytest
-
 from providers.dialects.capability_matrix import matrix_entries
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
@@ -14,6 +12,7 @@ from tests.conformance.expected_answers import plain
 from tests.conformance.read_answer import read_answer
 from tests.conformance.run_matrix import matrix_client
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 REQUIRED = frozenset({"model", "prompt", "messages"})
 
@@ -31,7 +30,7 @@ def requests(operation: Operation) -> Iterator[JsonObject]:
             yield {name: _json(value)}
 
 
-@pytest.mark.parametrize("profile", load_profiles())
+@looped("profile", load_profiles())
 async def test_a_value_that_asks_for_nothing_changes_nothing(profile: str) -> None:
     async with matrix_client(profile) as walking:
         for row in matrix_entries([load_profiles()[profile]]):

@@ -14,6 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from tests.conformance.task_vendors import EMBEDDING, RANKING, answer, named, table, vector_of
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.raw_client import Answer
+from tests.support.looped import looped
 
 TEXTS = ("one", "fifteen")
 FIELDS: JsonObject = {
@@ -59,14 +60,14 @@ def cell_id(case: tuple[TaskMatrixEntry, str]) -> str:
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.mark.parametrize("entry", EMBEDDING, ids=named)
+@looped("entry", EMBEDDING, ids=named)
 async def test_every_vendor_s_vectors_come_back_as_numbers_and_as_base64(walked: Rig, entry: TaskMatrixEntry) -> None:
     assert vectors(await ask(walked, entry)) == [vector_of(text) for text in TEXTS]
     coded = vectors(await ask(walked, entry, encoding_format="base64"))
     assert [[*struct.unpack("<2f", base64.b64decode(str(each)))] for each in coded] == [*map(vector_of, TEXTS)]
 
 
-@pytest.mark.parametrize("entry", RANKING, ids=named)
+@looped("entry", RANKING, ids=named)
 async def test_every_vendor_s_ranking_comes_back_best_first(walked: Rig, entry: TaskMatrixEntry) -> None:
     found = await ask(walked, entry)
     assert found.status == 200, found.body
@@ -76,9 +77,7 @@ async def test_every_vendor_s_ranking_comes_back_best_first(walked: Rig, entry: 
     ]
 
 
-@pytest.mark.parametrize(
-    "case", [(entry, name) for entry in (*EMBEDDING, *RANKING) for name in entry.cells], ids=cell_id
-)
+@looped("case", [(entry, name) for entry in (*EMBEDDING, *RANKING) for name in entry.cells], ids=cell_id)
 async def test_each_field_does_what_its_cell_says(walked: Rig, case: tuple[TaskMatrixEntry, str]) -> None:
     entry, field = case
     cell = entry.cells[field]

@@ -16,6 +16,7 @@ from tests.contracts.sdk_judges import Judges
 from tests.contracts.sent_bodies import Body
 from tests.contracts.test_sent_bodies import faults
 from tests.contracts.vendor_judges import judged_by
+from tests.support.looped import looped
 
 TABLE: Final = """\
 version: 1
@@ -133,7 +134,7 @@ VENDORS: Final[Mapping[str, Places]] = {
 COHERE: Final = "cohere/command-a-vision-07-2025"
 """Takes each of the three, and refuses to hold an answer to a schema while it has tools."""
 
-every_vendor = pytest.mark.parametrize("model", VENDORS)
+every_vendor = looped("model", VENDORS)
 
 
 @pytest.fixture(scope="module")

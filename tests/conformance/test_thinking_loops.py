@@ -15,6 +15,7 @@ from tests.conformance.vendor_rules import FINAL, TURNS, DeepSeek, ThinkingVendo
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.whole_gateway import port_of, up
+from tests.support.looped import looped
 from tests.support.redis import real_redis
 from tests.support.vendor import FakeVendor
 from tests.support.waiting import until
@@ -135,9 +136,9 @@ async def loop(made: Rig, vendor: ThinkingVendor, kind: Kind, read: Callable[[An
     return said
 
 
-@pytest.mark.parametrize("read", [whole, streamed])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", range(4), ids=["claude", "gemini", "deepseek", "openrouter"])
+@looped("read", [whole, streamed])
+@looped("kind", KINDS)
+@looped("place", range(4), ids=["claude", "gemini", "deepseek", "openrouter"])
 async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rules(
     place: int, kind: Kind, read: Callable[[Answer], JsonObject]
 ) -> None:
@@ -151,7 +152,7 @@ async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rul
     assert [message.get(_TEXT) for message in said] == [thought(turn) for turn in range(1, TURNS + 1)]
 
 
-@pytest.mark.parametrize("place", [0, 2, 3], ids=["claude", "deepseek", "openrouter"])
+@looped("place", [0, 2, 3], ids=["claude", "deepseek", "openrouter"])
 async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None:
     vendor = vendors()[place]
     async with before(vendor) as made:

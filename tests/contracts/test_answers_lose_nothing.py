@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 import orjson
-import pytest
 
 from providers.completion import Chunk, StreamEvent
 from providers.dialects.openai.read_extras import NOT_PASSED
@@ -13,9 +12,10 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.openai import OPENAI
 from tests.providers.dialects.openai.kit import DIALECT, FIXTURES, fixture, pieces, played, sent
 from tests.proxy.surfaces.kit import FACTS, converse
+from tests.support.looped import looped
 
 VENDORS = sorted(path.parent.name for path in FIXTURES.glob("*/complete.json"))
-every_vendor = pytest.mark.parametrize("vendor", VENDORS)
+every_vendor = looped("vendor", VENDORS)
 
 MESSAGE = r"choices\.(message|delta)\."
 ELSEWHERE: Mapping[str, str] = {

@@ -26,6 +26,7 @@ from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import connected, request
 from tests.support.dialects import declared, fixture_path
 from tests.support.http_scripts import body_answer, chunk, head, json_answer
+from tests.support.looped import looped
 from tests.support.vendor_script import Hang, Received, Script, Send
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -314,7 +315,7 @@ POSSIBLE = [
 ]
 
 
-@pytest.mark.parametrize(("fixtures", "check"), POSSIBLE)
+@looped(("fixtures", "check"), POSSIBLE)
 async def test_a_dialect_passes(fixtures: FixtureSet, check: Check, checked: Checked) -> None:
     await check(fixtures)
     checked.passed.add((fixtures.target.profile.dialect, check.__name__))
@@ -328,7 +329,7 @@ def test_there_are_sixteen_checks() -> None:
     assert len(CHECKS) == 16
 
 
-@pytest.mark.parametrize("fixtures", FIXTURE_SETS.values(), ids=FIXTURE_SETS)
+@looped("fixtures", FIXTURE_SETS.values(), ids=FIXTURE_SETS)
 def test_a_fixture_set_lacks_what_it_says_it_cannot_have(fixtures: FixtureSet, checked: Checked) -> None:
     assert all(fixtures.cannot.values())
     assert not fixtures.cannot.keys() & (fixtures.whole.keys() | fixtures.streams.keys())

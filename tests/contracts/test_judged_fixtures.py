@@ -8,6 +8,7 @@ from tests.contracts.judged_fixtures import BY_PROFILE, FRAMED, Fixture, fixture
 from tests.contracts.known_refusals import KNOWN_REFUSALS
 from tests.contracts.sdk_judges import Judges
 from tests.support.dialects import FOLDER, NAMES
+from tests.support.looped import looped
 
 FIXTURES = {fixture.name: fixture for fixture in fixtures() if fixture.payloads}
 NO_EVENTS = {"gemini/streams/array.sse", "gemini/streams/error_first.sse"}
@@ -16,7 +17,7 @@ NO_EVENTS = {"gemini/streams/array.sse", "gemini/streams/error_first.sse"}
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("fixture", FIXTURES.values(), ids=FIXTURES)
+@looped("fixture", FIXTURES.values(), ids=FIXTURES)
 def test_the_vendors_types_read_it(fixture: Fixture, judges: Judges, passed: dict[str, Counter[str]]) -> None:
     fault = judges.fault(fixture.judge, fixture.check, fixture.payloads)
     explained = KNOWN_REFUSALS.get(fixture.name)

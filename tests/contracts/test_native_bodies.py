@@ -10,6 +10,7 @@ from tests.contracts.sdk_judges import Judges
 from tests.providers.dialects.anthropic import native_kit as messages
 from tests.providers.dialects.kit import target_of
 from tests.providers.dialects.responses import kit as responses
+from tests.support.looped import looped
 
 GOOGLE = "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4"
 THOUGHT: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
@@ -85,15 +86,15 @@ def check(judges: Judges, row: _NativeRow, request: UnifiedRequest) -> None:
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("row", CLAUDES, ids=lambda row: f"{row.profile}-{row.model}")
+@looped("stream", [False, True])
+@looped("row", CLAUDES, ids=lambda row: f"{row.profile}-{row.model}")
 def test_a_body_of_the_messages_api_is_still_one(row: _NativeRow, stream: bool, judges: Judges) -> None:
     check(judges, row, messages.own_request(*TURNS, stream=stream, more={**CLAUDE_CODE, "max_tokens": 32_000}))
 
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("row", OPENAIS, ids=lambda row: f"{row.profile}-{row.model}")
+@looped("stream", [False, True])
+@looped("row", OPENAIS, ids=lambda row: f"{row.profile}-{row.model}")
 def test_a_body_of_the_responses_api_is_still_one(row: _NativeRow, stream: bool, judges: Judges) -> None:
     check(judges, row, responses.own_request(stream=stream, more=CODEX))

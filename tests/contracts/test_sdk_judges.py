@@ -7,6 +7,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from tests.contracts.sdk_judges import SDKS, Judges
+from tests.support.looped import looped
 
 HI: JsonObject = {"role": "user", "content": "hi"}
 CHAT: JsonObject = {"model": "m", "messages": [HI]}
@@ -82,12 +83,12 @@ def refused(judges: Judges, judge: str, operation: str, body: JsonValue) -> str 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize(("judge", "operation", "body"), GOOD)
+@looped(("judge", "operation", "body"), GOOD)
 def test_what_a_vendor_takes_passes(judges: Judges, judge: str, operation: str, body: JsonObject) -> None:
     assert refused(judges, judge, operation, body) is None
 
 
-@pytest.mark.parametrize(("judge", "operation", "body", "word"), BAD)
+@looped(("judge", "operation", "body", "word"), BAD)
 def test_what_a_vendor_refuses_does_not(
     judges: Judges, judge: str, operation: str, body: JsonObject, word: str
 ) -> None:

@@ -10,6 +10,7 @@ from providers.tasks.rerank import RerankRequest
 from providers.unified_request import Task
 from tests.contracts.sdk_judges import Judges
 from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
 
 VERTEX = "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/eu"
 JUDGED = ("openai", "azure", "together", "mistral", "ollama", "ollama_native", "cohere", "gemini", "vertex")
@@ -47,7 +48,7 @@ def bodies(entry: TaskMatrixEntry) -> list[bytes]:
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.profile}-{entry.model}-{entry.task}")
+@looped("entry", ENTRIES, ids=lambda entry: f"{entry.profile}-{entry.model}-{entry.task}")
 def test_what_goes_out_is_what_the_sdk_takes_or_sends(entry: TaskMatrixEntry, judges: Judges) -> None:
     own = entry.wire.form if entry.wire.form == "vertex_content" else entry.profile
     for body in bodies(entry):

@@ -19,6 +19,7 @@ from proxy.version import VERSION
 from tests.deploy.kubernetes_judge import NEWEST, OLDEST, complaints
 from tests.deploy.rendered import CHART, MARKS, RELEASES, VALUES, committed, digests, objects, render
 from tests.support.gateway import ROOT
+from tests.support.looped import looped
 
 BASE = ROOT / "deploy" / "kubernetes"
 HELMS = {"app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
@@ -113,7 +114,7 @@ def test_every_value_has_a_schema_and_every_schema_a_value() -> None:
         assert not refused(in_yaml(path))
 
 
-@pytest.mark.parametrize(
+@looped(
     "values",
     [
         {"replica": 3},
@@ -159,7 +160,7 @@ def test_monitors_show_the_token_of_the_secret_to_the_port_of_the_pods() -> None
         assert endpoint["authorization"]["credentials"] == {"name": "gateway-secrets", "key": "admin-token"}
 
 
-@pytest.mark.parametrize("case", RELEASES)
+@looped("case", RELEASES)
 def test_services_select_the_pods_and_never_the_test(case: str) -> None:
     labels = pod_of(case)["metadata"]["labels"].items()
     asking = only("Pod", case)["metadata"]["labels"].items()
@@ -170,7 +171,7 @@ def test_services_select_the_pods_and_never_the_test(case: str) -> None:
     assert all(selector <= labels and not selector <= asking for selector in selectors)
 
 
-@pytest.mark.parametrize("case", RELEASES)
+@looped("case", RELEASES)
 def test_every_pod_is_held_to_the_restricted_standard(case: str) -> None:
     for spec in (pod_of(case)["spec"], only("Pod", case)["spec"]):
         assert spec["securityContext"]["runAsNonRoot"] is True

@@ -13,6 +13,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import PROTECTED_PARAMS
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -107,7 +108,7 @@ DOORS = [
     Door(f"{PAIS}/v1/completions", PAIS, detail_envelope, 422),
     Door(f"{PAIS}/v1/chat/completions", f"{PAIS}/v1", detail_envelope, 422),
 ]
-EVERY = pytest.mark.parametrize("door", [pytest.param(door, id=door.path) for door in DOORS])
+EVERY = looped("door", [pytest.param(door, id=door.path) for door in DOORS])
 
 DEEP = "[" * 30_000 + "]" * 30_000
 UNREADABLE: dict[str, Callable[[Door], bytes]] = {
@@ -234,7 +235,7 @@ async def test_the_good_body_that_the_bad_ones_are_made_of_is_answered(door: Doo
 
 
 @EVERY
-@pytest.mark.parametrize("case", UNREADABLE)
+@looped("case", UNREADABLE)
 async def test_a_body_that_cannot_be_read_is_refused_in_the_surfaces_envelope(door: Door, case: str, port: int) -> None:
     answer = await exchange(port, request("POST", door.path, UNREADABLE[case](door)))
     error = error_of(answer, door.envelope, door.bad_body)
@@ -242,7 +243,7 @@ async def test_a_body_that_cannot_be_read_is_refused_in_the_surfaces_envelope(do
 
 
 @EVERY
-@pytest.mark.parametrize("case", FIELDS)
+@looped("case", FIELDS)
 async def test_a_bad_field_is_named_in_the_surfaces_envelope(door: Door, case: str, port: int) -> None:
     make, field = FIELDS[case]
     answer = await exchange(port, request("POST", door.path, make(door)))
@@ -252,7 +253,7 @@ async def test_a_bad_field_is_named_in_the_surfaces_envelope(door: Door, case: s
 
 
 @EVERY
-@pytest.mark.parametrize("case", UNSENT)
+@looped("case", UNSENT)
 async def test_what_must_not_be_sent_is_refused_by_its_name_and_reaches_no_upstream(
     door: Door, case: str, port: int, upstream: FakeVendor
 ) -> None:
@@ -326,13 +327,13 @@ async def test_repeated_slashes_are_one(door: Door, port: int) -> None:
     assert answer.status == 200
 
 
-@pytest.mark.parametrize("path", ["/tokenize", "/tokenizer_info", "/metrics", "/status", "/-/reload", "/", "/%00"])
+@looped("path", ["/tokenize", "/tokenizer_info", "/metrics", "/status", "/-/reload", "/", "/%00"])
 async def test_what_is_not_served_publicly_is_a_404(path: str, port: int) -> None:
     answer = await exchange(port, request("GET", path))
     error_of(answer, openai_envelope, 404)
 
 
-@pytest.mark.parametrize(
+@looped(
     "head",
     [
         b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Length: nine\r\n\r\n",

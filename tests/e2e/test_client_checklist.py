@@ -19,6 +19,7 @@ from tests.proxy.kit.tables import digest_of
 from tests.support import openai_wire
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
 
@@ -105,7 +106,7 @@ def choices(answer: Answer) -> list[JsonObject]:
     return [choice for body in bodies for choice in body["choices"]]
 
 
-@pytest.mark.parametrize("prompt", ["hi", ["hi", "ho"], [1, 2], [[1, 2], [3]]])
+@looped("prompt", ["hi", ["hi", "ho"], [1, 2], [[1, 2], [3]]])
 async def test_01_a_prompt_comes_in_four_forms_and_the_model_may_be_missing(world: World, prompt: JsonValue) -> None:
     double = isinstance(prompt, list) and not isinstance(prompt[0], int)
     answer = openai_wire.completion("one")
@@ -117,7 +118,7 @@ async def test_01_a_prompt_comes_in_four_forms_and_the_model_may_be_missing(worl
     assert answered.json()["model"] == "any/default"
 
 
-@pytest.mark.parametrize(("given", "sent"), [(True, 0), (0, 0), (1, 1), (None, None), (False, None)])
+@looped(("given", "sent"), [(True, 0), (0, 0), (1, 1), (None, None), (False, None)])
 async def test_02_log_probabilities_are_a_count_or_a_switch(world: World, given: JsonValue, sent: JsonValue) -> None:
     # True lists no alternatives and not one, as Scale and Fireworks, whose spelling it is, mean it.
     await world.ask("any/logprobs", logprobs=given)
@@ -203,8 +204,8 @@ TABBY: JsonObject = {
 }
 
 
-@pytest.mark.parametrize("path", [FIM, "/fim/completions"])
-@pytest.mark.parametrize(
+@looped("path", [FIM, "/fim/completions"])
+@looped(
     ("vendor", "upstream"),
     [("mistral", "/v1/fim/completions"), ("deepseek", "/v1/beta/completions"), ("any", "/v1/completions")],
 )
@@ -283,7 +284,7 @@ async def test_11_guided_fields_bind_old_and_new_engines_and_are_checked(world: 
     assert (broken.status, broken.code) == (502, "malformed_upstream")
 
 
-@pytest.mark.parametrize("model", ["any/plain", "talker/plain", "mistral/plain"])
+@looped("model", ["any/plain", "talker/plain", "mistral/plain"])
 async def test_12_a_stream_is_plain_frames_that_end_with_the_terminator(world: World, model: str) -> None:
     body: JsonObject = {"model": model, "prompt": "hi", "stream": True, "stream_options": {"include_usage": True}}
     async with connected(world.port) as client:
@@ -308,7 +309,7 @@ async def test_13_a_request_id_is_taken_echoed_and_passed_on(world: World) -> No
     assert world.vendor.requests[-1].header("x-request-id") == made != "mine-1"
 
 
-@pytest.mark.parametrize("header", ["Bearer ", "Bearer", "", "Bearer  ", "Basic"])
+@looped("header", ["Bearer ", "Bearer", "", "Bearer  ", "Basic"])
 async def test_14_an_empty_key_is_a_clean_401(world: World, header: str) -> None:
     body: JsonObject = {"model": "any/none", "prompt": "hi"}
     answer = await exchange(world.port, request("POST", COMPLETIONS, body, {"Authorization": header}))

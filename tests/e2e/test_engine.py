@@ -14,6 +14,7 @@ from tests.e2e.kit import choices_of, line_of, post, refused, streamed, text_of,
 from tests.support.clients import RECIPES, Client
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.looped import looped
 
 pytestmark = pytest.mark.engine
 
@@ -209,7 +210,7 @@ async def test_the_engine_stops_generating_when_the_client_of_a_stream_leaves(
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", RECIPES)
+@looped("name", RECIPES)
 async def test_every_sdk_gets_the_engines_answers(
     name: str, clients: Callable[[str], Client], gateway: RunningGateway
 ) -> None:

@@ -15,6 +15,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import Guided, Operation, Params
 from tests.e2e.kit import text_of
 from tests.support.engine import Engine
+from tests.support.looped import looped
 
 pytestmark = pytest.mark.engine
 
@@ -56,8 +57,8 @@ async def bound(http: aiohttp.ClientSession, operation: Operation, members: Json
     return text_of(choice)
 
 
-@pytest.mark.parametrize("operation", Operation)
-@pytest.mark.parametrize(
+@looped("operation", Operation)
+@looped(
     "pattern",
     [
         r"\d{3}-\d{4}",

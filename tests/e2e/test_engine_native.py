@@ -13,6 +13,7 @@ from providers.json_types import JsonObject, JsonValue
 from tests.e2e.kit import post, refused, streamed, text_of, totals
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.looped import looped
 
 pytestmark = pytest.mark.engine
 
@@ -42,8 +43,8 @@ models:
         yield running
 
 
-@pytest.mark.parametrize("prompt", ["The quick", [1, 2, 3]], ids=["text", "tokens"])
-@pytest.mark.parametrize("more", [{}, {"logprobs": 2}, {"top_k": 3, "repetition_penalty": 1.3, "min_p": 0}])
+@looped("prompt", ["The quick", [1, 2, 3]], ids=["text", "tokens"])
+@looped("more", [{}, {"logprobs": 2}, {"top_k": 3, "repetition_penalty": 1.3, "min_p": 0}])
 async def test_both_ways_to_the_engine_give_the_same(
     prompt: JsonValue, more: JsonObject, http: aiohttp.ClientSession
 ) -> None:

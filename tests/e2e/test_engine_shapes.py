@@ -15,6 +15,7 @@ from providers.json_types import JsonObject, JsonValue
 from tests.e2e.kit import Wire, post, refused, streamed, text_of, totals
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.looped import looped
 
 pytestmark = pytest.mark.engine
 
@@ -34,7 +35,7 @@ NOISE: JsonObject = {
 }
 TALK: JsonObject = {**NOISE, "messages": [{"role": "user", "content": "hi"}]}
 del TALK["prompt"]
-FORMS = pytest.mark.parametrize(("path", "ask"), [(COMPLETIONS, NOISE), (CHAT, TALK)], ids=["completion", "chat"])
+FORMS = looped(("path", "ask"), [(COMPLETIONS, NOISE), (CHAT, TALK)], ids=["completion", "chat"])
 IGNORE_EOS: JsonObject = {"ignore_eos": True}
 
 
@@ -87,7 +88,7 @@ async def alone(http: aiohttp.ClientSession, path: str, body: JsonObject) -> tup
 
 
 @FORMS
-@pytest.mark.parametrize("n", [2, 4])
+@looped("n", [2, 4])
 async def test_candidates_are_those_of_seeds_that_follow_each_other(
     path: str, ask: JsonObject, n: int, http: aiohttp.ClientSession
 ) -> None:
@@ -176,8 +177,8 @@ SAID: JsonObject = {**NOISE, "guided_grammar": LETTERS, "max_tokens": 200}
 NOT_SAID: list[JsonValue] = [f"never{number}" for number in range(20)]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
+@looped("stream", [False, True])
+@looped(
     ("stops", "emulated"),
     [
         (["zwei", " three", "ten"], None),

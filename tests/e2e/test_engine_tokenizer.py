@@ -10,6 +10,7 @@ from providers.dialects.vendor_token_counts import TOKENIZERS, Count
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Operation
 from tests.support.engine import MODEL, Engine
+from tests.support.looped import looped
 
 pytestmark = pytest.mark.engine
 
@@ -36,7 +37,7 @@ def talk(*contents: JsonValue, **more: JsonValue) -> JsonObject:
     return {"messages": [{"role": "user", "content": content} for content in contents], **more}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("operation", "body"),
     [
         (Operation.COMPLETIONS, {"prompt": "The quick"}),

@@ -19,6 +19,7 @@ from tests.proxy.kit.tables import digest_of
 from tests.support.engine import Engine
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.http_scripts import body_answer
+from tests.support.looped import looped
 from tests.support.scoring_client import SCENARIOS, Endpoint, Scores, order, score
 from tests.support.scoring_engine import running_scorer
 from tests.support.scoring_record import Exchange, load
@@ -32,7 +33,7 @@ Wire = dict[str, Any]  # Any: an answer as it came over the wire
 KEY = "sk-evaluation"
 MODEL = "tiny"
 RECORDINGS = {name: load(name) for name in SCENARIOS}
-PROFILES = pytest.mark.parametrize("profile", ["vllm", "openai_compatible"])
+PROFILES = looped("profile", ["vllm", "openai_compatible"])
 PATHS = (
     "/v1/completions",
     "/completions",
@@ -117,8 +118,8 @@ async def through(gateway: RunningGateway, path: str, model: str, exchange: Exch
 
 
 @PROFILES
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@looped("path", PATHS)
+@looped("scenario", SCENARIOS)
 async def test_a_recorded_exchange_passes_unchanged(
     vendor: FakeVendor, gateway: RunningGateway, profile: str, path: str, scenario: str
 ) -> None:
@@ -133,7 +134,7 @@ async def test_a_recorded_exchange_passes_unchanged(
 
 
 @PROFILES
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@looped("scenario", SCENARIOS)
 async def test_a_recorded_prompt_keeps_its_form(
     vendor: FakeVendor, gateway: RunningGateway, profile: str, scenario: str
 ) -> None:

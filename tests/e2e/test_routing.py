@@ -19,6 +19,7 @@ from tests.proxy.kit.tables import digest_of
 from tests.support import openai_wire
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.http_scripts import chunk, head, json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Behaviour, Hang, Received, Script, Send
 
@@ -131,7 +132,7 @@ def served(answer: Answer) -> tuple[JsonValue, JsonValue, str]:
 # Names --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("asked", "named", "sent", "deployment"),
     [
         ("one/plain", "one/plain", "plain", "one/plain/default"),
@@ -284,7 +285,7 @@ async def test_the_clients_deadline_cannot_lengthen_the_operators(world: World) 
     assert (answer.status, answer.code) == (504, "upstream_timeout")
 
 
-@pytest.mark.parametrize("case", SILENT)
+@looped("case", SILENT)
 async def test_a_stream_without_content_in_time_is_a_504_and_never_a_200(case: str, world: World) -> None:
     world.one.answer_model("slow-start", SILENT[case])
     answer = await world.ask("one/slow-start", stream=True)

@@ -13,6 +13,7 @@ from tests.e2e.kit import CLIENTS
 from tests.proxy.kit.tables import digest_of
 from tests.support.clients import Client, Options
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.looped import looped
 
 pytestmark = CLIENTS
 
@@ -34,7 +35,7 @@ Clients = Callable[[str], Client]
 STAINLESS = ("openai2", "openai3", "scale_gp_a58", "scale_gp", "scale_gp_beta", "fireworks1")
 """SDKs that try again by themselves."""
 
-EVERY = pytest.mark.parametrize("sdk", STAINLESS)
+EVERY = looped("sdk", STAINLESS)
 
 TEAMS = "\n".join(
     f"""\
@@ -84,7 +85,7 @@ async def test_it_waits_for_a_rate_as_long_as_it_is_told_and_then_passes(
 
 
 @EVERY
-@pytest.mark.parametrize(("kind", "code"), [("slow", "rate_limit_exceeded"), ("poor", "insufficient_quota")])
+@looped(("kind", "code"), [("slow", "rate_limit_exceeded"), ("poor", "insufficient_quota")])
 async def test_what_is_over_for_the_month_is_not_tried_again(
     sdk: str, kind: str, code: str, clients: Clients, gateway: RunningGateway
 ) -> None:

@@ -16,6 +16,7 @@ from tests.e2e.kit import CLIENTS, choices_of, totals
 from tests.support.clients import Client, Outcome
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.http_scripts import body_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
 
@@ -43,7 +44,7 @@ CASES: dict[str, JsonObject] = {
     "a stop": {"stop": [" now"]},
 }
 SDKS = ["openai2", "openai3", "scale_gp", "scale_gp_beta", "fireworks0", "fireworks1"]
-KINDS = pytest.mark.parametrize("kind", ["completion", "completion_stream"])
+KINDS = looped("kind", ["completion", "completion_stream"])
 
 
 def plain(received: Received) -> Script:
@@ -76,9 +77,9 @@ def whole(outcome: Outcome) -> dict[int, tuple[str, str | None]]:
     return {index: ("".join(text for text, _ in gains), gains[-1][1]) for index, gains in shape(outcome).items()}
 
 
-@pytest.mark.parametrize("sdk", SDKS)
+@looped("sdk", SDKS)
 @KINDS
-@pytest.mark.parametrize("case", CASES)
+@looped("case", CASES)
 async def test_an_emulated_answer_is_a_native_one(
     sdk: str, kind: str, case: str, clients: Clients, gateway: RunningGateway
 ) -> None:
@@ -96,7 +97,7 @@ async def test_an_emulated_answer_is_a_native_one(
         assert list(shape(emulated)) == sorted(shape(emulated))
 
 
-@pytest.mark.parametrize("sdk", ["openai3", "fireworks1", "scale_gp"])
+@looped("sdk", ["openai3", "fireworks1", "scale_gp"])
 @KINDS
 async def test_twenty_one_stops_end_a_text_where_one_would(
     sdk: str, kind: str, clients: Clients, gateway: RunningGateway
@@ -107,7 +108,7 @@ async def test_twenty_one_stops_end_a_text_where_one_would(
         assert (outcome["error"], outcome["text"], outcome["finish_reason"]) == (None, "Say hi now ", "stop")
 
 
-@pytest.mark.parametrize("sdk", ["openai2", "openai3", "scale_gp"])
+@looped("sdk", ["openai2", "openai3", "scale_gp"])
 async def test_the_best_of_three_is_one(sdk: str, clients: Clients, gateway: RunningGateway) -> None:
     fields: JsonObject = {"model": "plain/long-4", "prompt": TEXT, "max_tokens": 20, "seed": 5}
     singles = [

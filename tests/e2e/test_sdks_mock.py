@@ -10,6 +10,7 @@ from providers.json_types import JsonObject, JsonValue
 from tests.e2e.kit import CLIENTS, choices_of, totals
 from tests.support.clients import RECIPES, USUAL, Client, Options, Outcome
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.looped import looped
 
 pytestmark = CLIENTS
 
@@ -64,8 +65,8 @@ WAYS = {
     "fireworks1 with v1": Way("fireworks1", "finish", "extra", Options(prefix="/inference/v1")),
     "openai3 to pais": Way("openai3", "nowhere", "extra", PAIS),
 }
-EVERY = pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WAYS.items()])
-KINDS = pytest.mark.parametrize(("kind", "fields"), [("completion", ASK), ("chat", CHAT)])
+EVERY = looped("way", [pytest.param(way, id=name) for name, way in WAYS.items()])
+KINDS = looped(("kind", "fields"), [("completion", ASK), ("chat", CHAT)])
 OPENAI = pytest.mark.parametrize("name", ["openai2", "openai3"])
 
 
@@ -154,7 +155,7 @@ async def test_frames_before_the_usage_say_null_to_those_who_asked_and_nothing_t
     assert all("usage" not in chunk for chunk in unasked["chunks"])
 
 
-@pytest.mark.parametrize("kind", ["completion", "completion_stream"])
+@looped("kind", ["completion", "completion_stream"])
 @EVERY
 async def test_an_integer_of_logprobs_gives_the_four_arrays(
     way: Way, kind: str, clients: Clients, gateway: RunningGateway
@@ -212,8 +213,8 @@ async def test_models_are_listed_and_found_by_their_whole_name(
         assert found["result"] == card
 
 
-@pytest.mark.parametrize("name", ["fireworks0", "fireworks1"])
-@pytest.mark.parametrize("kind", ["completion", "completion_stream"])
+@looped("name", ["fireworks0", "fireworks1"])
+@looped("kind", ["completion", "completion_stream"])
 async def test_a_name_without_vendor_is_the_surfaces_own_and_comes_back_as_asked(
     name: str, kind: str, clients: Clients, gateway: RunningGateway
 ) -> None:
@@ -244,7 +245,7 @@ async def test_only_openais_own_completions_stop_after_sixteen_tokens_unasked(
     assert outcome["usage"]["completion_tokens"] == (16 if openai else 40)
 
 
-@pytest.mark.parametrize("kind", ["completion", "completion_stream"])
+@looped("kind", ["completion", "completion_stream"])
 @EVERY
 async def test_two_answers_to_one_prompt_are_told_apart(
     way: Way, kind: str, clients: Clients, gateway: RunningGateway

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Final
 
-import pytest
-
 from tests.faults.failover_scenarios import SCENARIOS, Scenario
 from tests.faults.failover_verdicts import Check, Got, Kind, Seen, Tried, verdict
+from tests.support.looped import looped
 
 BY_ID: Final = {scenario.id: scenario for scenario in SCENARIOS}
 
@@ -111,7 +110,7 @@ CASES: Final[list[tuple[str, Seen, Kind, str]]] = [
 """A scenario, what was seen, and what that is."""
 
 
-@pytest.mark.parametrize(("name", "seen", "kind", "why"), CASES)
+@looped(("name", "seen", "kind", "why"), CASES)
 def test_a_run_is_judged_by_the_rules_of_its_scenario(name: str, seen: Seen, kind: Kind, why: str) -> None:
     scenario = BY_ID[name]
     found = verdict(scenario.checks, scenario.ideal, seen)
@@ -121,6 +120,6 @@ def test_a_run_is_judged_by_the_rules_of_its_scenario(name: str, seen: Seen, kin
 CHECKS: Final = [(scenario, check) for scenario in SCENARIOS for check in scenario.checks]
 
 
-@pytest.mark.parametrize(("scenario", "check"), CHECKS, ids=lambda each: getattr(each, "name", None) or each.id)
+@looped(("scenario", "check"), CHECKS, ids=lambda each: getattr(each, "name", None) or each.id)
 def test_every_check_of_every_scenario_can_fail_and_can_hold(scenario: Scenario, check: Check) -> None:
     assert {check.rule(seen) for name, seen, _, _ in CASES if name == scenario.id} == {True, False}

@@ -23,6 +23,7 @@ from tests.observe.shipped import (
     with_values,
 )
 from tests.support.environments import LineProcess
+from tests.support.looped import looped
 
 BOARDS = dashboards()
 
@@ -42,7 +43,7 @@ def test_there_are_the_three_dashboards_with_addresses_of_their_own() -> None:
     assert {board["id"] for board in BOARDS.values()} == {None}
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@looped("name", BOARDS)
 def test_grafana_s_own_model_knows_every_member(name: str, grafana: LineProcess) -> None:
     read = json.loads(grafana.exchange(json.dumps(BOARDS[name])))
     assert set(unknown_members(BOARDS[name], read)) <= BEYOND_THE_SCHEMA
@@ -58,7 +59,7 @@ def test_a_member_that_grafana_does_not_know_is_found(grafana: LineProcess) -> N
     assert {"colourMode is unknown", "units is unknown"} <= found
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@looped("name", BOARDS)
 def test_every_panel_says_what_it_shows_in_which_unit_from_the_chosen_source(name: str) -> None:
     board = BOARDS[name]
     every = list(panels(board))
@@ -71,7 +72,7 @@ def test_every_panel_says_what_it_shows_in_which_unit_from_the_chosen_source(nam
         assert panel["targets"][0]["expr"]
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@looped("name", BOARDS)
 def test_panels_stand_in_rows_and_not_on_each_other(name: str) -> None:
     board = BOARDS[name]
     assert board["panels"][0]["type"] == "row"
@@ -83,7 +84,7 @@ def test_panels_stand_in_rows_and_not_on_each_other(name: str) -> None:
         assert not (across and along), (one, other)
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@looped("name", BOARDS)
 def test_every_variable_is_used_and_every_one_used_is_there(name: str) -> None:
     board = BOARDS[name]
     names = {variable["name"] for variable in board["templating"]["list"]}
@@ -99,7 +100,7 @@ def test_every_variable_is_used_and_every_one_used_is_there(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@looped("name", BOARDS)
 def test_a_new_table_is_marked_on_every_dashboard(name: str) -> None:
     (mark,) = BOARDS[name]["annotations"]["list"]
     assert "dragoman_config_info" in mark["expr"]

@@ -1,8 +1,7 @@
 """Which names an expression holds."""
 
-import pytest
-
 from tests.observe.promql_names import promql_names
+from tests.support.looped import looped
 
 EXPRESSIONS = {
     "up == 0": {"up": set()},
@@ -16,7 +15,7 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize(("text", "metrics"), EXPRESSIONS.items())
+@looped(("text", "metrics"), EXPRESSIONS.items())
 def test_metrics_are_found_with_the_labels_that_select_them(text: str, metrics: dict[str, set[str]]) -> None:
     assert promql_names(text).metrics == metrics
 

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import aiohttp
-import pytest
 import yaml
 
 from proxy.telemetry.merged_metrics import MetricFamily, of_worker
@@ -13,6 +12,7 @@ from tests.observe.promql_names import promql_names
 from tests.observe.promtool import promtool
 from tests.observe.shipped import RULES, RULES_TEST, RUNBOOK, Alert, alerts, every_expression, recorded
 from tests.support.gateway import FRESH, running_gateway
+from tests.support.looped import looped
 
 ALERTS = alerts()
 ENDINGS = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
@@ -58,7 +58,7 @@ def test_each_alert_has_a_test_in_which_it_fires_and_a_time_at_which_it_does_not
         assert set(fires) == {True, False}, name
 
 
-@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
+@looped("alert", ALERTS.values(), ids=ALERTS)
 def test_what_an_alert_says_has_its_labels_and_stays_short(alert: Alert) -> None:
     assert alert.labels.keys() == {"severity"}
     assert alert.labels["severity"] in {"critical", "warning"}

@@ -3,15 +3,15 @@
 import re
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.observe.promtool import promtool
 from tests.observe.shipped import RULES
 from tests.observe.short_rules import shortened, shortened_duration
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(("text", "short"), [("1h", "60s"), ("5m", "5s"), ("3d", "4320s"), ("30s", "1s")])
+@looped(("text", "short"), [("1h", "60s"), ("5m", "5s"), ("3d", "4320s"), ("30s", "1s")])
 def test_a_time_is_divided_and_never_nothing(text: str, short: str) -> None:
     assert shortened_duration(text) == short
 

@@ -1,9 +1,8 @@
 """The table of cells: which features there are, and how a value tells one from another."""
 
-import pytest
-
 from providers.capabilities import ALWAYS, FEATURES, NATIVE, Capabilities, Support, emulated, feature_of, refused
 from providers.unified_request import Guided, Operation
+from tests.support.looped import looped
 
 
 def test_a_feature_is_named_after_its_field() -> None:
@@ -12,7 +11,7 @@ def test_a_feature_is_named_after_its_field() -> None:
     assert FEATURES["messages"].operations == (Operation.CHAT,)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "value", "feature"),
     [
         ("temperature", 1, "temperature"),

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from providers.completion import (
     MOST_COUNTED,
     Chunk,
@@ -17,6 +15,7 @@ from providers.completion import (
     reported_usage,
 )
 from providers.json_types import JsonValue
+from tests.support.looped import looped
 
 OF_ANSWER = Extras(answer={"prompt_filter_results": []})
 
@@ -26,7 +25,7 @@ def test_the_total_is_prompt_and_completion_whatever_the_details() -> None:
     assert Usage(7, 5, {"cached_tokens": 3}, {"reasoning_tokens": 2}).total_tokens == 12
 
 
-@pytest.mark.parametrize(
+@looped(
     "chunk",
     [
         Chunk(),
@@ -59,7 +58,7 @@ def test_an_event_in_the_client_s_own_api_is_content_where_its_meaning_is() -> N
     assert has_content(Chunk(text="x", native=event))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "count"),
     [
         (3, 3),
@@ -87,7 +86,7 @@ def test_without_both_counts_there_is_no_usage() -> None:
     assert reported_usage(6, 2, {}, {}) == Usage(6, 2)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("told", "kept"),
     [
         ({"cached_tokens": 6}, {"cached_tokens": 6}),

@@ -1,7 +1,6 @@
 """What errors say of sizes, which limit is tried next, and what is sure to fit."""
 
 import orjson
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,8 +21,9 @@ from providers.context_overflow import (
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, TokenPrompt
 from tests.providers.overflows import NOT_OVERFLOWS, SAMPLES, Sample
+from tests.support.looped import looped
 
-every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.text[:60])
+every_sample = looped("sample", SAMPLES, ids=lambda sample: sample.text[:60])
 
 
 @every_sample
@@ -36,7 +36,7 @@ def test_a_message_says_what_its_numbers_are(sample: Sample) -> None:
         assert sample.room is None
 
 
-@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+@looped("text", NOT_OVERFLOWS)
 def test_other_errors_say_nothing_of_sizes(text: str) -> None:
     assert read_overflow(text, {}) is None
 
@@ -48,7 +48,7 @@ def test_the_error_s_own_numbers_come_before_its_words() -> None:
     assert read_overflow("Rate limit reached", members) == expected
 
 
-@pytest.mark.parametrize("odd", [None, True, 0, -1, "8192", 1.5])
+@looped("odd", [None, True, 0, -1, "8192", 1.5])
 def test_numbers_that_are_none_are_not_read(odd: JsonValue) -> None:
     assert read_overflow("no", {"n_prompt_tokens": odd, "n_ctx": 8192}) is None
     assert read_overflow("no", {"n_prompt_tokens": 9412, "n_ctx": odd}) is None
@@ -58,7 +58,7 @@ def test_only_the_beginning_of_a_message_is_read() -> None:
     assert read_overflow("x" * MAX_TEXT + "prompt is too long", {}) is None
 
 
-@pytest.mark.parametrize("piece", ["maximum context length is 1", "exceeds ", "input length 1", "max_tokens ", "1,"])
+@looped("piece", ["maximum context length is 1", "exceeds ", "input length 1", "max_tokens ", "1,"])
 def test_a_message_that_begins_over_and_over_is_read(piece: str) -> None:
     said = read_overflow(piece * 100_000, {})
     assert said in (None, Overflow())
@@ -74,7 +74,7 @@ def test_no_text_raises(text: str, members: dict[str, JsonValue]) -> None:
 # The limit to try next ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("limit", "overflow", "expected"),
     [
         (3072, Overflow(4097, 1044, 3072, exact=True), 3053),
@@ -182,7 +182,7 @@ def test_tools_and_their_calls_count_with_room_for_indentation() -> None:
     assert most_prompt_tokens(ChatPrompt((said("hi", tool_calls=[TOOL]),)), {}) == base + size
 
 
-@pytest.mark.parametrize(
+@looped(
     ("prompt", "params"),
     [
         (TextPrompt(("<image>",)), {"images": (("data:image/png;base64,AA",),)}),

@@ -1,12 +1,11 @@
 """Which signature each upstream's words match: one, or the first of those meant to come last."""
 
-import pytest
-
 from providers.context_overflow_patterns import CATCH_ALL, NOT_ABOUT_SIZE, SIGNATURES
 from tests.providers.overflows import NOT_OVERFLOWS, SAMPLES, Sample
+from tests.support.looped import looped
 
 LAST = {signature.name for signature in CATCH_ALL}
-every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.text[:60])
+every_sample = looped("sample", SAMPLES, ids=lambda sample: sample.text[:60])
 
 
 def matching(text: str) -> list[str]:
@@ -33,6 +32,6 @@ def test_every_signature_has_a_sample() -> None:
     assert {sample.name for sample in SAMPLES} == set(names)
 
 
-@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+@looped("text", NOT_OVERFLOWS)
 def test_what_is_not_about_size_matches_nothing_or_speaks_of_a_rate(text: str) -> None:
     assert not matching(text) or NOT_ABOUT_SIZE.search(text)

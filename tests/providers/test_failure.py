@@ -1,6 +1,5 @@
 """Failures: a verdict for each kind, and messages made fit to show."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from providers.failure import (
     message_text,
     vet,
 )
+from tests.support.looped import looped
 
 
 def test_every_kind_has_a_verdict_with_an_error_status() -> None:
@@ -34,7 +34,7 @@ def test_what_a_deployment_may_be_asked_again_may_be_over_by_then() -> None:
     assert all(verdict.passes for verdict in VERDICTS.values() if verdict.retry_same)
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@looped("kind", FailureKind)
 def test_a_call_that_failed_may_have_been_executed_only_where_it_was_sent_and_not_refused(kind: FailureKind) -> None:
     unread = {FailureKind.MALFORMED, FailureKind.NONCONFORMING}
     cut_short = {FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED, FailureKind.STALE, *unread}
@@ -102,8 +102,8 @@ ADDRESSES = (
 )
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("frame", ["{}", "Incorrect API key provided: {}.", "key='{}'", '{{"key": "{}"}}', "({})"])
+@looped("secret", SECRETS)
+@looped("frame", ["{}", "Incorrect API key provided: {}.", "key='{}'", '{{"key": "{}"}}', "({})"])
 def test_keys_and_tokens_are_taken_out(secret: str, frame: str) -> None:
     shown = vet(frame.format(secret))
     assert secret not in shown
@@ -112,8 +112,8 @@ def test_keys_and_tokens_are_taken_out(secret: str, frame: str) -> None:
     assert tail[-6:] not in shown
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
-@pytest.mark.parametrize("frame", ["{}", "could not reach {} in time", "File '{}', line 3", "at {}."])
+@looped("address", ADDRESSES)
+@looped("frame", ["{}", "could not reach {} in time", "File '{}', line 3", "at {}."])
 def test_addresses_and_paths_are_taken_out(address: str, frame: str) -> None:
     shown = vet(frame.format(address))
     assert "[address]" in shown
@@ -122,7 +122,7 @@ def test_addresses_and_paths_are_taken_out(address: str, frame: str) -> None:
         assert part not in shown
 
 
-@pytest.mark.parametrize(
+@looped(
     "message",
     [
         "prompt is too long: 200027 tokens > 200000 maximum",
@@ -165,7 +165,7 @@ def test_a_key_is_found_wherever_it_stands(secret: str, before: str, after: str)
     assert secret not in vet(f"{before} {secret} {after}")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "kind"),
     [
         (429, FailureKind.RATE_LIMITED),
@@ -183,9 +183,7 @@ def test_a_status_means_what_the_vendor_says_of_it_or_what_its_class_does(
     assert kind_of_status(status, known) is kind
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [("x", "x"), (None, ""), (7, ""), (["x"], ""), ("x" * 9000, "x" * MAX_TEXT)]
-)
+@looped(("value", "text"), [("x", "x"), (None, ""), (7, ""), (["x"], ""), ("x" * 9000, "x" * MAX_TEXT)])
 def test_of_a_vendor_s_text_so_much_is_read(value: object, text: str) -> None:
     assert message_text(value) == text
 
@@ -193,7 +191,7 @@ def test_of_a_vendor_s_text_so_much_is_read(value: object, text: str) -> None:
 NOT_FOUND = Failure(FailureKind.NOT_FOUND, OUR_WORDS[FailureKind.NOT_FOUND], 404)
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b'{"error":{"message":"The model `x` does not exist.","code":"model_not_found"}}',
@@ -207,7 +205,7 @@ def test_a_model_that_the_vendor_does_not_know_is_named(body: bytes) -> None:
     assert "'x'" in blamed.message
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>no model here</html>", b'{"detail":"Not Found"}'])
+@looped("body", [b"", b"<html>no model here</html>", b'{"detail":"Not Found"}'])
 def test_a_wrong_address_is_not_blamed_on_the_model(body: bytes) -> None:
     assert blame_model(NOT_FOUND, "x", body) is NOT_FOUND
 

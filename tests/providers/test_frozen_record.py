@@ -58,12 +58,14 @@ class _Identity:
     one: int
 
 
+@pytest.mark.smoke
 def test_a_record_cannot_be_changed_under_test() -> None:
     for made in (_Pair(1), _Identity(1), Chunk(), Usage(1, 2), Choice(0, "", "stop")):
         with pytest.raises(FrozenInstanceError):
             setattr(made, fields(made)[0].name, 2)
 
 
+@pytest.mark.smoke
 def test_records_compare_and_hash_by_their_fields_or_by_identity() -> None:
     assert _Pair(1, [1]) == _Pair(1, [2]) != _Pair(2)
     assert hash(_Pair(1, [1])) == hash(_Pair(1, [2]))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.json_types import JsonObject
 from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+from tests.support.looped import looped
 
 DATE = "Sat, 21 Nov 2026 10:00:00 GMT"
 NOW = 1_795_255_200
@@ -26,7 +27,7 @@ def test_the_moment_of_the_answer_is_what_these_tests_take_it_for() -> None:
     assert read_rate_limit_wait(header("x-ratelimit-reset", str(NOW)), "", {}) == 0
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "seconds"),
     [
         ("12ms", 0.012),
@@ -92,7 +93,7 @@ def test_a_bucket_that_is_alone_need_not_say_that_it_is_empty() -> None:
     assert read_rate_limit_wait({"x-ratelimit-reset": "3", "x-ratelimit-remaining": "5"}, "", {}) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "seconds"),
     [
         ("Rate limit reached on tokens per min (TPM): Limit 6000. Please try again in 5.289s. Visit", 5.289),
@@ -155,7 +156,7 @@ def test_a_message_is_read_in_time_whatever_it_is(message: str) -> None:
     read_rate_limit_wait({"x-ratelimit-reset": message}, f"try again {message}", {"details": [{"retryDelay": message}]})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("headers", "seconds"),
     [
         ({}, None),

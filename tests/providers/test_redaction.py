@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from urllib.parse import quote
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.redaction import MASK, MAX_TEXT, piece_length, redact
+from tests.support.looped import looped
 
 SECRET = "Quartz7.violet/plum+Amber=tail"
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+=%&", min_size=16, max_size=200)
@@ -23,7 +23,7 @@ def test_a_secret_is_masked_where_it_stands_and_the_rest_is_left() -> None:
     assert redact(SECRET, []) == SECRET
 
 
-@pytest.mark.parametrize(
+@looped(
     "written",
     [
         SECRET.upper(),
@@ -44,8 +44,8 @@ def test_a_secret_is_known_in_another_writing(written: str) -> None:
     assert redact(f"<{written}>", [SECRET]).strip('<>"\\') == MASK
 
 
-@pytest.mark.parametrize("before", [b"", b"a", b"ab", b"Bearer "])
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@looped("before", [b"", b"a", b"ab", b"Bearer "])
+@looped("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_in_base64_only_the_edges_are_left_wherever_it_begins(before: bytes, encode: Callable[[bytes], bytes]) -> None:
     written = encode(before + SECRET.encode() + b"..").decode()
     left = redact(written, [SECRET]).replace(MASK, " ").split()
@@ -65,7 +65,7 @@ def test_any_text_can_be_looked_through(text: str, secret: str) -> None:
     assert isinstance(redact(text, [secret]), str)
 
 
-@pytest.mark.parametrize(("length", "piece"), [(8, 8), (10, 8), (12, 9), (16, 12), (40, 12), (2000, 12)])
+@looped(("length", "piece"), [(8, 8), (10, 8), (12, 9), (16, 12), (40, 12), (2000, 12)])
 def test_how_much_of_a_secret_is_as_good_as_all(length: int, piece: int) -> None:
     assert piece_length("x" * length) == piece
 
@@ -94,7 +94,7 @@ def test_what_is_too_long_to_be_looked_through_is_cut() -> None:
     assert text.endswith("…")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "secret"),
     [("a" * MAX_TEXT, "a" * 2000), ("ab" * 2000, "ab" * 50 + "c"), (("a" * 11 + "b") * 340, "a" * 2000)],
 )

@@ -1,10 +1,9 @@
 """The table of fields: that it names what a request holds, and which values request nothing."""
 
-import pytest
-
 from providers.request_fields import PROTECTED_PARAMS, REQUEST_FIELDS, is_neutral
 from providers.unified_request import Params
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 ELSEWHERE = {"model", "prompt", "messages", "stream", "stream_options"}
 """Fields that a request holds outside its params, besides `inference_*`."""
@@ -36,12 +35,12 @@ WISHES: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in NEUTRAL.items() for value in values])
+@looped(("field", "value"), [(field, value) for field, values in NEUTRAL.items() for value in values])
 def test_a_value_that_asks_for_nothing_is_neutral(field: str, value: object) -> None:
     assert is_neutral(field, value)
 
 
-@pytest.mark.parametrize(("field", "value"), WISHES.items())
+@looped(("field", "value"), WISHES.items())
 def test_any_other_value_is_a_wish(field: str, value: object) -> None:
     assert not is_neutral(field, value)
 

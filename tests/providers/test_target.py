@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from providers.completion import Usage
 from providers.target import NO_MEDIA, NO_PERMITS, Media, Price, cost
 from tests.providers.dialects.anthropic.kit import TARGET
+from tests.support.looped import looped
 
 
 def test_a_targets_name_is_what_the_answer_is_said_to_come_from() -> None:
@@ -26,7 +27,7 @@ WRITES = Price(3, 15, 0.3, 3.75, 6)
 """As Anthropic's price of a Sonnet model: what is written into its cache costs more than a prompt."""
 
 
-@pytest.mark.parametrize(
+@looped(
     ("price", "usage", "expected"),
     [
         (PRICE, Usage(1_000_000, 0), 0.15),

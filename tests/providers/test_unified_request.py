@@ -13,9 +13,10 @@ from providers.unified_request import (
     TokenPrompt,
     UnifiedRequest,
 )
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("prompt", "n", "prompts", "choices"),
     [
         (TextPrompt(("a",)), 1, 1, 1),

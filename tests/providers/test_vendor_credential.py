@@ -19,6 +19,7 @@ from providers.vendor_credential import (
     OidcSource,
     Source,
 )
+from tests.support.looped import looped
 
 SECRET = "sk-very-secret-value"
 OTHER = "another-secret-value"
@@ -72,7 +73,7 @@ def test_a_vendor_that_repeats_what_it_was_sent_is_not_quoted(credential: Creden
     assert Credential().conceal(said) == said
 
 
-@pytest.mark.parametrize("cut", range(8, len(SECRET)))
+@looped("cut", range(8, len(SECRET)))
 def test_half_a_key_before_an_ellipsis_is_a_key(cut: int) -> None:
     assert BEARER.conceal(f"no {SECRET[:cut]}…") == f"no {MASK}…"
     shown = MASK if cut >= piece_length(SECRET) else SECRET[:cut]
@@ -100,7 +101,7 @@ def test_a_scheme_before_a_static_value_does_not_hide_it() -> None:
     assert broken.conceal("no-base64") == MASK
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "value", "hidden"),
     [("X-Region", "eu", False), ("X-Stage", "prod", False), ("X-Api-Key", "prod", True), ("X-Stage", "pr0d", True)],
 )
@@ -124,7 +125,7 @@ SOURCES: list[Source] = [
 ]
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@looped("source", SOURCES)
 def test_what_would_be_fetched_is_shown_by_its_scheme_alone(source: Source) -> None:
     credential = Credential(static=STATIC, source=source)
     assert credential.headers() == {"X-Project": OTHER}
@@ -159,7 +160,7 @@ def test_a_seal_tells_credentials_and_words_apart_and_shows_neither() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{32}", seal) for seal in seals)
 
 
-@pytest.mark.parametrize("credential", [Credential(), BEARER, HEADER, Credential(source=OIDC), Credential(source=KEY)])
+@looped("credential", [Credential(), BEARER, HEADER, Credential(source=OIDC), Credential(source=KEY)])
 def test_the_same_credential_makes_the_same_seal(credential: Credential) -> None:
     again = replace(credential, static={name.upper(): SecretStr(OTHER) for name in credential.static})
     assert credential.seal("a", "b") == again.seal("a", "b") == credential.seal("a", "b")

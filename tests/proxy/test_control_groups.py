@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from proxy.control_groups import own_groups, with_parents
+from tests.support.looped import looped
 
 ROOT = Path("/mount")
 
@@ -37,6 +38,6 @@ def test_a_group_comes_before_those_around_it() -> None:
     assert with_parents(ROOT, "/") == (ROOT,)
 
 
-@pytest.mark.parametrize("path", ["/../pod", "/../../other", "/a/../b"])
+@looped("path", ["/../pod", "/../../other", "/a/../b"])
 def test_of_a_group_outside_only_the_root_is_known(path: str) -> None:
     assert with_parents(ROOT, path) == (ROOT,)

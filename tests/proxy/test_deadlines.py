@@ -8,6 +8,7 @@ import pytest
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from tests.proxy.kit.deadline_outcomes import AGES, TOTAL, attempt, cancelling, deadline_of, under
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 
 def test_the_total_passes_where_no_phase_began() -> None:
@@ -27,7 +28,7 @@ def test_a_phase_passes_after_its_limit_of_silence(phase: Phase) -> None:
     assert deadline_of(work) == (phase, 60.0, 70.0)
 
 
-@pytest.mark.parametrize("limit", [0.5, 60.0, 120.0])
+@looped("limit", [0.5, 60.0, 120.0])
 def test_a_later_phase_replaces_the_earlier_one(limit: float) -> None:
     async def work(clock: Deadlines) -> None:
         clock.enter(Phase.FIRST_EVENT, 60.0)
@@ -212,7 +213,7 @@ async def trying(clock: Deadlines, begin: Try) -> None:
         await asyncio.sleep(AGES)
 
 
-@pytest.mark.parametrize(("phase", "begin", "limit"), [(phase, *rest) for phase, rest in TRIES.items()])
+@looped(("phase", "begin", "limit"), [(phase, *rest) for phase, rest in TRIES.items()])
 def test_the_limits_of_a_try_end_it_alone(phase: Phase, begin: Try, limit: float) -> None:
     async def main() -> None:
         now = asyncio.get_running_loop().time

@@ -1,15 +1,12 @@
 """What callers are told when something goes wrong."""
 
-import pytest
-
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 from proxy import errors
 from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, FieldProblem, GatewayError, OverloadReason
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
-    ("loc", "param"), [((), None), (("model",), "model"), (("messages", 0, "content"), "messages.0.content")]
-)
+@looped(("loc", "param"), [((), None), (("model",), "model"), (("messages", 0, "content"), "messages.0.content")])
 def test_a_problems_param_is_its_path(loc: tuple[str | int, ...], param: str | None) -> None:
     assert FieldProblem(loc, "bad").param == param
 
@@ -28,7 +25,7 @@ def test_a_refusal_is_a_fault_of_the_request_that_names_the_field() -> None:
     assert facts.validation
 
 
-@pytest.mark.parametrize(
+@looped(
     ("error", "status", "code", "param"),
     [
         (errors.invalid_key(), 401, "invalid_api_key", None),
@@ -65,7 +62,7 @@ def test_headers_say_what_a_client_can_do_about_it() -> None:
     assert errors.websocket_refused("POST").facts.headers == {"upgrade": "HTTP/1.1"}
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@looped("kind", FailureKind)
 def test_a_failures_verdict_is_what_the_client_gets(kind: FailureKind) -> None:
     facts = errors.upstream_failed(Failure(kind, "why")).facts
     verdict = VERDICTS[kind]
@@ -74,13 +71,13 @@ def test_a_failures_verdict_is_what_the_client_gets(kind: FailureKind) -> None:
     assert ("x-should-retry" in facts.headers) is not verdict.passes
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@looped("kind", FailureKind)
 def test_after_several_attempts_a_client_is_told_not_to_try_again_unless_it_found_no_place(kind: FailureKind) -> None:
     facts = errors.upstream_failed(Failure(kind, "why"), attempts=2).facts
     assert facts.headers.get("x-should-retry") == (None if kind is FailureKind.BUSY else "false")
 
 
-@pytest.mark.parametrize("reason", OverloadReason)
+@looped("reason", OverloadReason)
 def test_a_full_gateway_says_of_what_it_is_full_and_invites_another_try(reason: OverloadReason) -> None:
     facts = errors.overloaded(reason).facts
     assert (facts.status, facts.type, facts.code, facts.param) == (503, "server_error", "overloaded", None)
@@ -96,9 +93,7 @@ def test_a_bad_credential_of_ours_is_never_the_clients() -> None:
     assert errors.upstream_failed(Failure(FailureKind.AUTH, "why", status=401)).facts.status == 502
 
 
-@pytest.mark.parametrize(
-    ("upstream", "shown"), [(400, 400), (409, 409), (413, 413), (422, 422), (404, 400), (None, 400)]
-)
+@looped(("upstream", "shown"), [(400, 400), (409, 409), (413, 413), (422, 422), (404, 400), (None, 400)])
 def test_a_fault_of_the_request_keeps_the_upstreams_status_and_words(upstream: int | None, shown: int) -> None:
     failure = Failure(FailureKind.INVALID_REQUEST, "why", status=upstream, code="bad_thing", param="n")
     facts = errors.upstream_failed(failure).facts
@@ -106,13 +101,13 @@ def test_a_fault_of_the_request_keeps_the_upstreams_status_and_words(upstream: i
     assert not facts.validation
 
 
-@pytest.mark.parametrize(("wait", "header"), [(0.2, "1"), (7.4, "8"), (3600, str(MAX_RETRY_AFTER)), (None, None)])
+@looped(("wait", "header"), [(0.2, "1"), (7.4, "8"), (3600, str(MAX_RETRY_AFTER)), (None, None)])
 def test_the_upstreams_wait_is_passed_on_within_bounds(wait: float | None, header: str | None) -> None:
     failure = Failure(FailureKind.RATE_LIMITED, "why", retry_after=wait)
     assert errors.upstream_failed(failure).facts.headers.get("retry-after") == header
 
 
-@pytest.mark.parametrize(
+@looped(
     ("wait", "headers"),
     [
         (0.2, {"retry-after": "1", "retry-after-ms": "200"}),

@@ -13,6 +13,9 @@ import pytest
 from proxy.lean_event_loop import FEW_TIMERS, LeanEventLoop, new_event_loop, run
 from proxy.loop_clock import loop_clock
 
+pytestmark = pytest.mark.smoke
+
+
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop, "lean": LeanEventLoop}
 """What holds for one has to hold for the other."""
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.looped import looped
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (sys.executable, "-m", "proxy")
 
@@ -15,12 +17,14 @@ def run(*arguments: str, stdin: bytes | None = None) -> "subprocess.CompletedPro
     return subprocess.run([*PROGRAM, *arguments], cwd=ROOT, input=stdin, capture_output=True, check=False)
 
 
+@pytest.mark.smoke
 def test_the_module_is_the_program() -> None:
     done = run("version")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"dragoman ")
 
 
+@pytest.mark.smoke
 def test_the_console_script_is_the_program() -> None:
     script = Path(sys.executable).with_name("dragoman")
     done = subprocess.run([script, "version"], capture_output=True, check=False)
@@ -63,13 +67,13 @@ def test_an_output_that_takes_nothing_is_one_line(
     assert (done.returncode, own) == (1, ["dragoman: cannot write the output: No space left on device"])
 
 
-@pytest.mark.parametrize("arguments", ["check", "schema", "--version", "key new", "demo --once"])
+@looped("arguments", ["check", "schema", "--version", "key new", "demo --once"])
 def test_without_an_output_nothing_is_done_for_it(arguments: str) -> None:
     done = with_output(">&-", arguments)
     assert (done.returncode, done.stderr) == (1, "dragoman: cannot write the output: standard output is closed\n")
 
 
-@pytest.mark.parametrize("command", ["serve", "routes", "check"])
+@looped("command", ["serve", "routes", "check"])
 def test_a_missing_table_is_one_line(command: str) -> None:
     done = run(command, "-c", "nowhere.yaml")
     said = (done.stdout if command == "check" else done.stderr).decode()

@@ -6,10 +6,13 @@ import sys
 import pytest
 
 from proxy.optional_libraries import EXTRAS, REDIS, missing, silence, without
+from tests.support.looped import looped
 from tests.test_packaging import project
 
+pytestmark = pytest.mark.smoke
 
-@pytest.mark.parametrize("kind", [*EXTRAS, "oidc"])
+
+@looped("kind", [*EXTRAS, "oidc"])
 def test_where_the_tests_run_nothing_is_missing(kind: str) -> None:
     assert missing(kind) is None
 

@@ -6,14 +6,17 @@ from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from proxy.protobuf_wire import LIMIT, SMALL, field, varint
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
-@pytest.mark.parametrize("value", [0, 127, 128, 2047, 2048, 2**63 - 1, -1, -(2**63)])
+@looped("value", [0, 127, 128, 2047, 2048, 2**63 - 1, -1, -(2**63)])
 def test_numbers_of_every_size_read_as_they_were_written(value: int) -> None:
     assert AnyValue.FromString(b"\x18" + varint(value)).int_value == value
 
 
-@pytest.mark.parametrize(("value", "written"), [(0, "00"), (127, "7f"), (128, "8001"), (2047, "ff0f"), (2048, "8010")])
+@looped(("value", "written"), [(0, "00"), (127, "7f"), (128, "8001"), (2047, "ff0f"), (2048, "8010")])
 def test_numbers_are_seven_bits_a_byte(value: int, written: str) -> None:
     assert varint(value).hex() == written
 

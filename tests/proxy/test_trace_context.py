@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,13 +18,14 @@ from proxy.trace_context import (
     parse_parent,
     parse_state,
 )
+from tests.support.looped import looped
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 VALID = f"00-{TRACE}-{SPAN}-01"
 PARENT = TraceParent(TRACE, int(SPAN, 16), SAMPLED)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("line", "flags"),
     [
         (VALID, 1),
@@ -41,7 +41,7 @@ def test_a_valid_parent_is_followed_and_flags_that_are_not_known_are_left_out(li
     assert parse_parent([line]) == TraceParent(TRACE, PARENT.span_id, flags)
 
 
-@pytest.mark.parametrize(
+@looped(
     "lines",
     [
         [],
@@ -67,7 +67,7 @@ def test_whatever_else_comes_begins_a_new_trace(lines: list[str]) -> None:
     assert parse_parent(lines) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("lines", "state"),
     [
         (["congo=t61rcWkgMzE"], "congo=t61rcWkgMzE"),
@@ -80,7 +80,7 @@ def test_a_valid_state_is_passed_on_as_one_line(lines: list[str], state: str) ->
     assert parse_state(lines) == state
 
 
-@pytest.mark.parametrize(
+@looped(
     "lines",
     [
         ["a=1,a=2"],
@@ -130,7 +130,7 @@ def test_finish_reasons_are_not_noted_without_end() -> None:
     assert notes.finish_reasons == ("stop",) * MOST_REASONS
 
 
-@pytest.mark.parametrize(
+@looped(
     ("share", "first", "last", "all_of_them"),
     [(0.0, False, False, False), (0.5, True, False, False), (1.0, True, True, True)],
 )

@@ -12,6 +12,7 @@ from proxy.http_client.address_guard import Found, GuardedResolver, address_allo
 from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, failure, tidy_transport
 from tests.security.test_rebinding import STRANGER
+from tests.support.looped import looped
 
 METADATA = ("169.254.169.254", "168.63.129.16", "192.0.0.192", "100.100.100.200", "127.0.0.1", "0.0.0.0")
 INSIDE = ("10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1")
@@ -38,7 +39,7 @@ def forms(inner: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("inner", METADATA)
+@looped("inner", METADATA)
 def test_threat_16_metadata_and_this_machine_are_refused_in_every_form_even_where_private_is_allowed(
     inner: str,
 ) -> None:
@@ -50,7 +51,7 @@ def test_threat_16_metadata_and_this_machine_are_refused_in_every_form_even_wher
     assert [url for url in ways.values() if url_fault(f"http://[{url}]/v1") is None] == []
 
 
-@pytest.mark.parametrize("inner", INSIDE)
+@looped("inner", INSIDE)
 def test_threat_16_no_form_of_a_private_address_is_public(inner: str) -> None:
     for way, address in forms(inner).items():
         assert not address_allowed(address, False), way
@@ -58,12 +59,12 @@ def test_threat_16_no_form_of_a_private_address_is_public(inner: str) -> None:
         assert address_allowed(address, True), way
 
 
-@pytest.mark.parametrize("address", ["fec0::1", "192.88.99.1", "192.0.0.1", "::8.8.8.8", "2002:808:808::1", "4000::1"])
+@looped("address", ["fec0::1", "192.88.99.1", "192.0.0.1", "::8.8.8.8", "2002:808:808::1", "4000::1"])
 def test_threat_16_what_no_vendor_has_is_not_public(address: str) -> None:
     assert not address_allowed(address, False)
 
 
-@pytest.mark.parametrize("inner", VENDORS)
+@looped("inner", VENDORS)
 def test_a_vendor_behind_a_network_s_nat64_is_called_as_before(inner: str) -> None:
     ways = forms(inner)
     for way in ("NAT64", "NAT64, own prefix /64", "NAT64, own prefix /96", "IPv4-mapped"):

@@ -13,6 +13,7 @@ from proxy.routing.resolve_model import nearest, plan, visible
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 ALLOWED: Mapping[str, Sequence[str]] = {
     "nothing": [],
@@ -141,7 +142,7 @@ def reached(table: Snapshot, case: Case, draw: float) -> set[str] | None:
     return {target.name for target in planned.targets}
 
 
-@pytest.mark.parametrize("draw", [0.0, 0.5, 0.999])
+@looped("draw", [0.0, 0.5, 0.999])
 def test_every_team_reaches_what_it_was_granted_and_nothing_else(table: Snapshot, draw: float) -> None:
     asked = 0
     for case in cases():
@@ -153,7 +154,7 @@ def test_every_team_reaches_what_it_was_granted_and_nothing_else(table: Snapshot
     assert asked == len(ALLOWED) * (len(GIVES) + len(MISSES)) * len(SURFACES)
 
 
-@pytest.mark.parametrize("team", ALLOWED)
+@looped("team", ALLOWED)
 def test_no_team_is_shown_a_name_that_it_was_not_granted(table: Snapshot, team: str) -> None:
     who: Team = table.teams[team]
     shown = set(visible(table, who))

@@ -16,6 +16,7 @@ from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.scripted_calls import ask
 from tests.proxy.upstream.test_fit_context_window import ERROR, TRUNCATE, VLLM, Rig, injected, vllm
+from tests.support.looped import looped
 
 BOUND = 1.0
 """Seconds of CPU; each takes some milliseconds now, and took from one to many seconds."""
@@ -42,7 +43,7 @@ BOMBS: dict[str, dict[str, JsonValue]] = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@looped("name", BOMBS)
 def test_threat_07_the_mock_does_a_bounded_amount_of_work(name: str) -> None:
     body = orjson.dumps(BOMBS[name])
     began = time.process_time()
@@ -62,8 +63,8 @@ SCRIPTS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-@pytest.mark.parametrize("stream", [False, True])
+@looped("name", SCRIPTS)
+@looped("stream", [False, True])
 def test_threat_07_a_script_costs_a_bounded_amount_of_work(name: str, stream: bool) -> None:
     messages = [{"role": "user", "content": text} for text in SCRIPTS[name]]
     body = orjson.dumps({"model": "script", "messages": messages, "stream": stream})

@@ -20,6 +20,7 @@ from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.whole_gateway import port_of, table_before, up
 from tests.support.gateway import running_gateway
 from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.vendor import FakeVendor
 
@@ -190,7 +191,7 @@ async def test_threat_13_a_page_of_another_site_can_neither_reload_nor_read_metr
     assert laptop.reloader._table is before
 
 
-@pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.name)
+@looped("surface", SURFACES, ids=lambda surface: surface.name)
 async def test_threat_13_a_page_is_refused_in_its_surface_s_envelope_before_its_key_is_looked_at(
     surface: Surface,
 ) -> None:
@@ -278,7 +279,7 @@ PREFLIGHT = {
 }
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v5/completions", "/v1/models", "/nowhere", "/health/ready"])
+@looped("path", ["/v1/chat/completions", "/v5/completions", "/v1/models", "/nowhere", "/health/ready"])
 async def test_a_preflight_of_a_listed_origin_needs_no_key_on_any_path(path: str) -> None:
     async with rig() as served:
         served.guard.exchange((), [APP])

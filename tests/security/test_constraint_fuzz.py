@@ -36,6 +36,7 @@ async def _fuzz(count: int, seed: int) -> None:
     assert min(ends["checked"], ends["uncompilable"], ends["uncheckable"], ends["refused"]) > count // 50
 
 
+@pytest.mark.processes
 async def test_threat_01_no_random_constraint_holds_the_loop_or_overruns_the_stack() -> None:
     await _fuzz(500, 1)
 

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping
 
-import pytest
-
 from providers.json_types import JsonValue
 from proxy.listener.cors_and_host_names import EXPOSED
 from proxy.upstream.loop_detection import HOPS
@@ -12,6 +10,7 @@ from tests.proxy.kit.gateway_rig import AUTH, ask, rig
 from tests.proxy.kit.raw_client import connected, request
 from tests.support.gateway import ROOT
 from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
 
 EVIL = "https://evil.example"
@@ -43,8 +42,8 @@ SDKS: Mapping[str, tuple[str, str, str]] = {
 """Path, method and header names, as their preflights in a browser have them."""
 
 
-@pytest.mark.parametrize(("path", "method", "names"), SDKS.values(), ids=SDKS)
-@pytest.mark.parametrize("origins", [[APP], ["*"]])
+@looped(("path", "method", "names"), SDKS.values(), ids=SDKS)
+@looped("origins", [[APP], ["*"]])
 async def test_every_sdk_s_preflight_is_granted_all_that_it_asks_for(
     path: str, method: str, names: str, origins: list[str]
 ) -> None:

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.security.floor import ROOT
+from tests.support.looped import looped
 
 TEXT = (ROOT / "SECURITY.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
+@looped(
     "promise",
     ["in private", "90 days", "latest minor release", "100 times", "prompt injection", "exactly once", "advisory"],
 )

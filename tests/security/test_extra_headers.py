@@ -10,6 +10,7 @@ from proxy.routing.snapshot import build_snapshot
 from tests.proxy.kit.gateway_rig import CLIENT_KEY, ask, rig
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion
 
 TABLE = f"""
@@ -44,7 +45,7 @@ DOCUMENTED = (
 )
 
 
-@pytest.mark.parametrize("name", TRUSTED_BY_OTHERS)
+@looped("name", TRUSTED_BY_OTHERS)
 async def test_threat_15_no_header_that_proxies_and_meshes_trust_goes_out(name: str) -> None:
     async with rig(TABLE) as served:
         served.vendor.default = json_answer(200, completion("hello", "m"))
@@ -65,7 +66,7 @@ async def test_threat_15_the_refusal_says_which_setting_allows_the_header() -> N
     assert "`allow_headers: [x-my-header]`" in refused.message
 
 
-@pytest.mark.parametrize("name", DOCUMENTED)
+@looped("name", DOCUMENTED)
 async def test_threat_15_tracing_and_the_vendors_documented_switches_pass(name: str) -> None:
     async with rig(TABLE) as served:
         served.vendor.default = json_answer(200, completion("hello", "m"))
@@ -87,9 +88,7 @@ async def test_threat_15_the_table_adds_names_and_beginnings_of_names_for_one_de
             assert (refused.status, refused.code) == (400, "unsupported_parameter")
 
 
-@pytest.mark.parametrize(
-    "name", ["x-forwarded-host", "x-api-key", "x-dragoman-team", "x-amz-date", "x-host", "x-http-method-override"]
-)
+@looped("name", ["x-forwarded-host", "x-api-key", "x-dragoman-team", "x-amz-date", "x-host", "x-http-method-override"])
 async def test_threat_15_no_wide_pattern_reaches_host_credentials_or_what_the_gateway_says(name: str) -> None:
     async with rig(TABLE) as served:
         refused = await served.post("/v1/completions", ask("v/wide", inference_extra_headers={name: "x"}))
@@ -97,7 +96,7 @@ async def test_threat_15_no_wide_pattern_reaches_host_credentials_or_what_the_ga
         assert served.vendor.requests == []
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     ["Authorization", "host", "Content-Length", "content-*", "transfer-encoding", "connection", "proxy-*", "x-api-key",
      "cookie", "x-forwarded-for", "x-dragoman-*", "x-request-id", "X-Auth-*"],

@@ -14,6 +14,7 @@ from tests.proxy.kit.gateway_rig import MAX_BODY, Rig, rig
 from tests.proxy.kit.raw_client import Answer, RawClient, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import body_answer, json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import chat
 from tests.support.vendor_script import Delay, Hang, Received, Script
 
@@ -209,7 +210,7 @@ def quoting(template: JsonValue, words: str) -> JsonValue:
     return [quoting(value, words) for value in template] if isinstance(template, list) else template
 
 
-@pytest.mark.parametrize(("profile", "status", "template"), QUOTED, ids=[name for name, _, _ in QUOTED])
+@looped(("profile", "status", "template"), QUOTED, ids=[name for name, _, _ in QUOTED])
 async def test_threat_11_a_client_s_words_in_a_vendor_s_message_eject_nothing(
     profile: str, status: int, template: JsonValue
 ) -> None:
@@ -254,7 +255,7 @@ async def test_threat_11_nor_an_answer_whose_form_the_client_s_own_members_chang
         assert states(made) == {State.CLOSED}
 
 
-@pytest.mark.parametrize("status", [500, 403, 503])
+@looped("status", [500, 403, 503])
 async def test_threat_11_what_a_vendor_fails_of_for_one_team_alone_ejects_nothing_for_others(status: int) -> None:
     def vendor(received: Received) -> Script:
         sent = received.json()

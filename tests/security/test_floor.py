@@ -11,12 +11,13 @@ import pytest
 
 from proxy.listener.aiohttp_version import LEAST_AIOHTTP
 from tests.security.floor import LOCKS, ROOT, Floor, below, load, main, release
+from tests.support.looped import looped
 
 FLOORS = load()
 BAD = "aiohttp==3.9.0 \\\n    --hash=sha256:00\n"
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@looped("lock", LOCKS)
 def test_no_lock_holds_a_package_below_its_floor(lock: str) -> None:
     assert below((ROOT / lock).read_text("utf-8"), FLOORS) == []
 
@@ -42,7 +43,7 @@ def test_a_file_that_pins_nothing_is_no_lock() -> None:
         below("", FLOORS)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("version", "sound"),
     [
         *((version, True) for version in ("3.14.3", "3.14.10", "3.15", "4.0.0a1", "3.14.3.post1")),
@@ -94,7 +95,7 @@ def test_the_gateway_s_own_floor_is_that_of_the_file() -> None:
     assert ".".join(map(str, LEAST_AIOHTTP)) == FLOORS["aiohttp"].least
 
 
-@pytest.mark.parametrize("lock", LOCKS[:3])
+@looped("lock", LOCKS[:3])
 def test_everything_that_is_run_or_builds_it_comes_with_hashes_and_none_is_built_on_the_way(lock: str) -> None:
     pins = re.split(r"\n(?=[a-z0-9])", (ROOT / lock).read_text("utf-8"))
     packages = [pin for pin in pins if "==" in pin.splitlines()[0]]

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan, visible
 from proxy.routing.snapshot import Snapshot, Team
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 Account = tuple[str, str]
 """A deployment of the table, and the model that is asked for there."""
@@ -52,7 +52,7 @@ def accounts(table: Snapshot, team: Team, name: str, surface: str = "openai") ->
     return {(target.label, target.model) for target in planned.targets}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("team", "name", "reached"),
     [
         ("deployment", "geo/gpt/eu", {("geo/gpt/eu", "gpt")}),

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import orjson
-import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.kit.gateway_rig import Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer
 from tests.support import openai_wire
 from tests.support.http_scripts import data_frames, json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.vendor_script import Script
 
 OURS: JsonObject = {
@@ -52,8 +52,8 @@ async def answered(made: Rig, script: Script, path: str = PATHS[0], *, stream: b
     return await made.post(path, ask("local/m", stream=stream))
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("text", FRAMES)
+@looped("path", PATHS)
+@looped("text", FRAMES)
 async def test_a_text_that_looks_like_framing_stays_a_text(path: str, text: str) -> None:
     async with rig() as made:
         whole = await answered(made, json_answer(200, openai_wire.completion(text)), path)
@@ -76,7 +76,7 @@ def texts(answers: Sequence[JsonObject]) -> str:
     return "".join(found)
 
 
-@pytest.mark.parametrize("status", [200, 401, 403, 500, 503])
+@looped("status", [200, 401, 403, 500, 503])
 async def test_an_error_of_the_gateway_s_is_not_taken_from_a_vendor(status: int) -> None:
     async with rig() as made:
         answer = await answered(made, json_answer(status, OURS, OUR_HEADERS))
@@ -98,7 +98,7 @@ async def test_no_header_of_a_vendor_s_is_taken_for_one_of_the_gateway_s() -> No
     assert not {"set-cookie", "x-dragoman-dropped", "x-should-retry"} & answer.headers.keys()
 
 
-@pytest.mark.parametrize("word", ["model_not_allowed", "\r\nx-injected: 1", "a" * 5000, ["list"], {"a": 1}, 7])
+@looped("word", ["model_not_allowed", "\r\nx-injected: 1", "a" * 5000, ["list"], {"a": 1}, 7])
 async def test_a_vendor_s_words_about_a_request_stay_words(word: JsonValue) -> None:
     async with rig() as made:
         error: JsonObject = {"message": "no", "type": word, "code": word, "param": word}

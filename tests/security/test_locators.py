@@ -18,6 +18,7 @@ from proxy.routing.snapshot import ANYONE, build_snapshot
 from tests.proxy.kit.gateway_rig import Rig, ask, rig
 from tests.proxy.kit.raw_client import Answer
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import chat, completion
 
 CHAT = "/v1/chat/completions"
@@ -328,7 +329,7 @@ def test_threat_14_a_hosted_vendor_answers_for_its_own_fields() -> None:
     assert told("router/m", {**talk("router/m"), "base_url": "http://10.0.0.9/"}).error is not None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "url", "team", "passes"),
     [
         ("gem/m", "gs://bucket/x.png", None, False),
@@ -361,7 +362,7 @@ def test_threat_14_every_row_that_needs_no_hosted_account_is_an_engine() -> None
     assert engines.isdisjoint({"openai", "azure", "anthropic", "gemini", "bedrock", "fireworks", "mock"})
 
 
-@pytest.mark.parametrize("profile", sorted(load_profiles().keys() - {"mock"}))
+@looped("profile", sorted(load_profiles().keys() - {"mock"}))
 def test_threat_14_no_dialect_writes_an_address_that_was_not_allowed(profile: str) -> None:
     text = f"""
 version: 1

@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import orjson
-import pytest
 
 from providers.dialects.anthropic.errors import failure_of as anthropic_failure
 from providers.dialects.platforms.aws_errors import BEDROCK
@@ -26,6 +25,7 @@ from tests.proxy.kit.whole_gateway import port_of
 from tests.security.test_canary import seen
 from tests.support.gateway import running_gateway
 from tests.support.http_scripts import data_frames, json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
 
@@ -169,7 +169,7 @@ def test_what_is_looked_for_would_be_found() -> None:
 # Good words stay, and long ones cost little --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     "words",
     [
         "The model `gpt-4o` does not exist or you do not have access to it.",
@@ -182,9 +182,7 @@ def test_the_words_that_clients_read_are_left_as_they_are(words: str) -> None:
     assert TARGET.credential.conceal(vet(words)) == words
 
 
-@pytest.mark.parametrize(
-    "text", ["a", "1 ", "maximum context length is ", "sk-", " ", "/a", "1:", "%41", "\\u0041", "QUJD"]
-)
+@looped("text", ["a", "1 ", "maximum context length is ", "sk-", " ", "/a", "1:", "%41", "\\u0041", "QUJD"])
 def test_threat_17_an_error_of_16_megabytes_costs_no_more_than_a_short_one(text: str) -> None:
     huge = text * (16_000_000 // len(text))
     started = time.process_time()

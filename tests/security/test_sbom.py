@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 
 from tests.security.floor import LOCKS, ROOT
 from tests.security.sbom import LOCK, bill, entries
+from tests.support.looped import looped
 
 TEXT = (ROOT / LOCK).read_text("utf-8")
 
@@ -95,7 +96,7 @@ def test_a_package_that_is_left_out_or_exchanged_shows() -> None:
     assert len(differences(other, "required", held)) == 2
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@looped("lock", LOCKS)
 def test_the_list_has_every_distribution_of_the_lock_with_all_its_hashes_and_no_other(lock: str) -> None:
     text = (ROOT / lock).read_text("utf-8")
     pins = re.findall(r"^([a-z0-9._-]+)==([^ ;\\\n]+)", text, re.MULTILINE)
@@ -110,7 +111,7 @@ def test_the_list_has_every_distribution_of_the_lock_with_all_its_hashes_and_no_
         assert component["purl"] == f"pkg:pypi/{component['name']}@{component['version']}"
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@looped("lock", LOCKS)
 def test_every_dependency_is_that_of_a_component(lock: str) -> None:
     made = listed((ROOT / lock).read_text("utf-8"))
     ours = made["metadata"]["component"]
@@ -140,7 +141,7 @@ def test_equal_locks_are_equal_lists_and_others_have_another_number() -> None:
     assert listed()["serialNumber"] != listed(without("yarl"))["serialNumber"]
 
 
-@pytest.mark.parametrize("text", ["", "aiohttp==3.14.5\n    # via dragoman\n", "# nothing\n"])
+@looped("text", ["", "aiohttp==3.14.5\n    # via dragoman\n", "# nothing\n"])
 def test_a_file_without_pins_or_hashes_is_no_lock(text: str) -> None:
     with pytest.raises(ValueError, match="no lock with hashes"):
         entries(text)

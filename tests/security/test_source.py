@@ -4,10 +4,9 @@ import ast
 import tomllib
 from collections.abc import Iterator, Mapping
 
-import pytest
-
 from tests.security.floor import ROOT
 from tests.support import source_rules as rules
+from tests.support.looped import looped
 
 UNPACKERS = frozenset({"pickle", "cPickle", "marshal", "shelve", "dill", "jsonpickle", "xml", "plistlib"})
 CALLS_C = frozenset({"ctypes", "cffi"})
@@ -69,7 +68,7 @@ def found(banned: frozenset[str], but: frozenset[str] = frozenset()) -> dict[str
     return {path: used for path, text in sources().items() if path not in but and (used := uses(banned, text))}
 
 
-@pytest.mark.parametrize("banned", [UNPACKERS, UNSAFE_YAML, PROCESSES], ids=["unpackers", "yaml", "processes"])
+@looped("banned", [UNPACKERS, UNSAFE_YAML, PROCESSES], ids=["unpackers", "yaml", "processes"])
 def test_no_module_that_turns_data_into_behaviour_is_used(banned: frozenset[str]) -> None:
     files = sources()
     assert {path: used for path, text in files.items() if (used := rules.forbidden_uses(text, banned))} == {}
@@ -97,7 +96,7 @@ def test_a_gateway_that_serves_writes_no_file_but_the_ledger_s() -> None:
     assert found(WRITES, MAY_WRITE) == {}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("banned", "text"),
     [
         (RUNS_TEXT, "eval('1')"),

@@ -22,6 +22,7 @@ from proxy.vendor_credentials.token_cache import Unobtainable
 from tests.proxy.kit.tables import snapshot
 from tests.proxy.kit.transport_calls import call, failure, tidy_transport
 from tests.support.authority import DAY, LOCAL, NOW, Authority
+from tests.support.looped import looped
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
@@ -182,7 +183,7 @@ def test_no_tls_before_1_2_is_spoken(authorities: Authorities | None) -> None:
     assert context.check_hostname
 
 
-@pytest.mark.parametrize(
+@looped(
     ("settings", "fault"),
     [
         ('base_url: "http://llm.example.com/v1"', "https required"),

@@ -29,6 +29,7 @@ from tests.bench.dialects import STREAMS
 from tests.providers.dialects.kit import chat_request, sent_for, text_request
 from tests.security.scaling import AXES, TIMES, Axis, body_of, growth, parsed, prepared, targets
 from tests.security.scaling_answers import FLOODS, Flood, stream_work
+from tests.support.looped import looped
 
 TARGETS = targets()
 COMMON = frozenset(
@@ -57,12 +58,13 @@ def requests(axis: Axis) -> tuple[UnifiedRequest, UnifiedRequest]:
 # Requests -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", AXES, ids=_name)
+@looped("axis", AXES, ids=_name)
 def test_threat_05_parsing_grows_with_the_body(axis: Axis) -> None:
     small, large = bodies(axis)
     assert growth(partial(parsed, axis, small), partial(parsed, axis, large)) == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", AXES, ids=_name)
 @pytest.mark.parametrize(
     "name", [name if name in COMMON else pytest.param(name, marks=pytest.mark.nightly) for name in TARGETS]
@@ -130,7 +132,7 @@ def chat_body(arguments: str = "{}") -> JsonObject:
     }
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@looped("name", TARGETS)
 def test_threat_05_nested_arguments_of_a_call_are_passed_on_or_refused(name: str) -> None:
     for levels in (60, 300, 1000):
         body = orjson.dumps(chat_body('{"a":' + "[" * levels + "]" * levels + "}"))
@@ -146,11 +148,12 @@ def test_threat_05_arguments_of_calls_hold_no_more_elements_than_a_body() -> Non
 # Answers --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("flood", FLOODS, ids=_name)
+@looped("flood", FLOODS, ids=_name)
 def test_threat_05_reading_a_flood_grows_with_its_bytes(flood: Flood) -> None:
     assert growth(flood.work(flood.size), flood.work(TIMES * flood.size)) == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("form", "size"),
     [
@@ -176,8 +179,8 @@ NESTED = (
 )
 
 
-@pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("body", NESTED, ids=["lists", "details", "message", "tokens", "alternatives"])
+@looped("name", TARGETS)
+@looped("body", NESTED, ids=["lists", "details", "message", "tokens", "alternatives"])
 def test_threat_05_nested_answers_are_failures_of_the_vendor(name: str, body: bytes) -> None:
     target = TARGETS[name]
     sent = sent_for(_asked(target), target)
@@ -202,7 +205,7 @@ def _asked(target: Target) -> UnifiedRequest:
     return chat_request(max_tokens=8)
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@looped("name", TARGETS)
 def test_threat_05_classifying_grows_with_the_error(name: str) -> None:
     target = TARGETS[name]
     sent = sent_for(_asked(target), target)
@@ -253,7 +256,7 @@ def test_threat_05_patterns_take_linear_time_over_hostile_words() -> None:
             assert grown == "", f"{pattern.pattern} over {small[:40]!r}"
 
 
-@pytest.mark.parametrize("unit", [*UNITS, "maximum context length is 1", "exceeds ", "try again 1m"])
+@looped("unit", [*UNITS, "maximum context length is 1", "exceeds ", "try again 1m"])
 def test_threat_05_what_is_said_of_sizes_is_read_in_bounded_time(unit: str) -> None:
     """Of any text only the beginning is searched."""
     for text in (unit * (MAX_TEXT // len(unit)), unit * (4 * MAX_TEXT)):

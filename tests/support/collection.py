@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from tests.support.quick_tests import has_quick_tests
+
 ROOT = Path(__file__).resolve().parents[2]
 
 LONGEST: Sequence[str] = (
@@ -36,9 +38,14 @@ LONGEST: Sequence[str] = (
     "tests/faults/test_failover.py",
     "tests/trust/test_load_capacity.py",
     "tests/contracts/test_sent_bodies.py",
+    "tests/proxy/relay/test_relayed_runs.py",
+    "tests/security/test_work_grows_linearly.py",
+    "tests/providers/constraints/test_fit_schema.py",
+    "tests/providers/dialects/anthropic/test_native_stream.py",
+    "tests/proxy/limits/test_lease_book.py",
 )
-"""The files of more than twenty seconds. One worker runs all of a file: begun late, it would run when the others have
-no more to do."""
+"""The files of more than twenty seconds, then the longest quick ones. One worker runs all of a file: begun late, it
+would run when the others have no more to do."""
 
 SHARERS: Mapping[str, Sequence[str]] = {
     "judges": (
@@ -86,7 +93,8 @@ def share(files: Iterable[Path], number: int, workers: int) -> list[Path]:
 def files_of(config: pytest.Config) -> set[Path]:
     """Return the files that are going to be collected."""
     named = [(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args]
-    return {found for path in named for found in (path.rglob("test_*.py") if path.is_dir() else [path])}
+    files = {found for path in named for found in (path.rglob("test_*.py") if path.is_dir() else [path])}
+    return {path for path in files if config.option.scope != "quick" or has_quick_tests(path)}
 
 
 def import_share(config: pytest.Config) -> None:

@@ -2,13 +2,12 @@
 
 import re
 
-import pytest
-
 from tests.support import clients
 from tests.support.environments import LOCKS
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize("name", clients.RECIPES)
+@looped("name", clients.RECIPES)
 def test_a_lock_pins_the_wanted_version_with_hashes_and_names_no_host(name: str) -> None:
     text = clients.environment(name).lock.read_text(encoding="utf-8")
     pins = re.findall(r"^[a-z0-9._-]+==.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)*", text, re.MULTILINE)

@@ -20,6 +20,7 @@ from tests.support.collection import (
     share,
     unit_of,
 )
+from tests.support.looped import looped
 
 FILES = [Path(f"test_{number}.py") for number in range(10)]
 
@@ -34,7 +35,7 @@ def item(nodeid: str) -> pytest.Item:
     return cast(pytest.Item, SimpleNamespace(nodeid=nodeid))
 
 
-@pytest.mark.parametrize("workers", [1, 3, 12])
+@looped("workers", [1, 3, 12])
 def test_the_shares_are_all_files_and_each_is_in_one(workers: int) -> None:
     shares = [share(reversed(FILES), number, workers) for number in range(workers)]
     assert sorted(path for each in shares for path in each) == FILES

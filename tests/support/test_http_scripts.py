@@ -6,6 +6,7 @@ import aiohttp
 import pytest
 
 from tests.support import http_scripts
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Hang, Rst, Script, Send
 
@@ -32,8 +33,8 @@ async def test_a_json_answer_carries_type_length_and_extra_headers(http: aiohttp
     assert answer.headers["retry-after"] == "1"
 
 
-@pytest.mark.parametrize("stream", [FRAMES, WHOLE])
-@pytest.mark.parametrize("piece_size", [None, 1, 7, 4096])
+@looped("stream", [FRAMES, WHOLE])
+@looped("piece_size", [None, 1, 7, 4096])
 async def test_a_stream_arrives_whole_in_any_pieces(
     http: aiohttp.ClientSession, stream: bytes | list[bytes], piece_size: int | None
 ) -> None:

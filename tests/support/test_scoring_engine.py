@@ -9,6 +9,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from tests.support.engine import Engine
+from tests.support.looped import looped
 from tests.support.scoring_engine import ONLY, running_scorer, tokens_of
 
 pytestmark = pytest.mark.engine
@@ -65,7 +66,7 @@ async def test_equal_requests_get_equal_numbers(http: aiohttp.ClientSession) -> 
     assert await completion(http, [FOX, "O gat"]) == await completion(http, [FOX, "O gat"])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("more", "named"),
     [({"max_tokens": 2}, "max_tokens"), ({"echo": False}, "echo"), ({"logprobs": None}, "logprobs"), ({"n": 1}, "n")],
     ids=["max_tokens", "echo", "logprobs", "n"],

@@ -2,9 +2,9 @@
 
 import aiohttp
 import orjson
-import pytest
 
 from tests.support.http_scripts import body_answer, json_answer
+from tests.support.looped import looped
 from tests.support.scoring_client import SCENARIOS
 from tests.support.scoring_record import load, running_relay
 from tests.support.vendor import FakeVendor
@@ -28,7 +28,7 @@ async def test_only_what_the_engine_answered_well_is_kept() -> None:
     assert kept["headers"].keys().isdisjoint({"host", "content-length", "connection"})
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@looped("name", SCENARIOS)
 def test_a_recording_holds_an_answer_for_each_prompt_and_a_score_for_each_text(name: str) -> None:
     recording, scenario = load(name), SCENARIOS[name]
     for exchange in recording.exchanges:

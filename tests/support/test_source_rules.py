@@ -3,9 +3,10 @@
 import pytest
 
 from tests.support import source_rules as rules
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "line"),
     [
         ("import proxy", 1),
@@ -25,7 +26,7 @@ def test_allowed_and_standard_imports_pass() -> None:
     assert rules.foreign_imports("import json\nimport yaml\nfrom config.schema import Table", {"config", "yaml"}) == []
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "import asyncio\nasyncio.create_task(f())",
@@ -39,7 +40,7 @@ def test_a_forbidden_name_is_found_however_it_was_imported(text: str) -> None:
     assert rules.forbidden_uses(text, {"asyncio.create_task"}) != []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "forbidden"),
     [
         ("import http.client", "http.client"),
@@ -55,7 +56,7 @@ def test_forbidding_a_module_forbids_what_is_below_it(text: str, forbidden: str)
     assert rules.forbidden_uses(text, {forbidden}) != []
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "import asyncio\nasync def f(group: asyncio.TaskGroup): group.create_task(g())",
@@ -69,7 +70,7 @@ def test_names_that_only_resemble_a_forbidden_one_pass(text: str) -> None:
     assert rules.forbidden_uses(text, {"asyncio.create_task", "http.client", "time"}) == []
 
 
-@pytest.mark.parametrize("call", ["datetime.now(UTC)", "datetime.datetime.utcnow()", "date.today()"])
+@looped("call", ["datetime.now(UTC)", "datetime.datetime.utcnow()", "date.today()"])
 def test_asking_for_the_present_moment_is_found(call: str) -> None:
     assert rules.clock_reads(f"x = {call}") != []
 
@@ -94,7 +95,7 @@ def test_each_opened_secret_is_found_with_its_function() -> None:
     assert rules.secret_reads("def a(s):\n    return str(s)") == []
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "try: f()\nexcept: pass",
@@ -111,7 +112,7 @@ def test_a_handler_that_stops_everything_is_found(text: str) -> None:
     assert rules.broad_excepts(text) != []
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "try: f()\nexcept ValueError: pass",
@@ -150,7 +151,7 @@ def test_a_long_method_and_a_long_inner_function_are_found() -> None:
     assert rules.too_long(f"async def g():\n    {inner}") != []
 
 
-@pytest.mark.parametrize("text", ["", "x = 1", '"""   """', "# only a comment", 'x = 1\n"""late"""'])
+@looped("text", ["", "x = 1", '"""   """', "# only a comment", 'x = 1\n"""late"""'])
 def test_a_module_without_a_sentence_is_found(text: str) -> None:
     assert rules.lacks_docstring(text)
 
@@ -159,19 +160,17 @@ def test_a_module_with_a_sentence_passes() -> None:
     assert not rules.lacks_docstring('# a comment may come first\n"""What this is."""\nx = 1')
 
 
-@pytest.mark.parametrize("text", ['"""Doc."""\nimport os', "x = 1", '"""Doc."""\n"""more"""'])
+@looped("text", ['"""Doc."""\nimport os', "x = 1", '"""Doc."""\n"""more"""'])
 def test_code_besides_the_docstring_is_found(text: str) -> None:
     assert rules.has_code(text)
 
 
-@pytest.mark.parametrize("text", ["", '"""Doc."""', "# a comment"])
+@looped("text", ["", '"""Doc."""', "# a comment"])
 def test_a_docstring_alone_is_no_code(text: str) -> None:
     assert not rules.has_code(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["def f(): return 1", "async def f(): return 1", "class C:\n    @property\n    def p(self): return 1"]
-)
+@looped("text", ["def f(): return 1", "async def f(): return 1", "class C:\n    @property\n    def p(self): return 1"])
 def test_a_file_with_functions_needs_its_mirror(text: str) -> None:
     assert rules.missing_mirrors({"proxy/surfaces/scale_genai.py": text}, {"tests/proxy/test_scale.py"}) == [
         "proxy/surfaces/scale_genai.py: has no tests/proxy/surfaces/test_scale_genai.py"
@@ -212,7 +211,7 @@ def test_the_room_of_a_file_is_its_folder_below_the_package() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     ["from proxy.b.one import X", "from proxy.b import one", "import proxy.b.one", "def f():\n    import proxy.b.one"],
 )
@@ -225,7 +224,7 @@ def test_an_import_from_a_room_that_is_not_listed_is_found(text: str) -> None:
     assert rules.out_of_room("proxy/a/one.py", text, ("b/two",), FILES) == found
 
 
-@pytest.mark.parametrize("text", ["from proxy.errors import X", "from proxy.a.two import X", "import os"])
+@looped("text", ["from proxy.errors import X", "from proxy.a.two import X", "import os"])
 def test_a_room_imports_itself_and_the_vocabulary(text: str) -> None:
     assert rules.out_of_room("proxy/a/one.py", text, (), FILES) == []
 

@@ -10,6 +10,7 @@ from tests.conformance.conftest import WALKED
 from tests.conformance.conftest import summary_lines as matrix_lines
 from tests.contracts.conftest import CHECKED, PASSED
 from tests.contracts.conftest import summary_lines as contract_lines
+from tests.support.looped import looped
 from tests.support.summary_counts import CountKey, counts, hand_over, take_over
 
 
@@ -56,9 +57,7 @@ def test_a_process_that_is_no_worker_keeps_its_facts() -> None:
     assert counts(alone) == BODIES
 
 
-@pytest.mark.parametrize(
-    "shares", [(BODIES + CELLS + MATRIX,), (BODIES, CELLS, MATRIX), (MATRIX, CELLS + CELLS, BODIES)]
-)
+@looped("shares", [(BODIES + CELLS + MATRIX,), (BODIES, CELLS, MATRIX), (MATRIX, CELLS + CELLS, BODIES)])
 def test_the_lines_are_the_same_however_the_tests_were_shared_out(shares: tuple[Counter[CountKey], ...]) -> None:
     noted = gathered(*shares)
     assert contract_lines(noted) == [

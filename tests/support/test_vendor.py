@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 
 from tests.support.http_scripts import body_answer, json_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_connection import BadRequest, parse_head
 from tests.support.vendor_script import Delay, Fin, Hang, Loop, Received, Rst, Script, Send, Until
@@ -245,7 +246,7 @@ async def test_the_blocks_own_error_is_not_hidden_by_the_vendors() -> None:
     assert "nonsense" in caught.value.__notes__[0]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("request_bytes", "reason"),
     [
         (b"nonsense\r\n\r\n", "request line"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.looped import looped
 from tests.trust.board import (
     ALL,
     HEADER,
@@ -44,7 +45,7 @@ def test_one_that_failed_is_bad_whatever_else_was_run() -> None:
     assert "R98 tests.d.test_e::test_f: assert 1 == 2" in told([held(PASSED, FAILED)], 1.0)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("cases", "reason"),
     [
         ((), "no test ran of tests/a/test_b.py::test_c, tests/d"),

@@ -4,10 +4,9 @@ import ast
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-
 from tests.faults.registry import NUMBERS
 from tests.support.gateway import ROOT
+from tests.support.looped import looped
 from tests.trust.board import ALL
 from tests.trust.figure_types import Case, Figure, NotHeld, Sabotage, Tests
 from tests.trust.figures import LOOPS, failed_over, faults_shown, none_leaked
@@ -22,7 +21,7 @@ def test_every_number_is_on_the_board_and_no_line_twice() -> None:
     assert Counter(map(name_of, ALL)).most_common(1)[0][1] == 1
 
 
-@pytest.mark.parametrize("figure", FOUND, ids=name_of)
+@looped("figure", FOUND, ids=name_of)
 def test_every_figure_has_a_sabotage_that_fits(figure: Figure) -> None:
     sabotage = figure.sabotage
     assert sabotage is not None
@@ -47,7 +46,7 @@ def there(node: str) -> bool:
     return f"def {function}(" in (ROOT / path).read_text(encoding="utf-8") or not function
 
 
-@pytest.mark.parametrize("name", HELD)
+@looped("name", HELD)
 def test_every_test_that_a_figure_names_is_there(name: str) -> None:
     assert HELD[name].selection
     assert [node for node in HELD[name].selection if not there(node)] == []
@@ -67,7 +66,7 @@ def test_all_faults_on_both_loops_are_good() -> None:
     assert (result.value, result.good) == ("69 of 69", True)
 
 
-@pytest.mark.parametrize(
+@looped(
     "cases",
     [
         SHOWN[1:],
@@ -105,7 +104,7 @@ def test_twelve_passes_and_four_safe_ends_are_good() -> None:
     assert failed_over(SCENARIOS).value == "12 pass, 4 safe"
 
 
-@pytest.mark.parametrize(
+@looped(
     "cases",
     [
         SCENARIOS[1:],

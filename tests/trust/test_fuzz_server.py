@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.support.looped import looped
 from tests.trust import fuzz_server
 from tests.trust.fuzz_server import Broken, answers_in
 
@@ -13,7 +12,7 @@ def test_nothing_breaks_at_once(tmp_path: Path) -> None:
     assert result.value.startswith("0 answers that were 500, no envelope or none, of 150 requests and 30 raw"), result
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "body"),
     [
         (500, b'{"error":{"message":"m"}}'),
@@ -30,7 +29,7 @@ def test_a_broken_promise_is_noted(status: int, body: bytes) -> None:
     assert len(broken.found) == 1
 
 
-@pytest.mark.parametrize(("status", "body"), [(200, b"x"), (204, b""), (404, b'{"error":{"message":"m"},"detail":[]}')])
+@looped(("status", "body"), [(200, b"x"), (204, b""), (404, b'{"error":{"message":"m"},"detail":[]}')])
 def test_a_sound_answer_is_none(status: int, body: bytes) -> None:
     broken = Broken()
     broken.check(status, body, b"GET / HTTP/1.1")

@@ -8,7 +8,6 @@ from email.utils import format_datetime
 from random import Random
 from typing import Final
 
-import pytest
 from typing_extensions import override
 
 from providers.dialect import UpstreamRequest
@@ -19,6 +18,7 @@ from proxy.dispatch.attempt_loop import PlannedRequest
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, Worded, outcome_of
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 HEADERS: Final = 1_000
 LEAST, MOST, UNTOLD = 1.0, 60.0, 5.0
@@ -87,7 +87,7 @@ def limited(headers: Mapping[str, str]) -> Behaviour:
     return lambda: Body(b"limited", b"", status=429, headers=headers)
 
 
-@pytest.mark.parametrize("seed", range(HEADERS // 100))
+@looped("seed", range(HEADERS // 100))
 def test_a_vendor_is_asked_again_neither_early_nor_later_than_its_cap(seed: int) -> None:
     draw = Random(seed)
     for _ in range(100):

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from tests.support.looped import looped
 from tests.trust import soak
 from tests.trust.soak import BROKEN, Course, slope
 
 
-@pytest.mark.parametrize(
+@looped(
     ("points", "found"),
     [
         ([], 0.0),

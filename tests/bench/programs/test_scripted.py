@@ -12,6 +12,7 @@ from tests.bench.programs.program import Other
 from tests.bench.programs.scripted import read_ready, scripted
 from tests.bench.traffic import KEY, MODEL, Ask
 from tests.bench.upstream import running_upstream
+from tests.support.looped import looped
 
 RELAY = """\
 #!{python}
@@ -57,20 +58,18 @@ async def test_a_script_s_gateway_answers_the_familys_cases_in_plain_http(tmp_pa
         os.kill(target.pid, 0)
 
 
-@pytest.mark.parametrize(
-    ("line", "told"), [("ready", (MODEL, KEY)), ("ready a/b\n", ("a/b", KEY)), ("ready a/b sk-1", ("a/b", "sk-1"))]
-)
+@looped(("line", "told"), [("ready", (MODEL, KEY)), ("ready a/b\n", ("a/b", KEY)), ("ready a/b sk-1", ("a/b", "sk-1"))])
 def test_a_script_may_name_the_model_and_the_key(line: str, told: tuple[str, str]) -> None:
     assert read_ready(line) == told
 
 
-@pytest.mark.parametrize("line", ["", "no", "ready a b c"])
+@looped("line", ["", "no", "ready a b c"])
 def test_another_line_is_no_ready(line: str) -> None:
     with pytest.raises(RuntimeError):
         read_ready(line)
 
 
-@pytest.mark.parametrize("text", ["x", "=x", "name=/nowhere"])
+@looped("text", ["x", "=x", "name=/nowhere"])
 def test_a_peer_is_a_name_and_a_script(text: str) -> None:
     with pytest.raises(ValueError, match="NAME=PATH"):
         scripted(text)

@@ -1,9 +1,8 @@
 """The prices behind names, over routes, deployments and allow lists."""
 
-import pytest
-
 from config.checks.asked_prices import AskedPrices, PriceBook
 from tests.config.tables import load
+from tests.support.looped import looped
 
 TABLE = load(
     f"""\
@@ -27,7 +26,7 @@ TABLE = load(
 ).config
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "unpriced", "lowest", "highest"),
     [
         ("v/cheap", set(), 0.1, 0.1),

@@ -4,6 +4,7 @@ import pytest
 
 from config.load_config import load_text
 from config.problem import ConfigError
+from tests.support.looped import looped
 
 BASE = """version: 1
 vendors: {v: {profile: openai_compatible, base_url: "http://127.0.0.1:1/v1", allow_private: true}}
@@ -17,7 +18,7 @@ def problems(rest: str) -> list[str]:
     return [str(each) for each in refused.value.problems]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("rest", "path"),
     [
         (f"models: {{v/m: {{{REDIS}}}}}", "models.v/m.cache.where"),

@@ -7,11 +7,12 @@ import pytest
 from config.checks.check_between_sections import TableNames
 from config.reading.yaml_tree import parse
 from tests.config.tables import BASE, complaints
+from tests.support.looped import looped
 
 KEY_A, KEY_B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     [
         "openai/gpt-4o",
@@ -27,7 +28,7 @@ def test_a_name_that_finds_something_may_be_a_target_and_be_allowed(name: str) -
     assert complaints(f"{BASE}routes: {{r: {name}}}\nteams: {{t: {{keys: ['{KEY_A}'], models: [{name}]}}}}\n") == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "hint"),
     [
         ("openai/gpt-40", "; did you mean openai/gpt-4o or openai/gpt-4o-mini?"),
@@ -66,7 +67,7 @@ def test_a_deployment_hidden_by_a_model_is_refused() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("routes", "expected"),
     [
         ("a: a", ["9:6 routes.a: a circle of routes: a -> a"]),
@@ -86,7 +87,7 @@ def test_routes_in_a_circle_are_refused_where_it_closes(routes: str, expected: l
     assert complaints(f"{BASE}routes:\n  {routes}\n") == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fallbacks", "expected"),
     [
         ("context_window: [openai/gpt-4o, local/x], content_filter: [azure/gpt-4o/eu]", None),
@@ -133,7 +134,7 @@ def test_a_long_chain_of_routes_is_no_circle_and_no_strain() -> None:
     assert complaints(f"{BASE}routes:\n{chain}  r3000: local/x\n") == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "expected"),
     [
         (
@@ -220,7 +221,7 @@ def test_what_a_surface_assumes_must_be_there() -> None:
     assert surfaces("{default_model: gpt-4o}")[0].startswith("8:44 server.surfaces.scale.default_model: no model")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("host", "token", "open_door"),
     [
         ("0.0.0.0", "", True),
@@ -236,7 +237,7 @@ def test_an_admin_listener_beyond_loopback_needs_a_token(host: str, token: str, 
     assert complaints(text, {"T": token}) == ([expected] if open_door else [])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("token", "told"),
     [
         ("${T}", "2:40 server.admin.token: the environment variable T is not set"),
@@ -267,7 +268,7 @@ models: {v/m: {%s}}
 """
 
 
-@pytest.mark.parametrize(
+@looped(
     ("vendor", "model", "expected"),
     [
         ("base_url: http://10.0.0.1", "", "2:25 vendors.v.base_url: is a private address; if it is meant, add"),
@@ -348,7 +349,7 @@ def test_a_model_whose_name_has_a_slash_is_reported_with_its_vendor_before_it() 
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("lines", "expected"),
     [
         (

@@ -1,17 +1,16 @@
 """Errors of the models as problems: messages and positions."""
 
-import pytest
-
 from config.checks.check_keys_and_values import check_sections
 from config.reading.tree_values import Value
 from config.reading.yaml_tree import parse
 from tests.config.tables import complaints
+from tests.support.looped import looped
 
 QUOTE_BOOL = "expected text; YAML reads this unquoted word as true or false: put it in quotes"
 QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it in quotes"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("line", "expected"),
     [
         ("server: {prot: 1}", "2:10 server.prot: unknown key; did you mean port?"),
@@ -198,7 +197,7 @@ def test_a_mistake_is_reported_at_its_place(line: str, expected: str) -> None:
 _NO_SPACE = "a space is missing after the colon of"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("line", "expected"),
     [
         ("vendors: {v: {api_key:sk-canary}}", [f"2:15 vendors.v.api_key: {_NO_SPACE} api_key"]),
@@ -227,7 +226,7 @@ def test_a_value_that_became_part_of_its_key_is_not_told(line: str, expected: li
     assert complaints(f"version: 1\n{line}\n", {"K": "canary"}) == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "expected"),
     [
         ("server: {}\n", "1:1 version: required key is missing"),

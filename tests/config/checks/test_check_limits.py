@@ -4,6 +4,7 @@ import pytest
 
 from config.checks.check_limits import counted_periods, limit_sections
 from tests.config.tables import BASE, complaints, load
+from tests.support.looped import looped
 
 KEY = f"sha256:{'a' * 64}"
 PRICED = BASE.replace("openai/gpt-4o: {}", "openai/gpt-4o: {price: {input: 2, output: 8}}")
@@ -58,9 +59,7 @@ def test_a_budget_that_leads_to_the_only_name_there_is_leads_to_itself() -> None
     assert told(budget) == []
 
 
-@pytest.mark.parametrize(
-    ("models", "refused"), [("azure/gpt-4o", True), ("azure/gpt-4o, openai/gpt-4o", False), ("'*'", False)]
-)
+@looped(("models", "refused"), [("azure/gpt-4o", True), ("azure/gpt-4o, openai/gpt-4o", False), ("'*'", False)])
 def test_a_budget_that_refuses_every_name_is_refused(models: str, refused: bool) -> None:
     message = "teams.t.budget.unpriced: refuses everything: none of the models that this team may ask for has a price"
     found = told("budget: {usd: 5, per: day, unpriced: reject}", models=models)
@@ -68,7 +67,7 @@ def test_a_budget_that_refuses_every_name_is_refused(models: str, refused: bool)
     assert told("budget: {usd: 5, per: day, unpriced: ignore}", models=models) == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("team", "days"),
     [
         ("budget: {tokens: 1M, per: hour}", None),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.config.tables import BASE, complaints
+from tests.support.looped import looped
 
 A, B = (f"sha256:{letter * 64}" for letter in "ab")
 TABLE = BASE + "routes: {fast: openai/gpt-4o, slow: azure/gpt-4o}\nteams:\n"
@@ -36,12 +37,12 @@ def test_a_digest_belongs_to_one_team_in_both_spellings() -> None:
     assert told(older + newer) == ["11:21 teams.b.keys.0.hash: the same key belongs to team a already, at t.yaml:10:20"]
 
 
-@pytest.mark.parametrize("models", ["fast", "openai/*", "openai/gpt-4o", "azure/gpt-4o/eu", "own", "fast, own"])
+@looped("models", ["fast", "openai/*", "openai/gpt-4o", "azure/gpt-4o/eu", "own", "fast, own"])
 def test_a_key_may_name_what_its_team_may_ask_for(models: str) -> None:
     assert names(models) == []
 
 
-@pytest.mark.parametrize("models", ["slow", "local/*", "'*'", "local/x", "azure/*"])
+@looped("models", ["slow", "local/*", "'*'", "local/x", "azure/*"])
 def test_a_key_may_name_nothing_more(models: str) -> None:
     assert names(models) == [
         "0: the team itself may not ask for this: a key can only narrow what its team has in models"
@@ -52,7 +53,7 @@ def test_everything_is_narrowed_by_anything() -> None:
     assert names("'*', openai/*, fast, local/x", "'*'") == []
 
 
-@pytest.mark.parametrize("models", ["openai/gpt-5", "nobody/*", "fsat"])
+@looped("models", ["openai/gpt-5", "nobody/*", "fsat"])
 def test_a_name_that_leads_nowhere_is_told_once(models: str) -> None:
     (only,) = names(models, "'*'")
     assert only.startswith(("0: no model or route named", "0: no vendor with models named"))

@@ -1,15 +1,14 @@
 """Warnings of the addresses of collectors."""
 
-import pytest
-
 from tests.config.tables import BASE, warnings
+from tests.support.looped import looped
 
 TWICE = "is added to what is written here: leave it out"
 GRPC = "4317 is the port of OTLP over gRPC; OTLP over HTTP, which is spoken here, has 4318"
 CLEAR = "plain http sends headers and what is exported in the clear: write https"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("endpoint", "told"),
     [
         ("http://127.0.0.1:4318", []),

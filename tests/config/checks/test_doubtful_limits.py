@@ -3,6 +3,7 @@
 import pytest
 
 from tests.config.tables import BASE, warnings
+from tests.support.looped import looped
 
 KEY = f"sha256:{'a' * 64}"
 TABLE = BASE.replace("openai/gpt-4o: {}", "openai/gpt-4o: {price: {input: 2, output: 8}}").replace(
@@ -58,7 +59,7 @@ def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("limits", "key", "outer"),
     [
         ("requests_per_hour: 1000, requests_per_month: 10", "requests_per_hour", "requests_per_month, 10"),
@@ -78,7 +79,7 @@ def test_a_limit_that_another_of_the_same_section_never_lets_come_to_is_doubted(
     assert told(f"limits: {{models: {{openai/gpt-4o: {{{limits}}}}}}}") == [f"{place}: {message}"]
 
 
-@pytest.mark.parametrize(
+@looped(
     "limits",
     [
         "requests_per_hour: 10, requests_per_day: 10",
@@ -125,7 +126,7 @@ def test_a_queue_without_limits_is_doubted() -> None:
     assert told("on_limit: {queue: 5s}, limits: {models: {openai/gpt-4o: {concurrent: 1}}}") == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("budget", "expected"),
     [
         ("{usd: 5, per: day, then: warn}", "then: warns when all is spent and not before: write `at: 80%` too"),
@@ -146,7 +147,7 @@ def test_a_budget_that_does_little_is_doubted(budget: str, expected: str) -> Non
     )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("budgets", "key", "refused"),
     [
         ("{usd: 200, per: day}, {usd: 5, per: month}", "0.usd", "5.00 USD per month"),
@@ -165,7 +166,7 @@ def test_a_budget_that_another_refuses_everything_before_is_doubted(budgets: str
     assert only.startswith(f"teams.t.budget.{key}: {message}t.yaml:")
 
 
-@pytest.mark.parametrize(
+@looped(
     "budgets",
     [
         "{usd: 5, per: day}, {usd: 100, per: month}",
@@ -207,7 +208,7 @@ def test_many_models_without_a_price_are_counted() -> None:
     assert "local/m0, local/m1, local/m2, local/m3 and 5 more" in only
 
 
-@pytest.mark.parametrize(
+@looped(
     ("server", "expected"),
     [
         ("{ledger: off}", "server.ledger: without a ledger limits and budgets of the calendar begin anew with"),

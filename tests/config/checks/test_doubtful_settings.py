@@ -1,13 +1,12 @@
 """Warnings of settings that are hardly intended."""
 
-import pytest
-
 from tests.config.tables import BASE, warnings
+from tests.support.looped import looped
 
 TEAM = f"{BASE}routes: {{}}\nteams:\n  t:\n    keys: ['sha256:{'a' * 64}']\n    models: []\n"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("line", "env", "expected"),
     [
         (
@@ -59,7 +58,7 @@ def test_a_weight_without_effect_is_a_warning() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("policy", "read"),
     [("weighted", (0, 1, 2)), ("least_busy", (0, 1, 2)), ("round_robin", (0,)), ("fastest", (0,)), ("priority", ())],
 )
@@ -81,7 +80,7 @@ def test_nothing_to_ask_for_is_a_warning() -> None:
     assert warnings(TEAM) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("vendor", "model", "expected"),
     [
         ("cooldown: 30s, longest_cooldown: 5s", "", ["3:66 vendors.v.circuit_breaker.longest_cooldown"]),
@@ -108,7 +107,7 @@ def test_discovery_without_an_entry_for_any_model_is_a_warning() -> None:
     assert warnings(vendors + "models: {v/m: {}, v/*: {}}\n", {"KEY": "k"}) == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("route", "warned"),
     [
         ("{targets: [v/text-embedding-3-small, v/bge-m3]}", True),

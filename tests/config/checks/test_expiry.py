@@ -3,11 +3,10 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from config.checks.expiry import DAY, SOON, expiry, expiry_warnings
 from config.load_config import load_file
 from tests.config.tables import BASE, NAME, load
+from tests.support.looped import looped
 
 ENDS = "2026-12-31T00:00:00Z"
 END = datetime(2026, 12, 31, tzinfo=UTC).timestamp()
@@ -27,7 +26,7 @@ def told(now: float) -> list[str]:
     return [str(problem).removeprefix(f"{NAME}:") for problem in expiry_warnings(load(TABLE), now)]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("left", "said"),
     [
         (SOON + 1, None),

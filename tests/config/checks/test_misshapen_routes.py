@@ -1,13 +1,12 @@
 """Targets found in routes of the wrong shape."""
 
-import pytest
-
 from config.checks.misshapen_routes import written_names
 from config.reading.yaml_tree import MapNode, parse
 from tests.config.tables import BASE, complaints
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("route", "names"),
     [
         ("[a, b/c]", ["r.0 a", "r.1 b/c"]),

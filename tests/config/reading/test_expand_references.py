@@ -2,12 +2,12 @@
 
 import string
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from config.reading.expand_references import Expansion, expand, has_reference
 from config.reading.table_files import UnreadableError
+from tests.support.looped import looped
 
 ENV = {"A": "alpha", "EMPTY": "", "TRICK": "${A} $${A} #: {[", "BAD": "\udcff"}
 
@@ -22,7 +22,7 @@ def expanded(text: str) -> Expansion:
     return expand(text, ENV, read_file)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "result"),
     [
         ("plain", "plain"),
@@ -50,7 +50,7 @@ def test_a_reference_is_replaced_once(text: str, result: str) -> None:
 FORMS = "a reference is written ${VAR}, ${VAR:-default}, ${VAR:?message} or ${file:PATH}; write $${ for the characters"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "fault"),
     [
         ("${NONE}", "the environment variable NONE is not set"),
@@ -78,7 +78,7 @@ def test_every_fault_of_a_value_is_reported() -> None:
     assert len(expanded("${NONE}/${ALSO_NONE}/${A}").faults) == 2
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "by_reference"),
     [
         ("x", False),

@@ -8,6 +8,7 @@ import pytest
 from config.load_config import Examined, Loaded, examine_file, fingerprint, load_file
 from config.reading.read_certificates import Pair, UnusableError, bundle, end_of
 from tests.support.authority import DAY, LOCAL, Authority
+from tests.support.looped import looped
 
 ONE, TWO = Authority().pem().decode(), Authority().pem().decode()
 
@@ -106,7 +107,7 @@ def test_a_file_without_certificates_is_refused_where_it_is_named(table: Path, c
     assert examined(table).problems == ()
 
 
-@pytest.mark.parametrize("year", [2027, 2049, 2050, 2999])
+@looped("year", [2027, 2049, 2050, 2999])
 def test_the_end_of_a_certificate_is_read_from_it(year: int) -> None:
     # From 2050 on it is written in another form (RFC 5280, 4.1.2.5).
     end = datetime.datetime(year, 12, 31, 23, 59, 58, tzinfo=datetime.UTC)

@@ -1,13 +1,13 @@
 """The types of unquoted scalars."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from config.reading.yaml_scalars import Kind, Scalar, plain_kind, reread, scalar_value, tagged_kind
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("word", "kind", "value"),
     [
         ("hello", "text", "hello"),

@@ -5,6 +5,7 @@ import yaml
 
 from config.reading import yaml_tree as tree
 from config.reading.yaml_tree import parse
+from tests.support.looped import looped
 
 SLIPS = {
     "vendors:\n  openai:\n      api_key: x\n    base_url: y\n": (
@@ -101,7 +102,7 @@ def test_other_syntax_errors_keep_the_parser_s_wording() -> None:
     assert problem.message == "not YAML: found incompatible YAML document"
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "key: canary\n  canary: canary\n",

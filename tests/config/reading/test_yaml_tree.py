@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from config.problem import Path, Position
 from config.reading import yaml_tree as tree
 from config.reading.yaml_tree import MAX_DEPTH, ListNode, MapNode, Node, ScalarNode, key_position, parse, value_position
+from tests.support.looped import looped
 
 
 def said(text: str) -> list[str]:
@@ -37,7 +38,7 @@ b:
 """
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "key", "value"),
     [
         ((), (1, 1), (1, 1)),
@@ -77,7 +78,7 @@ def test_anchors_aliases_and_merges_work_and_keep_the_place_of_their_definition(
     assert value_position(root, ("all", 1, "y")) == Position("t", 4, 17)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "expected"),
     [
         ("a: 1\nb: 2\na: 3\n", ["3:1 a: key written twice; first at t:1:1"]),
@@ -101,7 +102,7 @@ def test_what_yaml_lets_pass_is_refused_at_its_place(text: str, expected: list[s
     assert said(text) == expected
 
 
-@pytest.mark.parametrize("word", ["017", "12:30", "1_000", "0x1f", "12:30:45", "+1_000.5"])
+@looped("word", ["017", "12:30", "1_000", "0x1f", "12:30:45", "+1_000.5"])
 def test_a_number_in_another_notation_is_refused_with_a_hint_to_quote_it(word: str) -> None:
     (problem,) = parse(f"a:\n  b: {word}\n", "t").problems
     assert (problem.line, problem.column, problem.path) == (2, 6, "a.b")
@@ -110,7 +111,7 @@ def test_a_number_in_another_notation_is_refused_with_a_hint_to_quote_it(word: s
     assert said(f"a: '{word}'") == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("word", "why"),
     [
         ("9" * 19, "must be at most 999999999999999999"),
@@ -129,7 +130,7 @@ def test_a_number_that_nothing_takes_is_refused_with_the_bound(word: str, why: s
     assert said(f"a: '{word}'") == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "place"),
     [
         ("a: 1\n\tb: 2\n", "2:1"),
@@ -185,12 +186,12 @@ def merge_bomb() -> str:
     return f"a: &a {{{keys}}}\nb: {{<<: [{', '.join(['*a'] * 1000)}]}}\n"
 
 
-@pytest.mark.parametrize("text", [bomb(9), bomb(30), merge_bomb()])
+@looped("text", [bomb(9), bomb(30), merge_bomb()])
 def test_an_alias_bomb_is_refused_before_it_grows(text: str) -> None:
     assert "with every alias written out" in said(text)[0]
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "[" * 100_000,
@@ -251,7 +252,7 @@ def test_any_text_is_parsed_or_refused_and_never_raises(text: str) -> None:
     assert all(problem.line >= 1 and problem.column >= 1 for problem in parsed.problems)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "keys"),
     [
         ("a: {b: 1}\nc: 2\n", {"a", "c"}),

@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from config.sections.cache_section import CacheSection
+from tests.support.looped import looped
 
 
 def test_nothing_written_is_ten_minutes_in_memory_for_each_team() -> None:
@@ -11,7 +12,7 @@ def test_nothing_written_is_ten_minutes_in_memory_for_each_team() -> None:
     assert (made.ttl, made.stale, made.scope, made.where, made.max_bytes) == (600.0, 0.0, "team", "memory", 262_144)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "says"),
     [
         ({"ttl": "0s"}, "1s or more"),

@@ -1,12 +1,12 @@
 """The `credentials` section: its forms, its mistakes, and what is never shown."""
 
-import pytest
 from pydantic import SecretStr
 
 from config.sections.credentials_section import CredentialsSection
 from config.table.inheritance import effective
 from config.table.table_schema import VendorSection
 from tests.config.tables import complaints, load, warnings
+from tests.support.looped import looped
 
 OIDC = "{oidc: {token_url: 'https://id.example/token', client_id: gw, client_secret: '${SECRET}'%s}}"
 ENV = {"SECRET": "canary"}
@@ -22,7 +22,7 @@ def credentials(written: str) -> CredentialsSection:
     return found
 
 
-@pytest.mark.parametrize("kind", ["aws", "google", "entra"])
+@looped("kind", ["aws", "google", "entra"])
 def test_a_kind_that_needs_nothing_may_be_a_bare_word(kind: str) -> None:
     assert credentials(kind) == credentials(f"{{{kind}: {{}}}}") == credentials(f"{{{kind}: }}")
     assert credentials(kind).model_fields_set == {kind}
@@ -58,7 +58,7 @@ def test_the_secret_is_never_shown() -> None:
 KINDS = "must be aws, google, entra, or a mapping of one of these or oidc"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "expected"),
     [
         ("azure", [f"3:20 vendors.v.credentials: {KINDS}"]),
@@ -132,7 +132,7 @@ LEVELS = """\
     """
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "deployment", "key", "kind", "origin"),
     [
         ("v/m", "own", None, "entra", ("models", "v/m", "deployments", "own", "credentials")),

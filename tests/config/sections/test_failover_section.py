@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from config.problem import ConfigError
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection, RetryBudgetSection
 from tests.config.tables import load
+from tests.support.looped import looped
 
 
 def test_what_is_not_written_is_none() -> None:
@@ -26,15 +27,13 @@ def test_cooldowns_are_durations() -> None:
     assert (own.circuit_breaker.cooldown, own.circuit_breaker.longest_cooldown) == (0.5, 120.0)
 
 
-@pytest.mark.parametrize(
-    "section", [{"share": 1.1}, {"share": -0.1}, {"per_second": -1}, {"least": -1}, {"least": "many"}, {"most": 1}]
-)
+@looped("section", [{"share": 1.1}, {"share": -0.1}, {"per_second": -1}, {"least": -1}, {"least": "many"}, {"most": 1}])
 def test_a_budget_that_makes_no_sense_is_refused(section: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         RetryBudgetSection.model_validate(section)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "told"),
     [
         ("{failures: 0}", "2:40 defaults.circuit_breaker.failures: must be at least 1"),

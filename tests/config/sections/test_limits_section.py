@@ -17,6 +17,7 @@ from config.sections.limits_section import (
     to_share,
 )
 from tests.config.tables import complaints, load
+from tests.support.looped import looped
 
 HEAD = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {price: {input: 1}}}\nroutes: {r: v/m, s: v/m}\n"
 KEY = "sha256:" + "a" * 64
@@ -26,7 +27,7 @@ def team(text: str) -> str:
     return f"{HEAD}teams: {{t: {{keys: ['{KEY}'], models: [r, s], {text}}}}}\n"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "amount"),
     [("200k", 200_000), ("5M", 5_000_000), ("1.5m", 1_500_000), ("2K", 2000), (600, 600), (True, True), (None, None)],
 )
@@ -60,20 +61,18 @@ def test_numbers_of_requests_at_once_have_such_letters_too() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("written", "share"), [("80%", 0.8), ("100%", 1.0), ("0.5 %", 0.005), ("99.9%", 0.999), (0.8, 0.8), (1, 1)]
-)
+@looped(("written", "share"), [("80%", 0.8), ("100%", 1.0), ("0.5 %", 0.005), ("99.9%", 0.999), (0.8, 0.8), (1, 1)])
 def test_a_share_is_a_percentage_or_a_number_up_to_one(written: object, share: float) -> None:
     assert to_share(written) == share
 
 
-@pytest.mark.parametrize("written", ["80", "eighty", "80 %%", "-5%", "1e2%", "", "%", "9" * 5000, 80, 1.01, 10**400])
+@looped("written", ["80", "eighty", "80 %%", "-5%", "1e2%", "", "%", "9" * 5000, 80, 1.01, 10**400])
 def test_other_shares_are_refused_with_the_same_words(written: object) -> None:
     with pytest.raises(ValueError, match=r"^must be a share such as 80% or 0.8(, at most 100%)?$"):
         to_share(written)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "told"),
     [
         ("limits: {requests_per_minute: 0}", "limits.requests_per_minute: must be at least 1"),

@@ -7,6 +7,7 @@ import pytest
 from config.load_config import load_file, load_text
 from config.problem import ConfigError
 from config.sections.log_section import LogSection
+from tests.support.looped import looped
 
 HEAD = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
 
@@ -21,7 +22,7 @@ def complaint(written: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("written", ["json", "{form: json}", "{}", "{sample: 100%}"])
+@looped("written", ["json", "{form: json}", "{}", "{sample: 100%}"])
 def test_every_request_has_a_line_unless_the_table_says_otherwise(written: str) -> None:
     assert (log(written).form, log(written).sample, log(written).slow) == ("json", 1.0, 5.0)
 
@@ -32,7 +33,7 @@ def test_a_share_and_what_is_slow_are_taken_and_a_reference_as_the_form() -> Non
     assert log('"${FORM}"').form == "text"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "told"),
     [
         ("{log: xml}", "must be json or text"),
@@ -69,7 +70,7 @@ def test_the_payload_log_is_off_unless_written_and_stands_beside_the_table(tmp_p
     assert place.concerns("anonymous")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "told"),
     [
         ("{teams: ['*']}", "needs path or otlp"),

@@ -6,6 +6,7 @@ from config.sections.reserved_names import RESERVED_ROUTES, RESERVED_TEAMS
 from proxy.request_record import NO_TEAM, OTHER, UNKNOWN_TEAM, RequestRecord
 from proxy.telemetry.request_counts import NOBODY
 from tests.config.tables import BASE, complaints
+from tests.support.looped import looped
 
 KEY = "sha256:" + "a" * 64
 
@@ -17,7 +18,7 @@ def test_they_are_the_label_values_that_the_gateway_uses() -> None:
     assert (blank.team, blank.model) == (UNKNOWN_TEAM, OTHER)
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED_TEAMS))
+@looped("name", sorted(RESERVED_TEAMS))
 def test_a_team_cannot_have_one(name: str) -> None:
     (told,) = complaints(f"{BASE}teams:\n  {name}: {{keys: ['{KEY}'], models: ['*']}}\n")
     words = "this name is taken: metrics and the log use anonymous, other, unknown for requests without a team"

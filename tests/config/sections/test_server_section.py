@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from config.sections.server_section import ServerSection
+from tests.support.looped import looped
 
 
 def server(**fields: object) -> ServerSection:
@@ -35,7 +36,7 @@ def test_hosts_and_origins_are_kept_as_browsers_send_them() -> None:
     assert (server().hosts, server().cors.origins, server().admin.hosts) == ([], [], [])
 
 
-@pytest.mark.parametrize(
+@looped(
     "fields",
     [
         {"hosts": ["https://a.example"]},
@@ -54,9 +55,7 @@ def test_sizes_and_times_have_units() -> None:
     assert (found.max_body, found.drain_timeout, found.limits.body_bytes) == (2**20, 120.0, 2000)
 
 
-@pytest.mark.parametrize(
-    "fields", [{"workers": 0}, {"workers": 257}, {"workers": "some"}, {"port": 70000}, {"tls": {"cert": "c.pem"}}]
-)
+@looped("fields", [{"workers": 0}, {"workers": 257}, {"workers": "some"}, {"port": 70000}, {"tls": {"cert": "c.pem"}}])
 def test_what_cannot_be_is_refused(fields: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         server(**fields)

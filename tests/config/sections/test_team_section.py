@@ -2,10 +2,9 @@
 
 import math
 
-import pytest
-
 from config.sections.team_section import TeamKey, TeamSection
 from tests.config.tables import BASE, complaints, load
+from tests.support.looped import looped
 
 TEAMS = f"""\
     version: 1
@@ -64,7 +63,7 @@ def test_the_older_spellings_mean_the_same() -> None:
     assert (older.digest_key, older.expires_key) == ("key", "not_after")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "told"),
     [
         (f"keys: [{{hash: '{A}', key: '{A}'}}]", "keys.0: key is the older name of hash: keep one of them"),

@@ -5,6 +5,7 @@ import pytest
 from config.load_config import load_text
 from config.problem import ConfigError
 from config.sections.tracing_section import TracingSection
+from tests.support.looped import looped
 
 HEAD = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
 
@@ -24,14 +25,14 @@ def test_an_address_is_enough() -> None:
     assert (section.service_name, section.headers, section.attributes) == ("dragoman", {}, {})
 
 
-@pytest.mark.parametrize(("word", "metrics"), [("on", "on"), ("off", "off"), ("'on'", "on"), ("false", "off")])
+@looped(("word", "metrics"), [("on", "on"), ("off", "off"), ("'on'", "on"), ("false", "off")])
 def test_metrics_are_switched_by_yamls_words(word: str, metrics: str) -> None:
     section = written(f"{{endpoint: 'https://otlp.example.com', metrics: {word}, sample: 0.1, timeout: 500ms}}")
     assert section is not None
     assert (section.metrics, section.sample, section.timeout) == (metrics, 0.1, 0.5)
 
 
-@pytest.mark.parametrize(("share", "sample"), [("10%", 0.1), ("2.5 %", 0.025), ("0", 0.0), ("0%", 0.0), ("1", 1.0)])
+@looped(("share", "sample"), [("10%", 0.1), ("2.5 %", 0.025), ("0", 0.0), ("0%", 0.0), ("1", 1.0)])
 def test_a_share_is_a_percentage_or_a_number(share: str, sample: float) -> None:
     section = written(f"{{endpoint: 'http://127.0.0.1:4318', sample: {share}}}")
     assert section is not None
@@ -45,7 +46,7 @@ def test_headers_are_secrets() -> None:
     assert section.headers["authorization"].get_secret_value() == "Bearer canary"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("tracing", "message"),
     [
         ("{}", "endpoint"),

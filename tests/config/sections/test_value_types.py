@@ -10,6 +10,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from config.reading.yaml_scalars import Unquoted
 from config.sections import value_types as types
+from tests.support.looped import looped
 
 
 def accepted(kind: object, value: object) -> object:
@@ -23,7 +24,7 @@ def refusal(kind: object, value: object) -> str:
     return caught.value.errors(include_input=False)[0]["msg"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "seconds"),
     [
         (5, 5.0),
@@ -42,9 +43,7 @@ def test_a_duration_is_seconds_or_text_with_units(text: object, seconds: float) 
     assert accepted(types.Duration, text) == seconds
 
 
-@pytest.mark.parametrize(
-    "value", ["30", "s", "1w", "-1s", "1 s", "1s ", "5s\n", "1.s", "", True, None, "9" * 5000 + "s", 1e6]
-)
+@looped("value", ["30", "s", "1w", "-1s", "1 s", "1s ", "5s\n", "1.s", "", True, None, "9" * 5000 + "s", 1e6])
 def test_anything_else_is_no_duration(value: object) -> None:
     assert refusal(types.Duration, value)
 
@@ -62,7 +61,7 @@ def test_seconds_written_out_are_the_same_seconds(seconds: int) -> None:
     assert accepted(types.Duration, f"{seconds}s") == seconds
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "moment"),
     [
         ("2026-12-31T18:00:00Z", "2026-12-31T18:00:00+00:00"),
@@ -76,7 +75,7 @@ def test_a_moment_has_its_zone_and_a_date_lasts_to_its_end_in_utc(text: str, mom
     assert accepted(types.Moment, text) == datetime.fromisoformat(moment)
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         *("2026-12-31T18:00:00", "2026-12-31T18:00Z", "2026-12-31T24:00:01Z", "2026-12-31T18:00:60Z", "2026-12-31\n"),
@@ -87,7 +86,7 @@ def test_anything_else_is_no_moment(text: str) -> None:
     assert refusal(types.Moment, text).startswith("must be a date such as 2026-12-31, or a time with its zone")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "size"),
     [
         (4096, 4096),
@@ -103,12 +102,12 @@ def test_a_size_is_bytes_or_text_with_units(text: object, size: int) -> None:
     assert accepted(types.Size, text) == size
 
 
-@pytest.mark.parametrize("value", ["32mib", "1.5MiB", "MiB", "1TiB", "2GiB", 1, "-1kB", 4096.5, True, "4096\n"])
+@looped("value", ["32mib", "1.5MiB", "MiB", "1TiB", "2GiB", 1, "-1kB", 4096.5, True, "4096\n"])
 def test_anything_else_is_no_size(value: object) -> None:
     assert refusal(types.Size, value)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "count"),
     [
         (128_000, 128_000),
@@ -124,14 +123,12 @@ def test_a_token_count_is_a_number_or_text_in_thousands_or_millions(text: object
     assert accepted(types.Tokens, text) == count
 
 
-@pytest.mark.parametrize(
-    "value", ["128", "128 k", "128kB", "k", "1.2345k", "0k", "-1k", "1e3", "1001m", "1b", 1.5, "1k\n"]
-)
+@looped("value", ["128", "128 k", "128kB", "k", "1.2345k", "0k", "-1k", "1e3", "1001m", "1b", 1.5, "1k\n"])
 def test_anything_else_is_no_token_count(value: object) -> None:
     assert refusal(types.Tokens, value)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "text", "value"),
     [
         (types.Port, "8080", 8080),
@@ -153,9 +150,7 @@ def test_an_expanded_unquoted_word_is_what_its_field_wants(kind: object, text: s
     assert (read, type(read)) == (value, type(value))
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"), [(types.Port, "017"), (types.Port, "x"), (types.Switch, "1"), (types.Weight, "")]
-)
+@looped(("kind", "text"), [(types.Port, "017"), (types.Port, "x"), (types.Switch, "1"), (types.Weight, "")])
 def test_an_expanded_word_that_does_not_fit_is_refused(kind: object, text: str) -> None:
     assert refusal(kind, Unquoted(text))
 
@@ -208,7 +203,7 @@ NAMES: Mapping[str, tuple[object, list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_name_holds_what_a_url_segment_and_a_label_can(name: str) -> None:
     kind, good, bad = NAMES[name]
     assert [accepted(kind, each) for each in good] == good
@@ -219,14 +214,14 @@ def test_a_digest_is_kept_in_lower_case() -> None:
     assert accepted(types.KeyDigest, "sha256:" + "AB" * 32) == "sha256:" + "ab" * 32
 
 
-@pytest.mark.parametrize("value", ["sk-canary", "sha256:canary", "sha256:" + "a" * 63, "md5:" + "a" * 64, "", "a" * 64])
+@looped("value", ["sk-canary", "sha256:canary", "sha256:" + "a" * 63, "md5:" + "a" * 64, "", "a" * 64])
 def test_a_plain_key_is_refused_with_the_way_to_make_one(value: str) -> None:
     told = refusal(types.KeyDigest, value)
     assert "dragoman key new" in told
     assert "canary" not in told
 
 
-@pytest.mark.parametrize("value", ["canary canary", "canary\n", " canary", "canary\x00", "canäry", "canary\u2028"])
+@looped("value", ["canary canary", "canary\n", " canary", "canary\x00", "canäry", "canary\u2028"])
 def test_a_credential_that_no_header_can_carry_is_refused_without_repeating_it(value: str) -> None:
     told = refusal(types.Credential, value)
     assert "at position" in told
@@ -238,7 +233,7 @@ def test_a_credential_may_be_empty_and_shows_nothing() -> None:
     assert "canary" not in repr(accepted(types.Credential, "canary"))
 
 
-@pytest.mark.parametrize("name", ["X-Team", "openai-organization", "anthropic-beta", "user-agent"])
+@looped("name", ["X-Team", "openai-organization", "anthropic-beta", "user-agent"])
 def test_a_header_may_have_any_name_that_is_free(name: str) -> None:
     assert accepted(types.HeaderName, name) == name
 
@@ -257,12 +252,12 @@ OURS += [
 ]
 
 
-@pytest.mark.parametrize("name", [*OURS, "", "a b", "a:b", "a\r\nb", "ä", "x" * 129])
+@looped("name", [*OURS, "", "a b", "a:b", "a\r\nb", "ä", "x" * 129])
 def test_a_header_of_ours_or_no_header_is_refused(name: str) -> None:
     assert refusal(types.HeaderName, name)
 
 
-@pytest.mark.parametrize("value", ["a\r\nb: c", "\x00", "日", " a", "a ", "a\tb", "\x7f", "x" * 4097])
+@looped("value", ["a\r\nb: c", "\x00", "日", " a", "a ", "a\tb", "\x7f", "x" * 4097])
 def test_a_header_value_that_could_end_the_header_is_refused(value: str) -> None:
     assert refusal(types.HeaderValue, value)
 
@@ -271,14 +266,12 @@ def test_a_header_value_may_be_latin_1_and_shows_nothing() -> None:
     assert repr(accepted(types.HeaderValue, "café; q=1")) == "SecretStr('**********')"
 
 
-@pytest.mark.parametrize(
-    ("host", "kept"), [("0.0.0.0", "0.0.0.0"), ("::", "::"), ("[::1]", "::1"), ("gw.example", "gw.example")]
-)
+@looped(("host", "kept"), [("0.0.0.0", "0.0.0.0"), ("::", "::"), ("[::1]", "::1"), ("gw.example", "gw.example")])
 def test_a_host_to_listen_on_is_a_name_or_an_address(host: str, kept: str) -> None:
     assert accepted(types.Host, host) == kept
 
 
-@pytest.mark.parametrize("host", ["", "a b", "127.1", "http://a", "a:80", "169.254.1.1"])
+@looped("host", ["", "a b", "127.1", "http://a", "a:80", "169.254.1.1"])
 def test_anything_else_is_no_host(host: str) -> None:
     assert refusal(types.Host, host)
 
@@ -288,7 +281,7 @@ def test_a_base_url_is_an_address_to_send_to() -> None:
     assert refusal(types.BaseUrl, "https://a.example?x=1") == "may not hold a query or a fragment"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "good", "bad"),
     [
         (

@@ -16,6 +16,7 @@ from config.table.inheritance import (
 )
 from config.table.table_schema import DeploymentSection, ModelSection, PriceSection
 from tests.config.tables import load
+from tests.support.looped import looped
 
 TABLE = """\
     version: 1
@@ -114,7 +115,7 @@ def test_the_deepest_level_that_says_something_counts_for_each_key() -> None:
     assert one.url_params == {"resource": "m", "region": "7"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("vendor", "model", "deployment", "on_unsupported", "context_behavior"),
     [
         ("v", "v/m", "one", "error", "truncate"),
@@ -199,9 +200,7 @@ def test_settings_show_no_secret() -> None:
     assert "canary" not in repr(effective(CONFIG, "v", "v/m", "one"))
 
 
-@pytest.mark.parametrize(
-    "names", [("x", "v/m", "one"), ("v", "v/x", "one"), ("v", "v/m", "three"), ("v", "v/m", "default")]
-)
+@looped("names", [("x", "v/m", "one"), ("v", "v/x", "one"), ("v", "v/m", "three"), ("v", "v/m", "default")])
 def test_a_name_that_is_not_in_the_table_has_no_settings(names: tuple[str, str, str]) -> None:
     with pytest.raises(KeyError):
         effective(CONFIG, *names)

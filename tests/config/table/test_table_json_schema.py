@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
 from config.table.table_json_schema import json_schema, schema_text, with_profiles
 from tests.config.tables import complaints
+from tests.support.looped import looped
 
 ROOT = Path(__file__).parents[3] / "config"
 TABLES = [ROOT / "demo_table.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]
@@ -35,12 +35,12 @@ def profile_passes(profile: object) -> bool:
     return bool(Draft202012Validator(schema).is_valid({"version": 1, "vendors": {"v": {"profile": profile}}}))
 
 
-@pytest.mark.parametrize("profile", ["openai", "vllm", "${PROFILE:-openai}", None])
+@looped("profile", ["openai", "vllm", "${PROFILE:-openai}", None])
 def test_an_editor_takes_the_profiles_there_are_and_references(profile: object) -> None:
     assert profile_passes(profile)
 
 
-@pytest.mark.parametrize("profile", ["opnai", "", 1])
+@looped("profile", ["opnai", "", 1])
 def test_an_editor_refuses_a_profile_that_there_is_not(profile: object) -> None:
     assert not profile_passes(profile)
 
@@ -54,7 +54,7 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(json_schema())
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+@looped("path", TABLES, ids=lambda path: path.stem)
 def test_every_table_we_ship_passes(path: Path) -> None:
     assert passes(path.read_text(encoding="utf-8"))
 
@@ -63,7 +63,7 @@ HEAD = "version: 1\nvendors: {v: {}}\nmodels: {v/m: {}}\n"
 KEY = "sha256:" + "a" * 64
 
 
-@pytest.mark.parametrize(
+@looped(
     "line",
     [
         "server: {port: 80, max_body: 32MiB, drain_timeout: 10m, drain_grace: 0, watch: false, log: text}",
@@ -102,7 +102,7 @@ def test_what_the_models_take_the_schema_takes(line: str) -> None:
     assert passes(table)
 
 
-@pytest.mark.parametrize(
+@looped(
     "line",
     [
         "server: {prot: 80}",
@@ -166,14 +166,14 @@ def test_what_the_models_refuse_the_schema_refuses(line: str) -> None:
     assert not passes(HEAD + line)
 
 
-@pytest.mark.parametrize("key", ["gpt", "v/", "v//m", "v/m*", "v/.."])
+@looped("key", ["gpt", "v/", "v//m", "v/m*", "v/.."])
 def test_a_model_key_is_checked_in_the_editor_too(key: str) -> None:
     text = f"version: 1\nvendors: {{v: {{}}}}\nmodels: {{'{key}': {{}}}}\n"
     assert complaints(text)
     assert not passes(text)
 
 
-@pytest.mark.parametrize(
+@looped(
     "line",
     [
         "server: {host: '${X}', port: '${X:-80}', max_body: '${X}', drain_timeout: '${X}', watch: '${X}', log: '${X}'}",

@@ -16,6 +16,7 @@ from tests.providers.dialects.bedrock.kit import HAIKU
 from tests.providers.dialects.gemini import kit as gemini
 from tests.providers.dialects.kit import chat_request, target_of, tool, user
 from tests.providers.dialects.openai.kit import target
+from tests.support.looped import looped
 
 CALLED: JsonObject = {
     "role": "assistant",
@@ -62,7 +63,7 @@ def strings(value: object) -> Iterator[str]:
             pass
 
 
-@pytest.mark.parametrize(
+@looped(
     "to",
     [target("openai"), target("vllm"), target("groq"), anthropic.TARGET, gemini.TARGET, CONVERSE, COHERE],
     ids=lambda to: to.profile.name,
@@ -97,7 +98,7 @@ def test_a_conversation_in_order_and_a_request_without_tools_are_the_very_same()
         assert adapt_request(request, anthropic.TARGET)[0] is request
 
 
-@pytest.mark.parametrize(
+@looped(
     "to",
     [
         *(target(name) for name in ("groq", "mistral", "deepseek", "xai", "openrouter", "vllm", "sglang")),

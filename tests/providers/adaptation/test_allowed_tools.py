@@ -6,6 +6,7 @@ from providers.adaptation.allowed_tools import allows_some, with_allowed_tools
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
+from tests.support.looped import looped
 
 SEARCH: JsonObject = {"type": "web_search_20260209", "name": "web_search"}
 GREP: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
@@ -39,7 +40,7 @@ def test_a_tool_that_the_vendor_runs_is_allowed_by_its_type() -> None:
     assert with_allowed_tools(given)["tools"] == [SEARCH]
 
 
-@pytest.mark.parametrize(
+@looped(
     "wrong",
     [
         choice("none", function("f")),

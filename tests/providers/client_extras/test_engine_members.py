@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.client_extras.engine_members import check_members, path_text
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Permits
 from providers.unified_request import ChatPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import chat, completion, target
+from tests.support.looped import looped
 
 ENGINE = target("vllm")
 
@@ -27,7 +26,7 @@ def message(**members: object) -> UnifiedRequest:
     return chat(prompt=ChatPrompt((made,)))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("request_", "param", "named"),
     [
         (replace(completion(), unknown={"top_a": 1, "lora_path": "x"}), "lora_path", "'lora_path'"),

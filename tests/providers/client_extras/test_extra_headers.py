@@ -14,6 +14,7 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import Permits
 from providers.vendor_credential import Credential
 from tests.providers.dialects.openai.kit import target
+from tests.support.looped import looped
 
 TARGET = target("openai")
 
@@ -34,14 +35,14 @@ def test_a_refusal_names_the_header_the_deployment_and_the_setting() -> None:
     assert "`allow_headers: [x-my-header]`" in caught.value.message
 
 
-@pytest.mark.parametrize("profile", load_profiles().values(), ids=lambda profile: profile.name)
+@looped("profile", load_profiles().values(), ids=lambda profile: profile.name)
 def test_no_profile_s_credential_can_be_allowed(profile: Profile) -> None:
     name = profile.auth.header.lower()
     assert is_own(name)
     assert not allows(name, name)
 
 
-@pytest.mark.parametrize("name", sorted(ALLOWED))
+@looped("name", sorted(ALLOWED))
 def test_a_listed_header_passes_in_any_case(name: str) -> None:
     assert name == name.lower()
     assert allows(name)
@@ -62,7 +63,7 @@ def test_a_pattern_stands_for_all_that_begin_so_and_a_name_for_itself() -> None:
     assert not allows("x-anything")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "own"),
     [("host", True), ("content-*", True), ("x-auth-*", True), ("x-dragoman-*", True), ("x-forwarded-*", True),
      ("x-*", False), ("x-team-*", False), ("x-tenant-id", False), ("x-smg-routing-key", False)],

@@ -1,12 +1,12 @@
 """Names and values that lead elsewhere, told apart from those that only look like it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.client_extras.hosts_paths_and_code import MOST_STEPS, Search, find_reserved, is_inline, is_reserved
 from providers.json_types import JsonValue
 from providers.request_fields import PROTECTED_PARAMS
+from tests.support.looped import looped
 
 
 def place(name: str, value: JsonValue, *allowed: str) -> str | None:
@@ -14,7 +14,7 @@ def place(name: str, value: JsonValue, *allowed: str) -> str | None:
     return None if found is None else ".".join(map(str, (name, *found.place)))
 
 
-@pytest.mark.parametrize("name", sorted(PROTECTED_PARAMS))
+@looped("name", sorted(PROTECTED_PARAMS))
 def test_what_the_gateway_decides_is_reserved_in_any_case(name: str) -> None:
     assert is_reserved(name)
     assert is_reserved(name.upper())
@@ -26,7 +26,7 @@ def test_no_depth_hides_a_reserved_name_and_a_schema_may_describe_one() -> None:
     assert find_reserved("properties", {"api_key": {"type": "string"}}) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     ["remote_host", "remoteHost", "REMOTE_HOST", "remote-host", "remote.host", "remote_ho\u017ft", "bootstrap_port",
      "chat_template", "chatTemplate", "TEMPLATE", "instruction_template_str", "lora_path", "loraPath", "lora_request",
@@ -43,7 +43,7 @@ def test_a_name_says_what_it_is_in_any_spelling(name: str) -> None:
     assert place("options", {name: {"url": "http://h/"}}, name) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     ["http://h", "HTTPS://h/x", " ftp://h", "nixl+tcp://h:1", "file:///etc/passwd", "file:/etc/passwd", "gs://b/x",
      "s3://b", "/etc/passwd", "/x.png", "~/.ssh/id_rsa", "./x", "../../x", "C:\\x", "c:/x", "\\\\host\\share",
@@ -54,7 +54,7 @@ def test_a_value_that_is_a_place_is_found_under_any_name(value: str) -> None:
     assert place("x", {"y": [1, [value]]}) == "x.y.1.0"
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     ["", "x", "a/b", "/no_think", "/", "http://", "https", "team:1234", "12:30", "1.5:1", "v1.2.3", "1.2.3", "a.b",
      "see http://h/x for more", "10 of 10.0.0.9", "root ::= \"a\"", "{{x}}", "data:image/png;base64,AAAA", "a b/c d",
@@ -86,7 +86,7 @@ def test_images_are_inline_or_they_are_places() -> None:
         assert place("image_data", value) == "image_data"
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     [[{"a": 1}] * (MOST_STEPS + 1), ["x"] * (MOST_STEPS + 1), ["a-b." * 100] * (MOST_STEPS // 10)],
 )  # fmt: skip

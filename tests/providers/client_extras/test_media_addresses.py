@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Permits, Target
 from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import chat, completion, target
+from tests.support.looped import looped
 
 ENGINE = replace(target("vllm"), permits=Permits(reach=reach))
 HOSTED = replace(target("openai"), permits=Permits(reach=reach))
@@ -39,7 +39,7 @@ def image(url: JsonValue) -> JsonObject:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-@pytest.mark.parametrize("scheme", ["http", "gs", "s3", "file", "ftp", "blob", "javascript"])
+@looped("scheme", ["http", "gs", "s3", "file", "ftp", "blob", "javascript"])
 def test_only_https_and_data_pass_unasked(scheme: str) -> None:
     for to in (ENGINE, HOSTED):
         refused = refusal(talk(image(f"{scheme}://example.com/x.png")), to)
@@ -50,7 +50,7 @@ def test_only_https_and_data_pass_unasked(scheme: str) -> None:
         assert refusal(talk(image(f"{scheme}://example.com/x.png")), to, Media(OPEN | {scheme})) is None
 
 
-@pytest.mark.parametrize("url", ["https://example.com/x.png", "HTTPS://EXAMPLE.COM", "data:image/png;base64,AA"])
+@looped("url", ["https://example.com/x.png", "HTTPS://EXAMPLE.COM", "data:image/png;base64,AA"])
 def test_https_and_data_pass_everywhere(url: str) -> None:
     for to in (ENGINE, HOSTED):
         assert refusal(talk(image(url), {"type": "image_url", "image_url": url}), to) is None
@@ -65,18 +65,18 @@ NO_HOST = ["https:/10.0.0.9/x", "https:10.0.0.9", "https://", "https:///x", "htt
            "https://example.com#@10.0.0.9\x00/"[:19] + ":x"]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", [*INSIDE, *NEVER, *NO_HOST])
+@looped("url", [*INSIDE, *NEVER, *NO_HOST])
 def test_an_engine_is_sent_no_address_that_may_lie_inside_its_network(url: str) -> None:
     assert refusal(talk(image(url)), ENGINE) is not None
     assert refusal(talk(image(url)), HOSTED) is None
 
 
-@pytest.mark.parametrize("url", INSIDE)
+@looped("url", INSIDE)
 def test_the_table_opens_the_own_network(url: str) -> None:
     assert refusal(talk(image(url)), ENGINE, Media(allow_private=True)) is None
 
 
-@pytest.mark.parametrize("url", [*NEVER, *NO_HOST])
+@looped("url", [*NEVER, *NO_HOST])
 def test_nothing_opens_metadata_or_an_address_that_readers_disagree_on(url: str) -> None:
     assert refusal(talk(image(url)), ENGINE, Media(OPEN, allow_private=True)) is not None
 

@@ -14,6 +14,7 @@ from providers.target import Permits, Target
 from providers.unified_request import NativeApi, NativeRequest, Params, UnifiedRequest
 from tests.providers.dialects.anthropic.native_kit import own_request
 from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
 
 HOSTED = target_of("anthropic")
 ENGINE = target_of("anthropic", allow_private=True)
@@ -47,7 +48,7 @@ def refusal(body: JsonObject, *allowed: str) -> Refusal | None:
     return None
 
 
-@pytest.mark.parametrize("name", ["fallbacks", "Model", "base_url", "api_key", "MESSAGES"])
+@looped("name", ["fallbacks", "Model", "base_url", "api_key", "MESSAGES"])
 def test_what_the_gateway_decides_is_sent_to_nobody(name: str) -> None:
     for target in (HOSTED, ENGINE):
         with pytest.raises(Refusal) as caught:
@@ -59,8 +60,8 @@ def test_a_hosted_vendor_answers_for_the_members_it_does_not_know() -> None:
     check_native(NativeRequest(NativeApi.MESSAGES, {**ORDINARY, "mcp_servers": [{"url": "https://h/"}]}), HOSTED)
 
 
-@pytest.mark.parametrize("target", [HOSTED, ENGINE])
-@pytest.mark.parametrize("empty", [{"mcp_servers": []}, {"fallbacks": []}, {"extra_headers": {}}])
+@looped("target", [HOSTED, ENGINE])
+@looped("empty", [{"mcp_servers": []}, {"fallbacks": []}, {"extra_headers": {}}])
 def test_an_empty_list_or_object_names_nothing(target: Target, empty: JsonObject) -> None:
     check_native(NativeRequest(NativeApi.MESSAGES, {**ORDINARY, **empty}), target)
 
@@ -69,7 +70,7 @@ def test_texts_settings_and_turns_are_read_by_an_engine() -> None:
     assert refusal(ORDINARY) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("member", "param", "named"),
     [
         ({"mcp_servers": [{"url": "https://h/"}]}, "mcp_servers", "'mcp_servers'"),
@@ -109,7 +110,7 @@ def asking(params: Mapping[str, object], *injected: str) -> UnifiedRequest:
     return replace(request, params=cast(Params, {**request.params, **params}), injected=frozenset(injected))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "injected", "counted"),
     [({}, (), False), ({WINDOW: "error"}, (WINDOW,), False), ({WINDOW: "error"}, (), True)],
 )

@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from providers.constraints.compiled_checks import Uncompilable, expression_check, first_invalid_keyword, schema_check
 from providers.constraints.cost_limits import MAX_SPREAD
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 DRAFT_4, DRAFT_7 = (f"http://json-schema.org/draft-0{number}/schema#" for number in (4, 7))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "path"),
     [
         ({"type": "strin"}, "$.type"),
@@ -41,7 +45,7 @@ def test_the_first_keyword_that_json_schema_does_not_allow_is_named(schema: Json
     assert first_invalid_keyword(schema) == path
 
 
-@pytest.mark.parametrize(
+@looped(
     "schema",
     [
         {},
@@ -65,7 +69,7 @@ def test_a_deep_and_wrong_schema_of_an_old_draft_is_named_at_once() -> None:
     assert first_invalid_keyword({**schema, "$schema": DRAFT_7}) == "$" + ".items" * 60 + ".type"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "good", "bad"),
     [
         ({"type": "integer", "minimum": 2}, 2, 1),
@@ -83,7 +87,7 @@ def test_a_check_tells_good_values_from_bad(schema: JsonObject, good: JsonValue,
     assert (keeps(good), keeps(bad)) == (True, False)
 
 
-@pytest.mark.parametrize(
+@looped(
     "schema",
     [
         {"$ref": "https://example.com/s.json"},

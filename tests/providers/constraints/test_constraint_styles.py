@@ -26,6 +26,7 @@ from providers.constraints.style_table import STYLES
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, Operation
 from tests.providers.gbnf import unescaped
+from tests.support.looped import looped
 
 CHAT, COMPLETIONS = Operation.CHAT, Operation.COMPLETIONS
 SCHEMA: JsonObject = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
@@ -131,7 +132,7 @@ def test_the_table_has_every_style() -> None:
     assert set(TABLE) == set(STYLES)
 
 
-@pytest.mark.parametrize(("style", "operation", "guided", "members"), CELLS)
+@looped(("style", "operation", "guided", "members"), CELLS)
 def test_a_constraint_has_the_styles_members_or_is_refused(
     style: str, operation: Operation, guided: Guided, members: JsonObject | None
 ) -> None:
@@ -156,7 +157,7 @@ EMULATED: Mapping[str, Mapping[str, Cell]] = {
 }
 
 
-@pytest.mark.parametrize(("style", "operation", "guided", "members"), CELLS)
+@looped(("style", "operation", "guided", "members"), CELLS)
 def test_what_is_said_of_a_constraint_is_what_is_done(
     style: str, operation: Operation, guided: Guided, members: JsonObject | None
 ) -> None:
@@ -180,9 +181,9 @@ FORMATS: Mapping[str, JsonObject] = {
 }
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("operation", Operation)
-@pytest.mark.parametrize("style", STYLES)
+@looped("kind", FORMATS)
+@looped("operation", Operation)
+@looped("style", STYLES)
 def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation: Operation, kind: str) -> None:
     held = constraint_cells(STYLES[style][operation])[kind]
     if held.refused:
@@ -205,7 +206,7 @@ def passed(value: JsonObject) -> JsonObject:
     return {"response_format": value}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("style", "operation", "value", "members"),
     [
         *[(style, operation, {"type": "text"}, {}) for style in STYLES for operation in Operation],
@@ -243,7 +244,7 @@ def test_a_response_format_has_the_styles_form(
     assert members_of(style, value, operation) == ConstraintMembers(members)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("style", "operation", "value"),
     [
         ("openai", COMPLETIONS, OBJECT),
@@ -317,7 +318,7 @@ def test_a_model_that_is_not_held_to_a_schema_never_gets_a_strict_one_and_its_an
 COUNTED: JsonObject = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}}
 
 
-@pytest.mark.parametrize("style", ["sglang", "llamacpp", "ollama", "fireworks", "tgi"])
+@looped("style", ["sglang", "llamacpp", "ollama", "fireworks", "tgi"])
 def test_what_an_engine_would_pass_over_is_told_and_checked_whichever_way_the_schema_comes(style: str) -> None:
     named: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": COUNTED}}
     mode: JsonObject = {"type": "json_object", "schema": COUNTED}
@@ -329,7 +330,7 @@ def test_what_an_engine_would_pass_over_is_told_and_checked_whichever_way_the_sc
         assert b"(multipleOf: 2)" in written
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "reason"),
     [
         (r"\bx", r"as a grammar the pattern uses a word boundary at position 0"),
@@ -373,7 +374,7 @@ def test_a_choice_comes_out_of_the_object_that_held_it(choice: str) -> None:
     assert unwrap_choice(orjson.dumps({"choice": choice}).decode()) == choice
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"choice": 1}', '"a"', "sorry"])
+@looped("text", ["", "{", "[]", "{}", '{"choice": 1}', '"a"', "sorry"])
 def test_what_holds_no_choice_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         unwrap_choice(text)

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from providers.constraints.cost_limits import MAX_PATTERN, MAX_PATTERNS, MAX_RANGES, MAX_SCHEMAS, Budget, OverBudget
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("use", "times", "reason"),
     [
         (Budget.count_schema, MAX_SCHEMAS, f"brings it to more than {MAX_SCHEMAS} schemas"),

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-import pytest
-
 from providers.constraints.engine_gaps import FIREWORKS, LLAMACPP, SGLANG, TGI, Engine, unenforced
 from providers.constraints.json_schema import walk_schemas
 from providers.json_types import JsonObject
+from tests.support.looped import looped
 
 ENGINES: Mapping[str, Engine] = {"llamacpp": LLAMACPP, "sglang": SGLANG, "tgi": TGI, "fireworks": FIREWORKS}
 STRING: JsonObject = {"type": "string"}
@@ -25,8 +24,8 @@ def engine_problem(engine: Engine, schema: JsonObject) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
+@looped("engine", ENGINES)
+@looped(
     ("keyword", "value"),
     [
         ("not", {}),
@@ -42,8 +41,8 @@ def test_no_grammar_keeps_some_keywords(engine: str, keyword: str, value: JsonOb
     assert engine_problem(ENGINES[engine], within({keyword: value})) == f"$.properties.a.{keyword} is not enforced"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
+@looped("engine", ENGINES)
+@looped(
     "schema",
     [
         {"type": "object", "properties": {"a": {"enum": ["x", 1]}, "b": {"const": "y"}, "not": STRING}},
@@ -63,7 +62,7 @@ def test_what_every_engine_keeps_has_no_problem(engine: str, schema: JsonObject)
     assert engine_problem(ENGINES[engine], within(schema) | {"$defs": schema.get("$defs", {})}) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "engines"),
     [
         ({"type": "number", "minimum": 0}, {"llamacpp", "tgi", "fireworks"}),
@@ -81,7 +80,7 @@ def test_the_engines_differ(schema: JsonObject, engines: set[str]) -> None:
     assert {name for name, engine in ENGINES.items() if engine_problem(engine, within(schema))} == engines
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "problem"),
     [
         ({"type": "number", "minimum": 0}, ".minimum is only enforced with type integer"),

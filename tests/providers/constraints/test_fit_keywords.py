@@ -7,6 +7,7 @@ from providers.constraints.fit_references import Unfittable
 from providers.constraints.json_schema import References
 from providers.constraints.schema_rules import ANTHROPIC, AZURE, COHERE, GEMINI, OPENAI, SchemaRules
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 
 def fitted(node: JsonObject, rules: SchemaRules, **root: JsonValue) -> tuple[JsonObject, bool]:
@@ -19,7 +20,7 @@ CAT: JsonObject = {"type": "object", "properties": {"kind": {"const": "cat"}}, "
 DOG: JsonObject = {"type": "object", "properties": {"kind": {"const": "dog"}}, "required": ["kind"]}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("rules", "node", "sent", "weaker"),
     [
         (OPENAI, {"oneOf": [CAT, DOG]}, {"anyOf": [CAT, DOG]}, False),
@@ -94,7 +95,7 @@ def test_other_parts_of_all_of_are_told() -> None:
     assert weaker
 
 
-@pytest.mark.parametrize(
+@looped(
     "node",
     [
         {"type": "object"},

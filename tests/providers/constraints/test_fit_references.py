@@ -23,6 +23,7 @@ from providers.constraints.fit_references import (
 from providers.constraints.json_schema import References
 from providers.constraints.schema_rules import ANTHROPIC, COHERE, OPENAI, SchemaRules
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 TEXT: JsonObject = {"type": "string"}
 
@@ -80,7 +81,7 @@ def test_vendors_that_follow_every_reference_get_them_as_they_are() -> None:
     assert fitted(schema, COHERE) == (schema, False)
 
 
-@pytest.mark.parametrize(
+@looped(
     "schema",
     [
         of({"a": {"$ref": "#/nowhere"}}),
@@ -107,7 +108,7 @@ def test_a_chain_of_references_is_followed_a_few_steps() -> None:
 NODE: JsonObject = {"$ref": "#"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "cyclic", "endless"),
     [
         (of({"a": TEXT}), False, False),
@@ -122,7 +123,7 @@ def test_a_schema_that_leads_back_to_itself_is_found(schema: JsonObject, cyclic:
     assert needs_itself(References(schema)) is endless
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "finite"),
     [
         (of({"a": TEXT}), True),
@@ -141,7 +142,7 @@ DEFS_TWICE: JsonObject = {"$defs": {"d": {"anyOf": [{"$ref": "#/$defs/e"}]}, "e"
 NUMBER: JsonObject = of({"n": {"type": "integer"}})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "written_out"),
     [
         (of({"a": REF_D}, **defs_of("d", NUMBER)), of({"a": NUMBER})),
@@ -173,7 +174,7 @@ def test_a_schema_without_references_is_the_clients_object() -> None:
     assert inline_definitions(NUMBER) is NUMBER
 
 
-@pytest.mark.parametrize(
+@looped(
     "schema",
     [
         of({"a": REF_D}, **defs_of("d", of({"next": REF_D}))),

@@ -13,6 +13,7 @@ from providers.constraints.fit_schema import FittedSchema, count_limited, fit_sc
 from providers.constraints.schema_rules import ANTHROPIC, AZURE, GEMINI, OPENAI, TOOL_RULES, SchemaRules
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.constraints.pydantic_models import MODELS
+from tests.support.looped import looped
 
 
 def of_a(node: JsonValue, **more: JsonValue) -> JsonObject:
@@ -45,8 +46,8 @@ def test_closing_and_requiring_weakens_nothing() -> None:
     assert fit_schema(schema, OPENAI) == FittedSchema(of_a(told), False)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("rules", TOOL_RULES)
+@looped("model", MODELS)
+@looped("rules", TOOL_RULES)
 def test_what_is_not_weakened_admits_no_more_than_the_model_and_what_is_admits_all_of_its_own(
     model: str, rules: str
 ) -> None:
@@ -60,8 +61,8 @@ def test_what_is_not_weakened_admits_no_more_than_the_model_and_what_is_admits_a
     assert fitted.weakened or not takes(bad)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("rules", TOOL_RULES)
+@looped("model", MODELS)
+@looped("rules", TOOL_RULES)
 def test_a_fitted_schema_fits(model: str, rules: str) -> None:
     once = fit_schema(MODELS[model][0], TOOL_RULES[rules])
     if once.schema is not None:

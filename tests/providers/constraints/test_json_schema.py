@@ -1,6 +1,5 @@
 """Schemas within schemas: paths, references, patterns, and how far a validator would have to go."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from providers.constraints.json_schema import (
     walk_schemas,
 )
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 STRING: JsonObject = {"type": "string"}
 
@@ -54,7 +54,7 @@ def test_a_long_name_is_shortened_in_a_path() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("reference", "found"),
     [
         ("#", ...),
@@ -82,7 +82,7 @@ def test_a_pointer_leads_to_its_place_or_nowhere(reference: JsonValue, found: ob
     assert resolve_pointer(root, reference) == found
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "problem"),
     [
         ({"$ref": "https://example.com/s.json"}, "$.$ref refers to another document"),
@@ -106,7 +106,7 @@ def test_what_makes_a_schema_unusable_is_named_with_its_path(schema: JsonObject,
     assert schema_problem(schema) == problem
 
 
-@pytest.mark.parametrize(
+@looped(
     "schema",
     [
         {},
@@ -185,8 +185,8 @@ def named_steps(count: int, keyword: str = "$anchor", reference: str = "$ref") -
     return {"$ref": "#a0", "$defs": {**steps, "last": {keyword: f"a{count}", "type": "string"}}}
 
 
-@pytest.mark.parametrize("keyword", ["$anchor", "$dynamicAnchor"])
-@pytest.mark.parametrize("reference", ["$ref", "$dynamicRef", "$recursiveRef"])
+@looped("keyword", ["$anchor", "$dynamicAnchor"])
+@looped("reference", ["$ref", "$dynamicRef", "$recursiveRef"])
 def test_names_are_followed_wherever_references_are_counted(keyword: str, reference: str) -> None:
     schema = named_steps(60, keyword, reference)
     assert schema_problem(schema) is None

@@ -2,10 +2,9 @@
 
 import time
 
-import pytest
-
 from providers.constraints.openai_strict import strict_problem
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 LOOSE: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -41,7 +40,7 @@ def wide(count: int) -> JsonObject:
 LONG_NAME: JsonObject = {**SCHEMA, "$defs": {"d" * 60_000: {"type": "null"}, "e" * 60_000: {"const": "x"}}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("schema", "problem"),
     [
         ({"type": "array"}, "the root of the schema must have type object and no anyOf"),
@@ -80,7 +79,7 @@ def test_what_the_strict_mode_refuses_is_named_with_its_path(schema: JsonObject,
     assert strict_problem(schema) == problem
 
 
-@pytest.mark.parametrize(
+@looped(
     "schema",
     [
         SCHEMA,

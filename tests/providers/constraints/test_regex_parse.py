@@ -30,6 +30,7 @@ from providers.constraints.regex_parse import (
     parse,
 )
 from tests.providers.patterns import patterns
+from tests.support.looped import looped
 
 
 def one(text: str) -> Chars:
@@ -72,13 +73,13 @@ TREES: tuple[tuple[str, Node], ...] = (
 )
 
 
-@pytest.mark.parametrize(("pattern", "tree"), TREES)
+@looped(("pattern", "tree"), TREES)
 def test_a_pattern_becomes_its_tree(pattern: str, tree: Node) -> None:
     assert parse(pattern) == tree
     assert find_unsupported(tree) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("anchored", "plain"),
     [
         ("^a$", "(?:a)"),
@@ -107,7 +108,7 @@ def flat(node: Node) -> Node:
             return node
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "what"),
     [
         ("a(?=b)", "uses a look-around at position 1"),
@@ -147,7 +148,7 @@ def test_what_only_some_dialects_know_is_kept_and_named(pattern: str, what: str)
     assert find_unsupported(parse(pattern)) == what
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "reason"),
     [
         ("(", "has an unbalanced '(' at position 0"),

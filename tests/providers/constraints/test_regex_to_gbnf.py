@@ -10,9 +10,10 @@ from providers.constraints.regex_parse import parse
 from providers.constraints.regex_to_gbnf import MAX_REPEATS, Unwritable, gbnf_literal, to_gbnf
 from tests.providers.gbnf import as_expression, rules_of, unescaped
 from tests.providers.patterns import patterns, strange, texts
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "rules"),
     [
         ("", ['root ::= ""']),
@@ -68,7 +69,7 @@ def test_nothing_that_may_be_empty_is_repeated(pattern: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "reason"),
     [
         (r"a\b", "uses a word boundary at position 1"),

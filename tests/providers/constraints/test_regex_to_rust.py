@@ -4,9 +4,10 @@ import pytest
 
 from providers.constraints.regex_parse import Special, parse
 from providers.constraints.regex_to_rust import to_rust
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "written"),
     [
         ("", "^(?:)$"),

@@ -1,7 +1,5 @@
 """The rules of vendors as data: which keywords exist, and which values they may list."""
 
-import pytest
-
 from providers.constraints.engine_gaps import LLAMACPP
 from providers.constraints.schema_rules import (
     ANNOTATIONS,
@@ -18,6 +16,7 @@ from providers.constraints.schema_rules import (
     takes_literal,
 )
 from providers.json_types import JsonValue
+from tests.support.looped import looped
 
 
 def test_every_keyword_of_the_rules_is_one_of_json_schema() -> None:
@@ -35,7 +34,7 @@ def test_without_a_list_of_keywords_all_are_taken() -> None:
     assert rules_of(LLAMACPP).takes("uniqueItems")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "primitive", "text_or_number"),
     [("a", True, True), (1.5, True, True), (True, True, False), (None, True, False), ([1], False, False)],
 )
@@ -45,7 +44,7 @@ def test_literals_are_of_the_kinds_that_a_vendor_lists(value: JsonValue, primiti
     assert takes_literal("text_or_number", value) is text_or_number
 
 
-@pytest.mark.parametrize(
+@looped(
     ("rules", "pattern", "taken"),
     [
         (ANTHROPIC, "^[a-z]+$", True),

@@ -26,6 +26,7 @@ from tests.providers.dialects.kit import (
     usage_in,
 )
 from tests.support.dialects import declared
+from tests.support.looped import looped
 
 SETS: Final[Mapping[str, AnswerSet]] = declared("suite_data.py", "ANSWER_SETS")
 HIDDEN: Final = ("10.0.0.7", "62bc820451dbea002b1c5421")
@@ -93,26 +94,26 @@ def test_an_error_comes_when_the_events_are_read_and_not_before(case: AnswerSet,
     assert text_of(events) == case.broken[name][0]
 
 
-@pytest.mark.parametrize("case", [case for case in SETS.values() if case.ends and case.broken])
+@looped("case", [case for case in SETS.values() if case.ends and case.broken])
 def test_nothing_is_read_after_the_end(case: AnswerSet) -> None:
     good, broken = case.stream(case.streams.split()[0]), case.stream(next(iter(case.broken)))
     for size in SIZES:
         assert streamed(case.calls[0], good + broken, size) == streamed(case.calls[0], good)
 
 
-@pytest.mark.parametrize("case", [case for case in SETS.values() if case.streams])
+@looped("case", [case for case in SETS.values() if case.streams])
 def test_events_that_make_no_sense_are_malformed(case: AnswerSet) -> None:
     for data in (*SENSELESS_EVENTS[case.suffix], *case.events):
         assert stream_failure(case.calls[0], data)[1].failure.kind is FailureKind.MALFORMED, data
 
 
-@pytest.mark.parametrize("case", [case for case in SETS.values() if case.bodies])
+@looped("case", [case for case in SETS.values() if case.bodies])
 def test_a_body_that_makes_no_sense_is_malformed(case: AnswerSet) -> None:
     for body in (*SENSELESS_BODIES, *case.bodies):
         assert decode_failure(case.calls[0], body) is FailureKind.MALFORMED, body
 
 
-@pytest.mark.parametrize("case", [case for case in SETS.values() if case.disguised])
+@looped("case", [case for case in SETS.values() if case.disguised])
 def test_an_error_in_disguise_is_that_error(case: AnswerSet) -> None:
     assert case.disguised
     name, kind = case.disguised

@@ -3,8 +3,6 @@ stream, and oddities that lose nothing."""
 
 from typing import Final
 
-import pytest
-
 from tests.providers.dialects.bedrock.kit import event as aws_event
 from tests.providers.dialects.kit import chunks, text_of
 from tests.providers.dialects.raw_streams import (
@@ -30,6 +28,7 @@ from tests.providers.dialects.raw_streams import (
     said,
     told,
 )
+from tests.support.looped import looped
 
 HIGH, LOW = rb"\ud83d", rb"\ude00"
 
@@ -44,7 +43,7 @@ def test_a_character_in_two_events_is_one(wire: Wire) -> None:
 
 
 @every_wire
-@pytest.mark.parametrize(
+@looped(
     "parts",
     [
         [b"a", b"b", HIGH],
@@ -99,7 +98,7 @@ def named(kind: bytes, event: bytes) -> bytes:
 
 
 @every_wire
-@pytest.mark.parametrize("junk", [b"\xef\xbb\xbf", b" ", b"\0", b"\t"])
+@looped("junk", [b"\xef\xbb\xbf", b" ", b"\0", b"\t"])
 def test_what_stands_before_the_name_of_a_field_hides_no_event(wire: Wire, junk: bytes) -> None:
     """A byte order mark stands where somebody put streams together."""
     if wire.say(b"b").find(b"data: ") < 0:
@@ -148,7 +147,7 @@ LOST: Final[dict[str, tuple[Wire, bytes]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LOST)
+@looped("name", LOST)
 def test_an_event_that_would_be_lost_breaks_the_stream(name: str) -> None:
     wire, event = LOST[name]
     stream = b"".join([wire.head, wire.say(b"a"), event, wire.say(b"b"), wire.end])
@@ -167,7 +166,7 @@ ARGUMENTS: Final = (
 CALL_OVER: Final = b'data: {"type":"content_block_stop","index":1}\n\n'
 
 
-@pytest.mark.parametrize(
+@looped(
     "parts",
     [
         (CALL, ARGUMENTS % 2, CALL_OVER),
@@ -236,7 +235,7 @@ HARMLESS_ODDITIES: Final = {
 }
 
 
-@pytest.mark.parametrize("name", HARMLESS_ODDITIES)
+@looped("name", HARMLESS_ODDITIES)
 def test_oddities_that_lose_nothing_are_no_fault(name: str) -> None:
     wire, end = HARMLESS_ODDITIES[name]
     events = good(wire.call(), wire.head, wire.say(b"a"), wire.say(b"b"), end)

@@ -11,6 +11,7 @@ from providers.dialects.native_token_counts import count_question, read_count
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
 
 BODY: JsonObject = {
     "model": "anthropic/claude-haiku-4-5",
@@ -53,7 +54,7 @@ def test_what_claude_would_refuse_is_mended_before_it_is_counted() -> None:
     assert body["messages"] == [turns[0], {"role": "assistant", "content": [blocks[1]]}]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "kept"),
     [
         ("claude-haiku-4-5", {"output_config": {"format": {"type": "x"}}}),
@@ -88,7 +89,7 @@ def test_bedrock_counts_a_whole_body_of_the_model_behind_the_profile() -> None:
     }
 
 
-@pytest.mark.parametrize("profile", ["openai", "gemini", "bedrock", "vllm"])
+@looped("profile", ["openai", "gemini", "bedrock", "vllm"])
 def test_a_vendor_of_another_api_is_not_asked(profile: str) -> None:
     assert count_question(target_of(profile), BODY, {}) is None
 
@@ -98,7 +99,7 @@ def test_the_number_is_read_under_either_name(body: bytes, count: int) -> None:
     assert read_count(body) == count
 
 
-@pytest.mark.parametrize("body", [b"{}", b"<html>", b'{"input_tokens":"21"}', b'{"input_tokens":true}', b"[]"])
+@looped("body", [b"{}", b"<html>", b'{"input_tokens":"21"}', b'{"input_tokens":true}', b"[]"])
 def test_an_answer_without_a_number_is_a_failure(body: bytes) -> None:
     with pytest.raises(UpstreamError) as caught:
         read_count(body)

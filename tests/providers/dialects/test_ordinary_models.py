@@ -4,7 +4,6 @@ vendor's documented rules, and where that promises less the answer is held again
 from collections.abc import Mapping
 
 import orjson
-import pytest
 
 from providers.constraints.compiled_checks import schema_check
 from providers.emulation.check_answer import CheckKind, compile_check
@@ -15,6 +14,7 @@ from providers.unified_request import ChatPrompt, Guided, Operation, Params, Uni
 from tests.providers.constraints import vendor_schema_rules as vendor
 from tests.providers.constraints.pydantic_models import MODELS
 from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
 
 CLAUDE = "claude-haiku-4-5"
 VENDORS: Mapping[str, tuple[str, vendor.Check]] = {
@@ -79,7 +79,7 @@ def told_loosely(body: JsonObject) -> bool:
     return isinstance(named, dict) and named.get("strict") is False
 
 
-@pytest.mark.parametrize(("name", "model"), CASES)
+@looped(("name", "model"), CASES)
 def test_a_model_goes_out_within_the_vendors_rules_and_what_they_lack_is_checked(name: str, model: str) -> None:
     schema, good, bad = MODELS[model]
     plan = planned(name, {"guided": Guided("json", schema)})
@@ -103,8 +103,8 @@ def test_a_model_goes_out_within_the_vendors_rules_and_what_they_lack_is_checked
         assert schema_check(sent[0])(good)
 
 
-@pytest.mark.parametrize("name", ["openai", "azure", "anthropic", "bedrock", "gemini", "cohere", "groq"])
-@pytest.mark.parametrize("model", MODELS)
+@looped("name", ["openai", "azure", "anthropic", "bedrock", "gemini", "cohere", "groq"])
+@looped("model", MODELS)
 def test_a_strict_tool_with_a_models_parameters_is_held_or_checked(name: str, model: str) -> None:
     schema, good, bad = MODELS[model]
     if schema.get("type", "object") != "object":
@@ -129,8 +129,8 @@ OLD_CLAUDES = {
 }
 
 
-@pytest.mark.parametrize(("name", "model"), OLD_CLAUDES.items())
-@pytest.mark.parametrize("stream", [False, True])
+@looped(("name", "model"), OLD_CLAUDES.items())
+@looped("stream", [False, True])
 def test_a_strict_tool_beside_a_schema_is_only_told_to_a_model_before_claude_4_5(
     name: str, model: str, stream: bool
 ) -> None:

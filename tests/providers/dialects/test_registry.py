@@ -3,8 +3,13 @@
 import subprocess
 import sys
 
+import pytest
+
 from providers.dialects.registry import DIALECTS
 from providers.profiles.load_profiles import load_profiles
+
+pytestmark = pytest.mark.smoke
+
 
 METHODS = ("capabilities", "encode", "decode", "stream", "classify")
 

@@ -21,13 +21,14 @@ from tests.providers.dialects.raw_streams import (
     said,
     told,
 )
+from tests.support.looped import looped
 
 # Choices that nobody asked for ---------------------------------------------------------------------------------------
 
 FOREIGN: Final = [b"1", b"7", b"-1", b"1.0", b'"1"', b"true", b"0.5", b"[]", b'"x"', b"18446744073709551616"]
 
 
-@pytest.mark.parametrize("index", FOREIGN)
+@looped("index", FOREIGN)
 def test_content_for_a_choice_that_nobody_asked_for_breaks_the_stream(index: bytes) -> None:
     events = told(chat(), said(b"a"), said(b"b"), said(b"z", index), said(b"c"), STOP, DONE)
     assert text_of(events) == "ab"
@@ -42,7 +43,7 @@ def test_a_vendor_that_counts_tokens_instead_of_choices_breaks_the_stream() -> N
     assert text_of(events) == "a"
 
 
-@pytest.mark.parametrize("index", [b"null", b"0.0", b'"0"'])
+@looped("index", [b"null", b"0.0", b'"0"'])
 def test_the_only_choice_may_be_numbered_in_another_spelling_or_not_at_all(index: bytes) -> None:
     events = good(chat(), said(b"a", index), said(b"b", index), STOP, DONE)
     assert (text_of(events), ends(events)) == ("ab", [(0, "stop")])
@@ -77,7 +78,7 @@ AFTER: Final = {
 }
 
 
-@pytest.mark.parametrize("name", AFTER)
+@looped("name", AFTER)
 def test_what_a_choice_says_after_its_end_breaks_the_stream(name: str) -> None:
     late = b'data: {"id":"c","choices":[%b]}\n\n' % AFTER[name]
     events = told(chat(), said(b"a"), said(b"a"), STOP, late, DONE)
@@ -101,7 +102,7 @@ HARMLESS: Final = {
 }
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@looped("name", HARMLESS)
 def test_what_vendors_send_after_the_end_of_a_healthy_choice_is_no_fault(name: str) -> None:
     late = b"data: %b\n\n" % HARMLESS[name]
     events = good(chat(), said(b"a"), said(b"b"), STOP, late, DONE)
@@ -119,7 +120,7 @@ def test_the_whole_message_at_the_end_of_a_stream_is_not_said_again() -> None:
 # The same in Gemini's and llama.cpp's own APIs -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", [b"1", b"-1", b"1.0", b'"1"', b"[]", b"true"])
+@looped("index", [b"1", b"-1", b"1.0", b'"1"', b"[]", b"true"])
 def test_a_candidate_that_nobody_asked_for_breaks_the_stream(index: bytes) -> None:
     events = told(gemini(), candidate(b"a"), candidate(b"z", b',"index":%b' % index), OVER)
     assert (text_of(events), ends(events)) == ("a", [])

@@ -13,6 +13,7 @@ from providers.dialects.vendor_token_counts import TOKENIZERS, Count, Counting, 
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import TokenizerStyle
 from providers.unified_request import Operation
+from tests.support.looped import looped
 
 BASE = "http://up/v1"
 MESSAGES: list[JsonValue] = [{"role": "user", "content": "hi"}]
@@ -81,7 +82,7 @@ def test_vllm_s_token_ids_need_no_tokenizer_but_the_window(prompt: JsonValue) ->
     assert told(counting, MODELS) == Count(3, 8192)
 
 
-@pytest.mark.parametrize(
+@looped(
     "begin",
     [
         lambda: completion("vllm", ["a", "b"]),
@@ -223,7 +224,7 @@ def test_bedrock_counts_a_conversation_without_its_settings() -> None:
     assert told(counting, {"inputTokens": 38}) == Count(38)
 
 
-@pytest.mark.parametrize("geography", ["us", "us-gov", "eu", "apac", "au", "jp", "ca", "global"])
+@looped("geography", ["us", "us-gov", "eu", "apac", "au", "jp", "ca", "global"])
 def test_bedrock_s_profiles_are_counted_for_as_their_models_if_that_is_told(geography: str) -> None:
     def begun() -> Counting:
         return TOKENIZERS["bedrock"]({"messages": []}, Operation.CHAT, BEDROCK, f"{geography}.anthropic.claude-x")
@@ -263,7 +264,7 @@ CONTENTS: JsonObject = {
 }
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "path"),
     [
         ("gemini-3-pro", "models/gemini-3-pro"),
@@ -292,11 +293,11 @@ def test_vertex_counts_what_the_prompt_is_made_of() -> None:
 
 # Any answer ---------------------------------------------------------------------------------------------------------
 
-every_style = pytest.mark.parametrize("style", TOKENIZERS)
+every_style = looped("style", TOKENIZERS)
 
 
 @every_style
-@pytest.mark.parametrize(
+@looped(
     ("status", "body"), [(404, b'{"detail": "Not Found"}'), (500, b""), (200, b"<html>"), (200, b"null"), (302, b"{}")]
 )
 def test_an_engine_that_does_not_count_tells_nothing(style: str, status: int, body: bytes) -> None:

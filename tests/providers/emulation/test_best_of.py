@@ -9,6 +9,7 @@ import pytest
 from providers.completion import Choice, Completion, ContentLogprobs, LegacyLogprobs, Logprobs, TokenLogprob, Usage
 from providers.emulation.best_of import rank, strip_logprobs
 from providers.emulation.merge_choices import CallShare, merge
+from tests.support.looped import looped
 
 
 def arrays(*numbers: float | None) -> LegacyLogprobs:
@@ -72,7 +73,7 @@ def test_a_candidate_without_a_token_comes_last() -> None:
     assert rank(Completion((empty, full), None), n=1, prompts=1, best_of=2).choices == (replace(full, index=0),)
 
 
-@pytest.mark.parametrize("logprobs", [None, content(), arrays()])
+@looped("logprobs", [None, content(), arrays()])
 def test_a_text_without_log_probabilities_cannot_be_ranked(logprobs: Logprobs | None) -> None:
     with pytest.raises(ValueError, match="candidate 1 has no log probabilities"):
         rank(candidates(content(-1.0), logprobs), n=1, prompts=1, best_of=2)

@@ -20,6 +20,7 @@ from providers.emulation.check_answer import (
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, Params
 from tests.providers.patterns import patterns, strange, texts
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -49,8 +50,8 @@ def verify_of(params: Params) -> Verifier:
     return compile_check(check)
 
 
-@pytest.mark.parametrize("params", [asked(Guided("json", SCHEMA)), asked(response_format=NAMED)])
-@pytest.mark.parametrize(
+@looped("params", [asked(Guided("json", SCHEMA)), asked(response_format=NAMED)])
+@looped(
     ("text", "reason"),
     [
         ('{"a":1}', None),
@@ -73,7 +74,7 @@ def test_an_answer_is_held_against_the_schema(params: Params, text: str, reason:
     assert verify(text) == reason
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "text", "reason"),
     [
         (asked(Guided("choice", ("yes", "no"))), "yes", None),
@@ -100,7 +101,7 @@ def test_an_answer_is_held_against_other_constraints(params: Params, text: str, 
     assert verify(text) == reason
 
 
-@pytest.mark.parametrize(
+@looped(
     "params",
     [
         asked(),
@@ -114,7 +115,7 @@ def test_what_cannot_be_checked_has_no_verifier(params: Params) -> None:
     assert required_check(params) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "reason"),
     [
         (asked(Guided("regex", r"\bword")), "since the pattern uses a word boundary at position 0"),
@@ -198,7 +199,7 @@ def test_a_text_is_whole_at_the_end_of_its_choice_in_any_pieces() -> None:
     assert texts.add(Chunk(1, "y", "stop")) == "xy"
 
 
-@pytest.mark.parametrize(
+@looped(
     "last",
     [
         Chunk(text="x", finish_reason="length"),

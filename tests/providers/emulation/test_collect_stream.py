@@ -22,6 +22,7 @@ from providers.completion import (
     Usage,
 )
 from providers.emulation.collect_stream import Gatherer, to_chunks
+from tests.support.looped import looped
 
 words = st.text("ab é", max_size=6)
 reasons: st.SearchStrategy[FinishReason] = st.sampled_from(["stop", "length", "content_filter", "tool_calls"])
@@ -126,7 +127,7 @@ def test_the_last_usage_counts() -> None:
     assert gathered([Chunk(finish_reason="stop")]).usage is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("events", "message"),
     [
         ([], "choice 0 never finished"),
@@ -140,7 +141,7 @@ def test_an_answer_that_is_not_whole_is_none(events: list[StreamEvent], message:
         gathered(events, 2)
 
 
-@pytest.mark.parametrize("delta", [ToolCallDelta(0, "id"), ToolCallDelta(0, None, "f"), ToolCallDelta(0)])
+@looped("delta", [ToolCallDelta(0, "id"), ToolCallDelta(0, None, "f"), ToolCallDelta(0)])
 def test_a_call_that_nobody_named_is_none(delta: ToolCallDelta) -> None:
     with pytest.raises(ValueError, match="tool call 0 of choice 0 has no id or no name"):
         gathered([Chunk(tool_calls=(delta,), finish_reason="tool_calls")])

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-import pytest
-
 from providers.completion import Chunk, Extras
 from providers.emulation.echo import EchoPrefix
 from providers.emulation.stop_strings import StopScanner
 from providers.json_types import JsonObject
+from tests.support.looped import looped
 
 
 def run(echo: EchoPrefix, chunks: Iterable[Chunk]) -> list[Chunk]:
@@ -25,7 +24,7 @@ def test_a_whole_answer_is_prompt_and_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("first", [Chunk(finish_reason="length"), Chunk(reasoning="hm"), Chunk()])
+@looped("first", [Chunk(finish_reason="length"), Chunk(reasoning="hm"), Chunk()])
 def test_a_first_piece_without_text_carries_the_prompt_all_the_same(first: Chunk) -> None:
     (out,) = run(EchoPrefix("2+2="), [first])
     assert (out.text, out.finish_reason, out.reasoning) == ("2+2=", first.finish_reason, first.reasoning)

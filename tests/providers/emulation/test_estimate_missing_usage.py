@@ -15,6 +15,7 @@ from providers.framing.text_frames import part_run
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Params, TextPrompt, TokenPrompt
 from tests.providers.dialects.openai.kit import chat, completion
+from tests.support.looped import looped
 
 
 def test_a_usage_that_the_vendor_gave_is_kept() -> None:
@@ -48,7 +49,7 @@ def test_sizes_are_bytes() -> None:
 DETAILS = Extras(reasoning_details=({"type": "reasoning.text", "text": "abcd"}, {"type": "x", "summary": "é"}))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "size"),
     [
         (Choice(0, "abc", "stop", reasoning="défg"), 8),

@@ -2,12 +2,12 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import FLOOR_LOGPROB, ContentLogprobs, LegacyLogprobs, TokenLogprob
 from providers.emulation.logprobs import Offsets, floor_logprob, to_content, to_legacy, token_bytes
+from tests.support.looped import looped
 
 
 def token(text: str, logprob: float, data: bytes | None = None, *top: TokenLogprob) -> TokenLogprob:
@@ -40,7 +40,7 @@ def test_the_worked_example_converts_exactly() -> None:
     assert to_legacy(WAVE, Offsets(len("Say hi"))) == WAVE_ARRAYS
 
 
-@pytest.mark.parametrize("cut", range(5))
+@looped("cut", range(5))
 def test_offsets_run_on_across_the_pieces_of_a_stream(cut: int) -> None:
     offsets = Offsets(6)
     halves = [to_legacy(ContentLogprobs(part), offsets) for part in (WAVE.content[:cut], WAVE.content[cut:])]
@@ -65,7 +65,7 @@ def test_without_alternatives_the_map_holds_the_sampled_token() -> None:
     assert to_legacy(ContentLogprobs((token("a", -1.0),)), Offsets()).top_logprobs == ({"a": -1.0},)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("logprob", "shown"),
     [(-math.inf, FLOOR_LOGPROB), (math.nan, FLOOR_LOGPROB), (-1e9, FLOOR_LOGPROB), (-1.5, -1.5), (0, 0)],
 )

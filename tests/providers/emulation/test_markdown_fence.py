@@ -2,13 +2,12 @@
 
 import time
 
-import pytest
-
 from providers.completion import Chunk
 from providers.emulation.markdown_fence import MOST_HELD, FenceFilter, unfenced
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "inner"),
     [
         ('```json\n{"a": 1}\n```', '{"a": 1}'),
@@ -39,7 +38,7 @@ def test_the_last_chunk_brings_what_was_held_back() -> None:
     assert [next(iter(fence.feed(chunk))).text for chunk in chunks] == ["", "{}", "", "\n``x"]
 
 
-@pytest.mark.parametrize("piece", [" ", "\n", "`", "\n```", " \n\t"])
+@looped("piece", [" ", "\n", "`", "\n```", " \n\t"])
 def test_the_time_is_linear_in_the_text(piece: str) -> None:
     fence = FenceFilter()
     held = 0

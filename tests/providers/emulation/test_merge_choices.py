@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from providers.completion import Choice, Chunk, Completion, ContentLogprobs, Extras, Usage
 from providers.emulation.merge_choices import CallShare, UsageTally, as_asked, billed_usage, merge, renumber
+from tests.support.looped import looped
 
 # Prompts A and B, two candidates each, one to a call.
 SINGLES = (CallShare(0, 0, 1), CallShare(0, 1, 1), CallShare(1, 0, 1), CallShare(1, 1, 1))
@@ -56,14 +57,14 @@ def test_everything_a_choice_says_besides_its_index_stays() -> None:
     assert merge((CallShare(1, 0, 1),), [Completion((choice,), None)], 1).choices == (replace(choice, index=1),)
 
 
-@pytest.mark.parametrize(("other", "kept"), [("fp", "fp"), ("fp2", None), (None, None)])
+@looped(("other", "kept"), [("fp", "fp"), ("fp2", None), (None, None)])
 def test_fingerprint_and_tier_are_named_only_where_all_calls_agree(other: str | None, kept: str | None) -> None:
     parts = SINGLES[:2]
     assert merge(parts, [answer("a"), answer("b", fingerprint=other)], 2).system_fingerprint == kept
     assert merge(parts, [answer("a", tier="fp"), answer("b", tier=other)], 2).service_tier == kept
 
 
-@pytest.mark.parametrize("texts", [(), ("a",), ("a", "b", "c")])
+@looped("texts", [(), ("a",), ("a", "b", "c")])
 def test_a_call_that_answers_with_other_choices_than_its_own_is_no_part(texts: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"prompt 1 was answered with the choices \[.*\] instead of 2"):
         merge((CallShare(1, 0, 2),), [answer(*texts)], 2)
@@ -143,7 +144,7 @@ def test_extras_stay_with_their_choices_and_those_of_every_answer_come_together(
     assert renumber(shares[1], chunk, 1) == Chunk(1, extras=Extras(answer={"citations": ["x"]}))
 
 
-@pytest.mark.parametrize("indices", [(0,), (0, 2), (1, 2), (-1, 0), (0, 1, 2), (0, 0)])
+@looped("indices", [(0,), (0, 2), (1, 2), (-1, 0), (0, 1, 2), (0, 0)])
 def test_other_choices_than_asked_for_are_refused(indices: tuple[int, ...]) -> None:
     choices = tuple([Choice(index, "x", "stop") for index in indices])
     with pytest.raises(ValueError, match="choice"):

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import orjson
-import pytest
 
 from providers.completion import Completion
 from providers.emulation.collect_stream import Gatherer
@@ -12,6 +11,7 @@ from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Failure, FailureKind
 from providers.unified_request import Guided, LogprobsWanted, Params, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import DIALECT, chat, completion, fixture, one_param, sent, target
+from tests.support.looped import looped
 
 AUTO = replace(target("openai"), stream_upstream="auto")
 
@@ -50,12 +50,12 @@ PLAIN: list[Params] = [
 ]
 
 
-@pytest.mark.parametrize("params", PLAIN)
+@looped("params", PLAIN)
 def test_a_plain_request_is_streamed(params: Params) -> None:
     assert streamed(chat(params))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "value"),
     [
         ("n", 2),
@@ -82,7 +82,7 @@ def test_nor_one_with_members_that_nobody_here_reads() -> None:
     assert prefer_stream(replace(chat(), unknown={"x": 1}), AUTO).stream is False
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "version", "expected"),
     [
         ("azure", None, True),
@@ -102,7 +102,7 @@ def test_a_text_completion_is_streamed_too() -> None:
     assert (call.sent.stream, call.sent.url) == (True, "http://up/v1/completions")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("failure", "expected"),
     [
         (Failure(FailureKind.INVALID_REQUEST, "Your organization must be verified to stream this model.", 400), True),

@@ -25,6 +25,7 @@ from providers.unified_request import (
 )
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.openai.kit import TALK, chat, completion, one_param, target
+from tests.support.looped import looped
 
 BASE_MODEL = target("openai", "davinci-002")
 """Honours everything by itself."""
@@ -68,7 +69,7 @@ def refusal(request: UnifiedRequest, to: Target) -> Refusal:
 # One call is enough --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("request_", "to"),
     [
         (completion(), BASE_MODEL),
@@ -92,7 +93,7 @@ def test_what_one_call_can_do_is_one_call_of_the_very_request(request_: UnifiedR
     assert (prepared.finishing, prepared.emulated, prepared.dropped) == (None, (), ())
 
 
-@pytest.mark.parametrize("params", [{"temperature": 0.5}, {"stop": ("a",)}, {"stop": ("a", "b", "c", "d")}])
+@looped("params", [{"temperature": 0.5}, {"stop": ("a",)}, {"stop": ("a", "b", "c", "d")}])
 def test_a_request_that_needs_nothing_of_the_gateway_is_not_even_copied(params: Params) -> None:
     request = chat(params)
     assert plan_calls(request, GROQ).calls[0].request is request
@@ -220,7 +221,7 @@ def test_best_of_without_log_probabilities_is_refused() -> None:
 # Limits --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "prompts", "to", "param"),
     [
         ({"n": MAX_CALLS + 1}, 1, GROQ, "n"),
@@ -255,7 +256,7 @@ def behaving(behaviour: str, params: Params | None = None) -> UnifiedRequest:
     return completion({**one_param(WINDOW, behaviour), **(params or {})})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("behaviour", "to", "counted"),
     [
         ("error", LLAMACPP, True),
@@ -284,9 +285,7 @@ def test_a_word_of_the_client_is_never_replaced() -> None:
     assert plan_calls(completion(), COMPATIBLE, behavior="truncate").request.params == {}
 
 
-@pytest.mark.parametrize(
-    ("window", "limit", "calls"), [(None, 10, 3), (4096, 4000, 3), (100_000, 10, 1), (None, None, 1)]
-)
+@looped(("window", "limit", "calls"), [(None, 10, 3), (4096, 4000, 3), (100_000, 10, 1), (None, None, 1)])
 def test_prompts_that_may_need_different_limits_get_a_call_each(
     window: int | None, limit: int | None, calls: int
 ) -> None:
@@ -369,7 +368,7 @@ def test_a_dialect_that_clients_do_not_speak_gets_the_translated_request() -> No
 ONE_TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 
-@pytest.mark.parametrize("profile", ["deepseek", "fireworks", "together", "databricks", "cohere_compat", "tgi"])
+@looped("profile", ["deepseek", "fireworks", "together", "databricks", "cohere_compat", "tgi"])
 def test_the_gateway_keeps_one_call_where_the_vendor_has_no_such_switch(profile: str) -> None:
     plan = plan_calls(chat({"tools": [ONE_TOOL], "parallel_tool_calls": False}), target(profile))
     assert plan.emulated == ("parallel_tool_calls",)
@@ -377,7 +376,7 @@ def test_the_gateway_keeps_one_call_where_the_vendor_has_no_such_switch(profile:
     assert sent(plan, "parallel_tool_calls") == [None]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "params"),
     [
         (GPT, {"tools": [ONE_TOOL], "parallel_tool_calls": False}),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from providers.completion import Chunk, ContentLogprobs, Extras, LegacyLogprobs, Logprobs, TokenLogprob, ToolCallDelta
 from providers.emulation.logprob_slices import join_logprobs
 from providers.emulation.stop_strings import StopScanner
+from tests.support.looped import looped
 
 ENDED = Chunk(finish_reason="length", native_finish_reason="max_tokens")
 
@@ -277,7 +278,7 @@ def test_the_vendors_offsets_count_where_its_tokens_are_no_text() -> None:
     assert out.logprobs == arrays(tokens[:3], [7, 7, 8])
 
 
-@pytest.mark.parametrize("lead", [["<s>"], ["<think>", "Hm", "</think>"], [" "]])
+@looped("lead", [["<s>"], ["<think>", "Hm", "</think>"], [" "]])
 def test_tokens_before_the_text_begins_do_not_count_as_text(lead: list[str]) -> None:
     tokens = [*lead, "one", " two"]
     whole = Chunk(text="one two", reasoning="Hm", finish_reason="stop", logprobs=arrays(tokens))
@@ -320,7 +321,7 @@ class Counted(str):
         return super().__getitem__(key)
 
 
-@pytest.mark.parametrize("text", ["aaaaa", "aaaab", "abaab", "c"])
+@looped("text", ["aaaaa", "aaaab", "abaab", "c"])
 def test_the_search_is_linear_in_the_answer_whatever_the_stop(text: str) -> None:
     looks = []
     for chunks in (1000, 2000):

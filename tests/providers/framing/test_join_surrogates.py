@@ -4,6 +4,7 @@ import pytest
 
 from providers.framing.join_surrogates import HalfCharacter, SurrogateJoiner
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 HIGH, LOW = rb"\ud83d", rb"\ude00"
 SMILE = "\U0001f600"
@@ -14,7 +15,7 @@ def joined(*events: bytes) -> list[JsonValue]:
     return [joiner.parse(event) for event in events]
 
 
-@pytest.mark.parametrize(
+@looped(
     "event",
     [
         b'{"choices":[{"index":2,"delta":{"content":"%b"}}]}',
@@ -38,7 +39,7 @@ def test_the_halves_of_several_texts_are_told_apart() -> None:
     assert said == ["", "b", SMILE, SMILE]
 
 
-@pytest.mark.parametrize("texts", [(HIGH, b"x"), (HIGH, HIGH), (LOW,), (HIGH + b"x",), (b"x" + LOW + b"y",)])
+@looped("texts", [(HIGH, b"x"), (HIGH, HIGH), (LOW,), (HIGH + b"x",), (b"x" + LOW + b"y",)])
 def test_half_a_character_alone_is_told(texts: tuple[bytes, ...]) -> None:
     with pytest.raises(HalfCharacter):
         joined(*[b'{"delta":{"text":"%b"}}' % text for text in texts])

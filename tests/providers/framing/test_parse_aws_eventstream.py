@@ -17,6 +17,7 @@ from providers.framing.parse_aws_eventstream import (
     HeaderValue,
     encode,
 )
+from tests.support.looped import looped
 
 GOLDEN = bytes.fromhex(
     "0000009e00000057fe1b824f0b3a6576656e742d74797065070011636f6e74656e74426c6f636b44656c74610d3a636f6e74656e742d74797065"
@@ -103,7 +104,7 @@ def test_frames_before_the_fault_are_given() -> None:
     assert found == parsed(GOLDEN)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "value", "expected"),
     [
         (0, b"", True),
@@ -124,7 +125,7 @@ def test_every_type_of_header_is_read(kind: int, value: bytes, expected: HeaderV
     assert type(frame[0]["a"]) is type(expected)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("headers", "what"),
     [
         (b"\x01a\x0a", "unknown type"),
@@ -145,7 +146,7 @@ def test_headers_that_make_no_sense_are_an_error(headers: bytes, what: str) -> N
         list(FrameParser().feed(framed(headers)))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("total", "headers"),
     [(15, 0), (16, 1), (16 + MAX_HEADERS + 1, MAX_HEADERS + 1), (16 + MAX_PAYLOAD + 1, 0), (2**32 - 1, 0)],
 )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import EventTooLarge
+from tests.support.looped import looped
 
 PARTS = (b'{"a":1}', b'"', b"\n", b"\r\n", b" ", b"\xe2\x80\xa8", b"\xc2\x85", b"x")
 streams = st.lists(st.sampled_from(PARTS), max_size=40).map(b"".join)
@@ -48,7 +49,7 @@ def test_a_line_ends_at_a_line_feed_and_nowhere_else(texts: list[str]) -> None:
     assert lines(stream) == [f"<{text}>".encode(errors="replace") for text in texts]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("stream", "expected"),
     [(b"", []), (b"\n\r\n \n", []), (b"a\nb\n", [b"a", b"b"]), (b"a\r\nb", [b"a", b"b"]), (b" a \n", [b"a"])],
 )
@@ -56,7 +57,7 @@ def test_blank_lines_are_none_and_the_last_needs_no_end(stream: bytes, expected:
     assert lines(stream) == expected
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_an_endless_line_is_an_error(size: int) -> None:
     data = b"ok\n" + b"x" * 40
     parser = NDJSONParser(cap=20)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.framing.parse_sse import DataLines, EventTooLarge, SSEParser
 from tests.faults.memory import growth
+from tests.support.looped import looped
 
 Events = list[tuple[str, bytes]]
 
@@ -58,7 +59,7 @@ def alone(*pieces: bytes) -> Events:
     return [*events, *parser.finish()]
 
 
-@pytest.mark.parametrize("piece", [each + end for each in EVENTS[:5] for end in ENDS[:2]])
+@looped("piece", [each + end for each in EVENTS[:5] for end in ENDS[:2]])
 def test_one_event_in_a_piece_of_its_own_is_read_alone(piece: bytes) -> None:
     parser = SSEParser()
     assert [parser.only(piece)] == parsed(piece)
@@ -80,7 +81,7 @@ def test_no_bytes_make_it_fail(stream: bytes) -> None:
     assert parsed(stream) == parsed(*in_pieces(stream, 1))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("stream", "events"),
     [
         (b"data: a\n\n", [("", b"a")]),
@@ -104,7 +105,7 @@ def test_what_vendors_send_is_read(stream: bytes, events: Events) -> None:
     assert parsed(*in_pieces(stream, 1)) == events
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@looped("size", [1, 2, 3, 100])
 def test_a_byte_order_mark_counts_only_at_the_start(size: int) -> None:
     stream = b"\xef\xbb\xbfdata: a\n\ndata: \xef\xbb\xbfb\n\n"
     assert parsed(*in_pieces(stream, size)) == [("", b"a"), ("", b"\xef\xbb\xbfb")]
@@ -119,7 +120,7 @@ def test_half_a_byte_order_mark_is_an_unknown_line(start: bytes) -> None:
     assert parsed(*in_pieces(start, 1)) == parsed(start)
 
 
-@pytest.mark.parametrize(
+@looped(
     "stream",
     [
         b"data: " + b"a" * 100,
@@ -130,7 +131,7 @@ def test_half_a_byte_order_mark_is_an_unknown_line(start: bytes) -> None:
         b"x" * 101,
     ],
 )
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_an_event_past_the_cap_is_an_error(stream: bytes, size: int) -> None:
     with pytest.raises(EventTooLarge):
         parsed(*in_pieces(stream, size), b"x" * 100, cap=100)
@@ -156,8 +157,8 @@ def test_a_long_line_is_never_joined_again_while_it_grows() -> None:
 LINES = b"data: {}\ndata:1\n: note\ndata: [DONE]\n"
 
 
-@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
-@pytest.mark.parametrize("size", [1, 2, 7, 4096])
+@looped("ends", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
+@looped("size", [1, 2, 7, 4096])
 def test_each_line_is_an_event_where_no_blank_one_ends_it(ends: bytes, size: int) -> None:
     parser = DataLines()
     pieces = in_pieces(LINES.replace(b"\n", ends), size)
@@ -194,13 +195,13 @@ def begun(*pieces: bytes) -> bytes | None:
     return parser.begun(9)
 
 
-@pytest.mark.parametrize("event", [b"data: a\n\n", b"data: a\r\n\r\n", b": comment\n", b"x\n"])
+@looped("event", [b"data: a\n\n", b"data: a\r\n\r\n", b": comment\n", b"x\n"])
 def test_between_events_the_begin_of_the_next_one_s_first_line_is_known(event: bytes) -> None:
     assert begun(event) == b""
     assert begun(event, b"dat") == b"dat"
 
 
-@pytest.mark.parametrize("pending", [b"data: a\n", b"data\n", b"event: a\n", b"data: a\r\r", b"more than 9"])
+@looped("pending", [b"data: a\n", b"data\n", b"event: a\n", b"data: a\r\r", b"more than 9"])
 def test_what_is_more_than_that_is_not_told(pending: bytes) -> None:
     assert begun(b"data: a\n\n", pending) is None
 

@@ -1,12 +1,12 @@
 """Events that are the same but for their text: what is read of them, and what gives no form at all."""
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.framing.text_frames import MARK, MOST_BYTES, MOST_LESSONS, FrameLearner, TextFrames, learn, text_run
 from providers.json_types import JsonObject
+from tests.support.looped import looped
 
 AROUND = (b"data: ", b"\n\n")
 
@@ -54,12 +54,12 @@ def test_what_is_around_the_text_and_a_string_behind_it_is_told() -> None:
     assert number.around is None
 
 
-@pytest.mark.parametrize("text", [b'""', b"null", b'"a', b'"a"x', b' "a"', b'"a\\"', b'["a"]', b'"a","b":"c"'])
+@looped("text", [b'""', b"null", b'"a', b'"a"x', b' "a"', b'"a\\"', b'["a"]', b'"a","b":"c"'])
 def test_what_is_no_text_of_its_own_is_not_read(text: bytes) -> None:
     assert form().read(event(text)) == ([], 0)
 
 
-@pytest.mark.parametrize("text", [b'"\\""', b'"\\\\"', b'"\\\\\\""', b'"a\\\\"', b'"\\",\\"b"'])
+@looped("text", [b'"\\""', b'"\\\\"', b'"\\\\\\""', b'"a\\\\"', b'"\\",\\"b"'])
 def test_a_quote_after_a_backslash_ends_no_text(text: bytes) -> None:
     assert form().read(event(text)) == ([text[1:-1]], len(event(text)))
 
@@ -70,7 +70,7 @@ def test_members_that_change_may_be_anything_of_their_kind() -> None:
     assert found.read(piece) == ([b"x", b"y"], len(piece))
 
 
-@pytest.mark.parametrize(
+@looped(
     "other",
     [
         {"id": "one", "at": -1},
@@ -89,12 +89,12 @@ def test_members_of_another_kind_are_another_form(other: dict[str, object]) -> N
     assert form("id at", id="one", at=1).read(event(b'"x"', **other)) == ([], 0)
 
 
-@pytest.mark.parametrize("number", [b"01", b"1" * 19, b"1e5", b"+1", b""])
+@looped("number", [b"01", b"1" * 19, b"1e5", b"+1", b""])
 def test_what_is_no_whole_number_is_not_read(number: bytes) -> None:
     assert form("at", at=7).read(event(b'"x"', at="AT").replace(b'"AT"', number)) == ([], 0)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("raw", "holds"),
     [
         (b'{"say":"a","say":"b"}', {"say": MARK}),
@@ -153,7 +153,7 @@ def test_another_member_that_changes_does_not() -> None:
     assert found.frames.read(event(b'"x"', name="c")) == ([], 0)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("before", "after"),
     [
         *[(b"data: ", b"\n\n"), (b"data:", b"\n\n"), (b"data: ", b"\r\n\r\n"), (b"data:", b"\r\n\r\n")],
@@ -206,7 +206,7 @@ def _escape(character: str) -> str:
     return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
 
 
-@pytest.mark.parametrize("literal", [b"\\ud83d", b"\\x", b"\xff", b"\n", b"\x00", b'a"b', b"a\\", b"\\u12"])
+@looped("literal", [b"\\ud83d", b"\\x", b"\xff", b"\n", b"\x00", b'a"b', b"a\\", b"\\u12"])
 def test_what_is_not_the_inside_of_a_string_makes_no_run(literal: bytes) -> None:
     assert text_run(0, [b"a", literal], None) is None
 

@@ -6,6 +6,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.mock.constraints import options, tool
 from providers.mock.errors import MockError
 from providers.mock.fields import Fields
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 2}}, "required": ["n"]}
 TOOLS: JsonValue = [
@@ -15,7 +16,7 @@ TOOLS: JsonValue = [
 NAMED: JsonValue = {"type": "function", "function": {"name": "second"}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "expected"),
     [
         ({}, None),
@@ -34,7 +35,7 @@ def test_the_texts_keep_the_constraint(body: JsonObject, expected: tuple[str, ..
     assert options(Fields(body)) == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "reason"),
     [
         ({"guided_json": "{"}, "not JSON"),
@@ -55,7 +56,7 @@ def test_what_cannot_be_kept_is_a_400(body: JsonObject, reason: str) -> None:
     assert caught.value.param in body
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "expected"),
     [
         (None, (None, "")),
@@ -73,7 +74,7 @@ def test_no_tools_mean_no_call() -> None:
     assert tool(Fields({"tools": [], "tool_choice": "none"})) == (None, "")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "param"),
     [
         ({"tool_choice": "required"}, "tool_choice"),

@@ -1,11 +1,10 @@
 """The errors of the mock."""
 
-import pytest
-
 from providers.mock.errors import STATUSES, bad_request, by_status, overflow
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize("status", sorted(STATUSES))
+@looped("status", sorted(STATUSES))
 def test_every_error_has_the_four_members_and_a_message(status: int) -> None:
     error = by_status(status)
     body = error.body()["error"]

@@ -7,6 +7,7 @@ import pytest
 from providers.json_types import JsonValue
 from providers.mock.errors import MockError
 from providers.mock.fields import Fields
+from tests.support.looped import looped
 
 
 def test_what_is_absent_or_null_is_nothing() -> None:
@@ -29,7 +30,7 @@ def test_members_are_read_as_they_are() -> None:
     assert fields.strings("l") == ("a", "b")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "read"),
     [
         (True, lambda fields: fields.integer("x", 0, 9)),

@@ -7,6 +7,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import MockError
 from providers.mock.generate import MAX_TOKENS, Candidate, MockCall, MockStyle, generate
 from providers.mock.request import parse
+from tests.support.looped import looped
 
 ECHO = MockStyle(echo=True)
 
@@ -147,7 +148,7 @@ def test_a_scripted_turn_is_the_candidate() -> None:
     assert scripted({"text": "c"}).finish == "stop"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("limit", "thought", "text", "calls"),
     [(0, 0, "", []), (1, 1, "", []), (3, 2, "c", []), (5, 2, "c d", [1]), (6, 2, "c d", [2]), (7, 2, "c d", [2, 1])],
 )

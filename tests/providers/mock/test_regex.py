@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from providers.mock.errors import Unsupported
 from providers.mock.regex import sample
+from tests.support.looped import looped
 
 SUPPORTED = (
     r"",
@@ -68,12 +69,12 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("pattern", SUPPORTED)
+@looped("pattern", SUPPORTED)
 def test_the_sample_matches_its_pattern(pattern: str) -> None:
     assert re.fullmatch(pattern, sample(pattern))
 
 
-@pytest.mark.parametrize("pattern", REFUSED)
+@looped("pattern", REFUSED)
 def test_what_is_not_supported_is_refused(pattern: str) -> None:
     with pytest.raises(Unsupported, match="the pattern"):
         sample(pattern)

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.mock import render
 from providers.mock.generate import MockStyle, generate
 from providers.mock.request import parse
+from tests.support.looped import looped
 
 CHAT: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hé there, you"}]}
 TEXT: JsonObject = {"model": "m", "prompt": "hé there, you"}
@@ -96,7 +96,7 @@ def test_the_content_list_has_tokens_bytes_and_alternatives() -> None:
     assert len(first["top_logprobs"]) == 3
 
 
-@pytest.mark.parametrize("more", [{}, {"max_tokens": 2}, {"logprobs": 2, "echo": True}, {"stop": "e,"}, {"n": 2}])
+@looped("more", [{}, {"max_tokens": 2}, {"logprobs": 2, "echo": True}, {"stop": "e,"}, {"n": 2}])
 def test_streamed_texts_are_the_whole_texts(more: JsonObject) -> None:
     body = {**TEXT, **more}
     texts: dict[JsonValue, str] = {}

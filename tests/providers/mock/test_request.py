@@ -8,6 +8,7 @@ from providers.mock.errors import MockError
 from providers.mock.request import KNOWN, MAX_BODY, MAX_TEXT, MockLogprobs, MockRequest, parse
 from providers.mock.script import MAX_MESSAGES, ScriptedTurn
 from providers.request_fields import REQUEST_FIELDS
+from tests.support.looped import looped
 
 TEXT: JsonObject = {"model": "m", "prompt": "Say hi"}
 CHAT: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -21,7 +22,7 @@ def chat_request(**more: JsonValue) -> MockRequest:
     return parse("/chat/completions", orjson.dumps({**CHAT, **more}))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("prompt", "counts"),
     [("Say hi", [2]), ("", [0]), (["a b", "c"], [2, 1]), ([1, 2, 3], [3]), ([[1], [2, 3]], [1, 2])],
 )
@@ -29,7 +30,7 @@ def test_all_four_forms_of_a_prompt_are_read(prompt: JsonValue, counts: list[int
     assert [len(one.tokens) for one in text_request(prompt=prompt).prompts] == counts
 
 
-@pytest.mark.parametrize("prompt", [None, 3, [], [[]], ["a", 1], [True], [-1], [1.5], [[1], "a"]])
+@looped("prompt", [None, 3, [], [[]], ["a", 1], [True], [-1], [1.5], [[1], "a"]])
 def test_another_prompt_is_a_400(prompt: JsonValue) -> None:
     with pytest.raises(MockError) as caught:
         text_request(prompt=prompt)
@@ -57,14 +58,14 @@ def test_without_a_user_the_last_message_is_repeated() -> None:
     assert chat_request(messages=messages).prompts[0].repeated == "Be brief."
 
 
-@pytest.mark.parametrize("messages", [None, [], ["hi"], [{"content": "hi"}], [{"role": "user", "content": 3}]])
+@looped("messages", [None, [], ["hi"], [{"content": "hi"}], [{"role": "user", "content": 3}]])
 def test_another_conversation_is_a_400(messages: JsonValue) -> None:
     with pytest.raises(MockError) as caught:
         chat_request(messages=messages)
     assert caught.value.param == "messages"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("more", "expected"),
     [
         ({}, None),
@@ -89,7 +90,7 @@ def test_settings_of_sampling_are_accepted() -> None:
     assert text_request(temperature=0.3, top_p=0.5, top_k=3, logit_bias={"5": 1}, user="u").n == 1
 
 
-@pytest.mark.parametrize(
+@looped(
     ("more", "param"),
     [
         ({"strange": 1}, "strange"),
@@ -120,7 +121,7 @@ def test_only_text_is_spoken() -> None:
         chat_request(modalities=["text", "audio"])
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 3000])
+@looped("body", [b"", b"{", b"[]", b"\xff", b"[" * 3000])
 def test_a_body_that_is_no_object_is_a_400(body: bytes) -> None:
     with pytest.raises(MockError) as caught:
         parse("/completions", body)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import Unsupported
 from providers.mock.schema import instance
+from tests.support.looped import looped
 
 SUPPORTED: tuple[tuple[JsonObject, JsonValue], ...] = (
     ({"type": "string"}, "text"),
@@ -83,14 +84,14 @@ REFUSED: tuple[JsonValue, ...] = (
 )
 
 
-@pytest.mark.parametrize(("schema", "expected"), SUPPORTED)
+@looped(("schema", "expected"), SUPPORTED)
 def test_the_instance_is_small_and_valid(schema: JsonObject, expected: JsonValue) -> None:
     made = instance(schema)
     assert made == expected
     jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(made)
 
 
-@pytest.mark.parametrize("schema", REFUSED)
+@looped("schema", REFUSED)
 def test_what_is_not_supported_is_refused(schema: JsonValue) -> None:
     with pytest.raises(Unsupported):
         instance(schema)

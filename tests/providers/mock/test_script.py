@@ -15,6 +15,7 @@ from providers.mock.script import (
     ScriptedTurn,
     next_turn,
 )
+from tests.support.looped import looped
 
 SCRIPT: list[JsonValue] = [
     {"thinking": "hm", "text": "I look.", "calls": [{"name": "read", "arguments": {"path": "a"}}]},
@@ -109,7 +110,7 @@ def test_a_script_stands_in_any_text_of_the_user_at_the_start_of_a_line() -> Non
         assert next_turn(messages, ()) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("script", "reason"),
     [
         ("```script\n[", "has no closing fence"),

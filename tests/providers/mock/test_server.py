@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from providers.json_types import JsonObject, JsonValue
 from providers.mock.server import MockAnswer, answer, is_harmless
+from tests.support.looped import looped
 
 PATHS = ("/completions", "/chat/completions")
 STATUSES = (400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529)
@@ -43,8 +44,8 @@ def text_of(made: MockAnswer) -> str:
     return text
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("model", ["echo", "anything", "long-40", "empty", "typed"])
+@looped("path", PATHS)
+@looped("model", ["echo", "anything", "long-40", "empty", "typed"])
 def test_the_streamed_text_is_the_whole_text(path: str, model: str) -> None:
     assert text_of(ask(model, path, stream=True)) == text_of(ask(model, path))
 
@@ -68,7 +69,7 @@ def test_a_good_answer_is_json_or_an_event_stream_that_is_done() -> None:
     assert [*streamed.pieces][-1].data == b"data: [DONE]\n\n"
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@looped("status", STATUSES)
 def test_an_error_name_gives_that_error(status: int) -> None:
     made = ask(f"error-{status}", stream=True)
     assert made.status == status
@@ -103,9 +104,9 @@ def test_a_name_with_first_waits_before_the_first_byte_only() -> None:
     assert [piece.delay for piece in ask("first-500").pieces] == [0.5]
 
 
-@pytest.mark.parametrize(("name", "end"), [("cut", "cut"), ("eof", "eof"), ("hang", "hang")])
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 9])
+@looped(("name", "end"), [("cut", "cut"), ("eof", "eof"), ("hang", "hang")])
+@looped("path", PATHS)
+@looped("count", [0, 1, 2, 3, 9])
 def test_a_broken_stream_has_its_tokens_and_no_ending(name: str, end: str, path: str, count: int) -> None:
     made = ask(f"echo+{name}-{count}", path, stream=True)
     assert (made.status, made.end) == (200, end)
@@ -114,7 +115,7 @@ def test_a_broken_stream_has_its_tokens_and_no_ending(name: str, end: str, path:
     assert b'"finish_reason":"' not in body_of(made)
 
 
-@pytest.mark.parametrize("name", ["cut", "eof", "hang"])
+@looped("name", ["cut", "eof", "hang"])
 def test_a_broken_whole_body_is_half_of_it(name: str) -> None:
     made = ask(f"{name}-1")
     whole = body_of(ask(f"m{name}-1"))

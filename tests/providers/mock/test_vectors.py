@@ -12,6 +12,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.mock.errors import MockError
 from providers.mock.server import answer
 from providers.mock.vectors import DIMENSIONS, MOST_INPUTS, is_task, task_answer, task_model
+from tests.support.looped import looped
 
 
 def ask(path: str, **members: JsonValue) -> JsonObject:
@@ -60,7 +61,7 @@ def test_a_ranking_puts_what_shares_words_first() -> None:
     assert best["index"] == 1
 
 
-@pytest.mark.parametrize(
+@looped(
     "members",
     [
         {"input": []},
@@ -79,9 +80,7 @@ def test_the_mock_is_strict(members: dict[str, JsonValue]) -> None:
         ask("/embeddings", **members)
 
 
-@pytest.mark.parametrize(
-    "members", [{}, {"query": "a"}, {"documents": ["a"]}, {"query": "a", "documents": ["a"] * 1001}]
-)
+@looped("members", [{}, {"query": "a"}, {"documents": ["a"]}, {"query": "a", "documents": ["a"] * 1001}])
 def test_a_ranking_needs_a_query_and_documents(members: dict[str, JsonValue]) -> None:
     with pytest.raises(MockError):
         ask("/rerank", **members)
@@ -98,7 +97,7 @@ def test_only_its_own_paths_are_tasks() -> None:
     assert not is_task("/completions")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "status", "whole"),
     [("echo", 200, True), ("error-429", 429, True), ("malformed", 200, False), ("cut-1", 200, False)],
 )

@@ -22,6 +22,10 @@ from providers.model_lists.read_model_list import (
 from providers.profile import ModelListStyle
 from providers.profiles.load_profiles import load_profiles
 from tests.proxy.kit.transport_calls import TARGET
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 FIXTURES = Path(__file__).parent / "fixtures"
 OPENAI = STYLES["openai"]
@@ -39,7 +43,7 @@ def malformed(style: ModelListStyle, data: bytes) -> str:
     return caught.value.failure.message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "style", "expected"),
     [
         ("openai", "openai", [ListedModel("gpt-4o-mini"), ListedModel("ft:gpt-4o-2024-08-06:acme::AbC123")]),
@@ -81,7 +85,7 @@ def test_each_vendor_s_list_is_read_with_the_sizes_that_it_tells(
     assert found.left_out == 0
 
 
-@pytest.mark.parametrize(
+@looped(
     ("style", "cursor"),
     [("anthropic", "claude-3-haiku-20240307"), ("gemini", "Ch9tb2RlbHM="), ("cohere", "dG9rZW4/"), ("ollama", None)],
 )
@@ -106,7 +110,7 @@ def test_a_list_without_models_is_empty_in_every_spelling() -> None:
         assert read_page(OPENAI, data) == ListPage((), 0, None)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("style", "base", "url"),
     [
         ("openai", "https://api.openai.com/v1", "https://api.openai.com/v1/models"),
@@ -136,7 +140,7 @@ def test_every_profile_s_list_is_of_a_known_kind() -> None:
     assert load_profiles()["azure_v1"].model_list is None
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     [
         *("", ".", "..", "../admin", "a/../b", "a//b", "/a", "a/", "a b", "a\nb", "a\x00b", "é", "a?b", "a#b", "a%2fb"),
@@ -156,14 +160,14 @@ def test_of_a_page_of_very_many_entries_a_bounded_number_is_read_and_the_rest_co
     assert (len(found.models), found.left_out) == (MAX_ENTRIES, 7)
 
 
-@pytest.mark.parametrize("size", [0, -1, 10**9 + 1, 10**30, True, "8192", 8192.0, None, [8192]])
+@looped("size", [0, -1, 10**9 + 1, 10**30, True, "8192", 8192.0, None, [8192]])
 def test_a_size_that_is_none_is_not_told(size: object) -> None:
     data = b'{"data": [{"id": "m", "max_model_len": %s}]}'
     text = str(size).encode() if isinstance(size, int) and size > 2**64 else orjson.dumps(size)
     assert read_page(OPENAI, data % text).models == MODELS
 
 
-@pytest.mark.parametrize(
+@looped(
     "data",
     [b"", b"<html>", b'{"data": [{"id": "\xff"}]}', b"7", b'"m"', b"null", b"{}", b'{"data": {}}', b'{"data": "m"}'],
 )
@@ -171,12 +175,12 @@ def test_what_is_no_list_is_malformed(data: bytes) -> None:
     malformed("openai", data)
 
 
-@pytest.mark.parametrize("cursor", [7, True, ["x"], {}, "x" * (MAX_CURSOR + 1)])
+@looped("cursor", [7, True, ["x"], {}, "x" * (MAX_CURSOR + 1)])
 def test_a_cursor_in_no_known_form_is_malformed(cursor: object) -> None:
     malformed("gemini", orjson.dumps({"models": [], "nextPageToken": cursor}))
 
 
-@pytest.mark.parametrize("mark", [b"{},", b"[],", b"1,", b'{"a":1},'])
+@looped("mark", [b"{},", b"[],", b"1,", b'{"a":1},'])
 def test_a_page_of_very_many_values_is_refused_before_it_is_parsed(mark: bytes) -> None:
     data = b'{"data": [' + mark * (MAX_MARKS // (mark.count(b"{") + mark.count(b"[") + 1)) + b"{}]}"
     assert "more members than are read" in malformed("openai", data)

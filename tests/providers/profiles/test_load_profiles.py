@@ -11,6 +11,7 @@ from providers.failure import FailureKind
 from providers.profile import TaskWire
 from providers.profiles.load_profiles import ProfileError, load_profiles, parse_profiles
 from providers.unified_request import Operation, Task
+from tests.support.looped import looped
 
 README = Path(__file__).resolve().parents[3] / "providers" / "README.md"
 KNOB = re.compile(r"`(\w+)`")
@@ -45,7 +46,7 @@ grandchild: {extends: child, base_url: http://grandchild}
     assert grandchild.wires[Operation.CHAT] == wire
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "complaint"),
     [
         ("- a", "must be a map of rows"),

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from providers.failure import FailureKind
 from providers.profiles.profile_schema import ErrorsEntry, ProfileEntry, Scope, scoped_fields, scoped_names
 from providers.unified_request import Operation
+from tests.support.looped import looped
 
 
 def test_what_is_said_of_all_holds_for_each_operation_beside_its_own() -> None:
@@ -30,9 +31,7 @@ def test_kinds_of_failure_are_written_as_words() -> None:
     assert ErrorsEntry.model_validate({"statuses": {402: "quota"}}).statuses == {402: FailureKind.QUOTA}
 
 
-@pytest.mark.parametrize(
-    "row", [{"stop_most": "4"}, {"developer_role": 1}, {"errors": {"statuses": {"402": "quota"}}}, {"nonsense": 1}]
-)
+@looped("row", [{"stop_most": "4"}, {"developer_role": 1}, {"errors": {"statuses": {"402": "quota"}}}, {"nonsense": 1}])
 def test_nothing_is_converted_and_nothing_unknown_is_taken(row: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         ProfileEntry.model_validate(row)

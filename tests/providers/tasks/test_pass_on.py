@@ -12,6 +12,7 @@ from providers.json_types import JsonObject
 from providers.tasks.pass_on import PassedForm, PassedRequest, pass_on
 from providers.unified_request import Task
 from tests.providers.dialects.openai.kit import target
+from tests.support.looped import looped
 
 NOTHING: JsonObject = {}
 
@@ -58,23 +59,21 @@ def test_on_azure_the_deployment_is_in_the_path() -> None:
     assert sent.url == "https://up/openai/deployments/dall/images/generations?api-version=2024-10-21"
 
 
-@pytest.mark.parametrize(
-    ("vendor", "task"), [("azure", Task.MODERATIONS), ("groq", Task.IMAGES), ("anthropic", Task.SPEECH)]
-)
+@looped(("vendor", "task"), [("azure", Task.MODERATIONS), ("groq", Task.IMAGES), ("anthropic", Task.SPEECH)])
 def test_a_vendor_without_the_task_refuses_by_name(vendor: str, task: Task) -> None:
     with pytest.raises(Refusal, match="takes no requests for") as caught:
         pass_on(asking(task), target(vendor))
     assert (caught.value.param, caught.value.code) == ("model", "unsupported_parameter")
 
 
-@pytest.mark.parametrize("member", ["base_url", "Models", "api_key", "x_endpoint"])
+@looped("member", ["base_url", "Models", "api_key", "x_endpoint"])
 def test_members_that_would_send_it_elsewhere_are_refused(member: str) -> None:
     with pytest.raises(Refusal, match="would change where the request goes") as caught:
         pass_on(asking(members={member: "https://evil"}), target("openai"))
     assert caught.value.param == member
 
 
-@pytest.mark.parametrize(
+@looped(
     ("vendor", "members", "refused"),
     [
         ("vllm", {"path": "/etc/passwd"}, True),

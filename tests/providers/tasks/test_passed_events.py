@@ -4,6 +4,7 @@ import pytest
 
 from providers.tasks.passed_events import EventWatch, watch_events
 from providers.unified_request import Task
+from tests.support.looped import looped
 
 PARTIAL = (
     b'event: image_generation.partial_image\ndata: {"type":"image_generation.partial_image","b64_json":"QQ=="}\n\n'
@@ -18,7 +19,7 @@ def seen(stream: bytes, size: int, task: Task = Task.IMAGES) -> EventWatch:
     return watch
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_a_stream_is_whole_with_its_last_event_whatever_the_cuts(size: int) -> None:
     assert seen(PARTIAL * 2, size).unfinished
     assert not seen(PARTIAL * 2 + COMPLETED, size).unfinished
@@ -30,7 +31,7 @@ def test_a_stream_of_unknown_events_is_taken_as_it_ends(stream: bytes, task: Tas
     assert not seen(stream, 5, task).unfinished
 
 
-@pytest.mark.parametrize("size", [1, 3, 4096])
+@looped("size", [1, 3, 4096])
 def test_it_is_known_whether_an_event_is_open(size: int) -> None:
     assert seen(PARTIAL, size).between
     assert not seen(PARTIAL[:-1], size).between

@@ -10,6 +10,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks import read_vectors
 from providers.tasks.read_vectors import listed, read_vector, write_base64
+from tests.support.looped import looped
 
 
 def _base64(*values: float) -> str:
@@ -41,7 +42,7 @@ def test_base64_that_was_read_is_written_as_it_was() -> None:
     assert write_base64(read_vector(text)) == text
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     [
         *(None, 3, {}, [], "", [[0.1]], [None], ["0.1"], [True, 0.1], [{}]),
@@ -53,7 +54,7 @@ def test_what_is_no_vector_is_no_answer(value: JsonValue) -> None:
     _refused(value)
 
 
-@pytest.mark.parametrize("bits", ["0000c07f", "0000807f", "000080ff"])
+@looped("bits", ["0000c07f", "0000807f", "000080ff"])
 def test_base64_may_hold_neither_infinity_nor_what_is_no_number(bits: str) -> None:
     text = base64.b64encode(struct.pack("<f", 1.0) + bytes.fromhex(bits)).decode()
     assert "not finite" in _refused(text)

@@ -11,6 +11,7 @@ from providers.profile import TaskWire
 from providers.tasks.embeddings import Embeddings, EmbeddingsRequest
 from providers.tasks.split_inputs import join_parts, split_inputs
 from tests.providers.tasks.kit import embed, embed_ids
+from tests.support.looped import looped
 
 
 def _wire(most: int | None = None, most_tokens: int | None = None) -> TaskWire:
@@ -46,7 +47,7 @@ def test_a_list_whose_vectors_depend_on_each_other_is_never_split() -> None:
     assert _sizes(embed(*"abcdefg", unknown={"late_chunking": False}), _wire(3)) == [3, 3, 1]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@looped("seed", range(60))
 def test_whatever_the_limits_are_every_vector_comes_back_at_its_place(seed: int) -> None:
     draw = random.Random(seed)
     inputs = tuple("x" * draw.randint(1, 400) for _ in range(draw.randint(1, 60)))
@@ -71,7 +72,7 @@ def _part(*lengths: int, usage: Usage | None = None) -> Embeddings:
     return Embeddings([array("d", [1.0] * length) for length in lengths], usage)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("parts", "said"),
     [
         ([_part(2), _part(2)], "1 vectors for 2 inputs"),

@@ -9,6 +9,7 @@ from providers.tasks import task_draft
 from providers.tasks.forms.prepare_task import embeddings_calls
 from providers.tasks.task_draft import base_of, path_with_model, profile_of
 from tests.providers.tasks.kit import at, bodies, body_of, embed, refusal_of
+from tests.support.looped import looped
 
 
 def test_a_field_goes_under_the_vendor_s_name_and_with_its_word() -> None:
@@ -54,7 +55,7 @@ def test_unknown_members_go_where_the_vendor_answers_for_them() -> None:
     assert embeddings_calls(embed(unknown={"odd": 1}), at("jina"), "drop").dropped == ("odd",)
 
 
-@pytest.mark.parametrize("name", ["inputs", "Texts", "messages", "encoding_format", "images"])
+@looped("name", ["inputs", "Texts", "messages", "encoding_format", "images"])
 def test_no_member_may_take_the_place_of_the_inputs(name: str) -> None:
     assert refusal_of(embed(unknown={name: "a"}), at("openai")).code == "conflicting_parameters"
     assert refusal_of(embed(extra_params={name: "a"}), at("openai")).param == "inference_extra_params"

@@ -9,6 +9,7 @@ from providers.tasks.forms.registry import EMBEDDINGS_FORMS, RERANK_FORMS
 from providers.tasks.task_fields import TASK_FIELDS, TOKENS, no_task, task_cells
 from providers.unified_request import Task
 from tests.providers.tasks.kit import at, bodies, embed, embed_ids, rank
+from tests.support.looped import looped
 
 PROFILES = load_profiles()
 EMBEDDING = [name for name, profile in PROFILES.items() if Task.EMBEDDINGS in profile.tasks]
@@ -35,17 +36,17 @@ RANK_ASKED = {
 }
 
 
-@pytest.mark.parametrize("name", OF_ISSUE)
+@looped("name", OF_ISSUE)
 def test_the_vendors_that_are_promised_embed(name: str) -> None:
     assert name in EMBEDDING
 
 
-@pytest.mark.parametrize("name", ["cohere", "jina", "voyage", "vllm", "tei", "bedrock", "llamacpp", "together"])
+@looped("name", ["cohere", "jina", "voyage", "vllm", "tei", "bedrock", "llamacpp", "together"])
 def test_the_vendors_that_are_promised_rank(name: str) -> None:
     assert name in RANKING
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@looped("name", PROFILES)
 def test_a_profile_names_forms_and_fields_that_exist(name: str) -> None:
     forms = {Task.EMBEDDINGS: set(EMBEDDINGS_FORMS), Task.RERANK: set(RERANK_FORMS)}
     profiles = [PROFILES[name], *(profile for _, profile in PROFILES[name].overrides)]
@@ -60,8 +61,8 @@ def test_a_profile_names_forms_and_fields_that_exist(name: str) -> None:
                 assert wire.examples
 
 
-@pytest.mark.parametrize("field", ASKED)
-@pytest.mark.parametrize("name", EMBEDDING)
+@looped("field", ASKED)
+@looped("name", EMBEDDING)
 def test_the_encoder_of_embeddings_does_what_the_cell_says(name: str, field: str) -> None:
     target = at(name)
     cells = task_cells(PROFILES[name], Task.EMBEDDINGS)
@@ -89,7 +90,7 @@ def test_the_encoder_of_embeddings_does_what_the_cell_says(name: str, field: str
         assert bodies(calls) != bodies(plain) or field in ("input_type", "encoding_format")
 
 
-@pytest.mark.parametrize("name", EMBEDDING)
+@looped("name", EMBEDDING)
 def test_token_ids_go_where_the_cell_says(name: str) -> None:
     request = embed_ids((1, 2))
     if task_cells(PROFILES[name], Task.EMBEDDINGS)[TOKENS].native:
@@ -100,8 +101,8 @@ def test_token_ids_go_where_the_cell_says(name: str) -> None:
         assert caught.value.param == "input"
 
 
-@pytest.mark.parametrize("field", RANK_ASKED)
-@pytest.mark.parametrize("name", RANKING)
+@looped("field", RANK_ASKED)
+@looped("name", RANKING)
 def test_the_encoder_of_rankings_does_what_the_cell_says(name: str, field: str) -> None:
     target = at(name)
     if name == "bedrock":

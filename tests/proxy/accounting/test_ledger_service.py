@@ -30,6 +30,9 @@ from tests.proxy.accounting.kit import ledger_threads, spent, sums, table
 from tests.proxy.ledger.kit import record
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.processes
+
+
 TEAM = "team search"
 
 
@@ -110,6 +113,7 @@ async def test_what_no_deployment_would_be_asked_for_has_no_row_either_where_it_
     assert [row["asked"] for row in await written(tmp_path, rows)] == ["text"]
 
 
+@pytest.mark.smoke
 async def test_rows_of_known_teams_are_written_with_their_tags_and_others_are_not(tmp_path: Path) -> None:
     tags = {"cost_center": "4711"}
     (row,) = await written(tmp_path, (replace(spent(100), tags=tags), replace(record(UNKNOWN_TEAM), tags=tags)))
@@ -278,6 +282,7 @@ async def test_rows_of_a_busy_second_of_which_some_are_loaded_count_once(
     assert await used(300) == 300_000
 
 
+@pytest.mark.smoke
 async def test_nothing_is_left_after_the_end(tmp_path: Path) -> None:
     before = ledger_threads()
     made = table(tmp_path)

@@ -35,6 +35,7 @@ async def test_a_table_without_a_ledger_starts_no_thread_and_reads_nothing(tmp_p
         assert ledger_threads() == before
 
 
+@pytest.mark.smoke
 async def test_rows_are_in_the_ledger_when_the_block_has_ended_and_no_thread_is_left(tmp_path: Path) -> None:
     made, before = table(tmp_path), ledger_threads()
     async with (
@@ -96,6 +97,7 @@ async def test_each_process_keeps_its_own_share_for_a_start_without_redis(
     assert not (settings.journals / "shares.1.json").exists()
 
 
+@pytest.mark.smoke
 async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

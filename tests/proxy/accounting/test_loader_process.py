@@ -20,6 +20,8 @@ from tests.proxy.accounting.kit import ledger_threads, sums
 from tests.proxy.ledger.kit import record, sqlite
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +62,7 @@ async def test_no_ledger_is_loaded_by_nobody() -> None:
     assert starts.tries == 0
 
 
+@pytest.mark.smoke
 async def test_what_was_written_is_in_the_ledger_at_the_end_and_counted_and_nothing_is_left(tmp_path: Path) -> None:
     settings, state, starts, threads = sqlite(tmp_path), LedgerState(), Starts(), ledger_threads()
     async with loading(settings, state, "json", starts):

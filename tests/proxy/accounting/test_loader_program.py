@@ -21,6 +21,8 @@ from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
 from proxy.off_loop.child_process import Child, start_child
 from tests.proxy.ledger.kit import ledger_at, record, sqlite
 
+pytestmark = pytest.mark.processes
+
 
 async def started(settings: LedgerSettings | None) -> Child:
     child = await start_child("proxy.accounting.loader_program")
@@ -48,6 +50,7 @@ def test_what_it_is_told_arrives(tmp_path: Path, url: str) -> None:
     assert read_order(written_order(settings, "text")) == (settings, "text")
 
 
+@pytest.mark.smoke
 async def test_the_end_of_its_link_lets_it_load_what_is_left(tmp_path: Path) -> None:
     settings = sqlite(tmp_path)
     child = await started(settings)

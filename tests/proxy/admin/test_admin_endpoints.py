@@ -21,6 +21,7 @@ from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
 
 
+@pytest.mark.smoke
 async def test_a_scrape_is_what_prometheus_reads(operator: Operator) -> None:
     answer = await operator.ask("GET", "/metrics")
     assert answer.status == 200
@@ -30,6 +31,7 @@ async def test_a_scrape_is_what_prometheus_reads(operator: Operator) -> None:
     assert {"dragoman_build_info", "dragoman_config_info", "dragoman_config_last_reload_successful"} <= names
 
 
+@pytest.mark.smoke
 async def test_scrapes_within_a_second_cost_what_one_does(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bytes] = []
 

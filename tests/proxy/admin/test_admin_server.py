@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+import pytest
+
 from proxy.admin.admin_server import MOST_PROBES, MOST_STRANGERS
 from tests.proxy.admin.operators import BEARER, Operator
 from tests.proxy.kit.raw_client import exchange, request
@@ -40,6 +42,7 @@ def end(crowd: Iterable[Streams]) -> None:
         writer.close()
 
 
+@pytest.mark.smoke
 async def test_a_wrong_token_ends_its_connection_and_asks_for_the_right_one(guarded: Operator) -> None:
     (streams,) = await opened(guarded, 1)
     streams[1].write(WRONG + RIGHT)
@@ -71,6 +74,7 @@ async def test_of_a_crowd_so_many_are_answered_at_once_and_whoever_has_shown_the
     end([known, *crowd])
 
 
+@pytest.mark.smoke
 async def test_without_the_crowd_there_is_room_again(guarded: Operator) -> None:
     for _ in range(3):
         crowd = await opened(guarded, MOST_STRANGERS)

@@ -2,10 +2,10 @@
 
 from base64 import b64encode
 
-import pytest
 from pydantic import SecretStr
 
 from proxy.admin.admin_token import CHALLENGE_LINES, CHALLENGES, MOST_HEADER, AdminToken
+from tests.support.looped import looped
 
 TOKEN = "admin-tökén:with a colon"
 GUARD = AdminToken(SecretStr(TOKEN))
@@ -15,7 +15,7 @@ def basic(user: str, password: str, scheme: str = "Basic") -> str:
     return f"{scheme} {b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
-@pytest.mark.parametrize(
+@looped(
     "given",
     [
         *(f"{scheme} {TOKEN}" for scheme in ("Bearer", "bearer", "BEARER")),
@@ -26,7 +26,7 @@ def test_the_token_is_taken_in_either_form(given: str) -> None:
     assert GUARD.permits(given)
 
 
-@pytest.mark.parametrize(
+@looped(
     "given",
     [
         *("", "Basic", "Basic ", "Basic !!!", "Basic =", TOKEN, f"Basic {TOKEN}", f"bearer{TOKEN}", "Bearer \udcff"),
@@ -40,7 +40,7 @@ def test_anything_else_is_not(given: str) -> None:
     assert not GUARD.permits(given)
 
 
-@pytest.mark.parametrize("given", ["", "Bearer wrong", basic("", "wrong")])
+@looped("given", ["", "Bearer wrong", basic("", "wrong")])
 def test_without_a_token_everybody_is_let_in(given: str) -> None:
     assert AdminToken(None).permits(given)
 

@@ -1,7 +1,6 @@
 """Which failed requests are kept, what of them, and how much at most."""
 
 import orjson
-import pytest
 from pydantic import TypeAdapter
 
 from providers.failure import OUR_WORDS, FailureKind
@@ -17,6 +16,7 @@ from proxy.admin.failed_requests import (
     newest_of,
 )
 from proxy.request_record import Attempt, Outcome, RequestRecord
+from tests.support.looped import looped
 
 
 def record(name: str, outcome: Outcome = "upstream_error", *attempts: Attempt) -> RequestRecord:
@@ -46,7 +46,7 @@ def test_a_failure_is_kept_with_its_attempts_and_their_causes_in_our_words() -> 
     ]
 
 
-@pytest.mark.parametrize("outcome", ["ok", "shed", "client_gone"])
+@looped("outcome", ["ok", "shed", "client_gone"])
 def test_what_is_nobody_s_failure_is_not_kept(outcome: Outcome) -> None:
     assert kept(record("r", outcome)) == ()
 
@@ -84,8 +84,6 @@ def test_what_clients_and_vendors_choose_is_cut() -> None:
     assert orjson.loads(dumped)[0]["model"].startswith("?<b>?<b>")
 
 
-@pytest.mark.parametrize(
-    ("text", "most", "shown"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("", 3, ""), ("ä\ud800", 9, "ä?")]
-)
+@looped(("text", "most", "shown"), [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("", 3, ""), ("ä\ud800", 9, "ä?")])
 def test_a_cut_text_says_so_and_can_be_written(text: str, most: int, shown: str) -> None:
     assert clipped(text, most) == shown

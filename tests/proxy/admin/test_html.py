@@ -2,11 +2,11 @@
 
 from html.parser import HTMLParser
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.admin.html import Markup, element, enclosed, escaped, joined, start_tag
+from tests.support.looped import looped
 
 
 class Reader(HTMLParser):
@@ -31,7 +31,7 @@ def read(markup: str) -> Reader:
     return reader
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "shown"),
     [
         ("plain ä 字", "plain ä 字"),

@@ -11,6 +11,7 @@ from proxy.deployment_health.concurrency_limit import Limited
 from proxy.limits.limit_views import LimitView
 from tests.proxy.admin.kit import NOW, USE, page, status, view
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 
 def test_the_worst_deployments_come_first_with_their_state_reason_and_next_probe() -> None:
@@ -36,7 +37,7 @@ def test_of_deployments_in_one_state_those_with_the_largest_share_of_errors_come
     assert [each.name for each in shown.rows] == ["v/m/d", "v/m/b", "mock/echo/default", "v/m/a", "v/m/c"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("limit", "health"),
     [
         (Limited(9, "operator", 8, 0), Health.UP),
@@ -64,7 +65,7 @@ def test_traffic_is_told_of_each_deployment_each_group_and_the_whole() -> None:
     assert shown.whole.requests == 20
 
 
-@pytest.mark.parametrize(
+@looped(
     ("asked", "found"),
     [
         ({"vendor": "mock"}, ["mock/echo/default"]),

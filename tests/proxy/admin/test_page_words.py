@@ -1,7 +1,5 @@
 """Numbers, times and tables as a page writes them."""
 
-import pytest
-
 from proxy.admin.html import element
 from proxy.admin.page_words import (
     STATES,
@@ -19,9 +17,10 @@ from proxy.admin.page_words import (
     table,
 )
 from proxy.admin.route_states import Health
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("seconds", "words"),
     [(None, "–"), (0.0, "0 ms"), (0.0123, "12 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s"), (300.4, "300 s")],
 )
@@ -29,7 +28,7 @@ def test_a_time_is_short(seconds: float | None, words: str) -> None:
     assert span(seconds) == words
 
 
-@pytest.mark.parametrize(
+@looped(
     ("seconds", "words"),
     [(-5, "0 s"), (59.9, "59 s"), (60, "1 min"), (61, "1 min 1 s"), (3600, "1 h"), (90_061, "1 d 1 h")],
 )

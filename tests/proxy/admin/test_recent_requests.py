@@ -17,6 +17,7 @@ from proxy.admin.recent_requests import (
     summed,
 )
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
+from tests.support.looped import looped
 
 
 class Clock:
@@ -57,7 +58,7 @@ def test_a_request_counts_for_the_whole_and_each_attempt_for_its_deployment() ->
     assert quantile(uses.whole.firsts, 0.5) == pytest.approx(0.5, rel=0.2)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("outcome", "errors", "refused"),
     [
         *(("upstream_error", 1, 0), ("truncated", 1, 0), ("error", 1, 0), ("denied", 0, 1), ("limited", 0, 1)),
@@ -134,7 +135,7 @@ def test_the_counts_of_several_processes_are_added_up() -> None:
     assert sum_of([]) == NO_USE
 
 
-@pytest.mark.parametrize(
+@looped(
     ("counts", "share", "seconds"),
     [
         ((), 0.5, None),

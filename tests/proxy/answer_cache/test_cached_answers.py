@@ -107,6 +107,7 @@ SURFACES = [
 ]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("path", SURFACES)
 async def test_an_equal_request_gets_the_same_bytes_but_for_id_and_time(served: Served, path: str) -> None:
     first = await served.ask(path)
@@ -120,6 +121,7 @@ async def test_an_equal_request_gets_the_same_bytes_but_for_id_and_time(served: 
     assert served.calls == 1
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v5/chat/completions"])
 async def test_a_stream_is_replayed_event_by_event(served: Served, path: str) -> None:
     first = await served.ask(path, stream=True)

@@ -89,6 +89,7 @@ async def test_a_guard_sees_each_answer_out_of_the_cache_too(tmp_path: Path, str
         assert SECRET.encode() in (await ask(app, stream, "free")).body
 
 
+@pytest.mark.smoke
 async def test_a_guard_holds_for_what_is_not_for_the_cache(tmp_path: Path) -> None:
     async with served(tmp_path, guarded("Refuser")) as app:
         body: JsonObject = {"model": "mock/echo", "messages": [{"role": "user", "content": SAYS}]}
@@ -97,6 +98,7 @@ async def test_a_guard_holds_for_what_is_not_for_the_cache(tmp_path: Path) -> No
             assert refused(await exchange(port_of(app.url), sent))
 
 
+@pytest.mark.smoke
 def test_the_least_size_of_an_answer_counts_all_that_may_be_large() -> None:
     token = TokenLogprob("a", -1.0, None, (TokenLogprob("b", -2.0),))
     choices = (

@@ -4,9 +4,10 @@ import pytest
 
 from proxy.answer_cache.client_wish import Wish, renews, wish_of
 from proxy.errors import GatewayError
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("headers", "wish"),
     [
         ({}, Wish.NONE),
@@ -30,7 +31,7 @@ def test_a_word_that_means_nothing_is_refused_by_name() -> None:
     assert "use, refresh, no-store" in refused.value.facts.message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("control", "renewed"), [(None, False), ("no-cache", True), ("max-age=1, NO-CACHE", True), ("no-caches", False)]
 )
 def test_no_cache_renews(control: str | None, renewed: bool) -> None:

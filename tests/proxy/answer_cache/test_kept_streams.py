@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-import pytest
-
 from providers.completion import Chunk, StreamEvent, Usage
 from proxy.answer_cache.kept_streams import SLICE, RecordedStream, ReplayedStream
 from proxy.answer_cache.packed_answer import EventPacker
 from proxy.upstream.local_stream import LocalStream
+from tests.support.looped import looped
 
 END = Chunk(finish_reason="stop")
 USAGE = Usage(3, 2)
@@ -37,7 +36,7 @@ async def test_a_good_stream_is_told_when_it_is_finished() -> None:
     assert await recorded(events) == [packed(events)]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("events", "choices"),
     [
         ([Chunk(text="one"), Chunk(finish_reason="content_filter")], 1),

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.json_types import JsonObject
 from providers.unified_request import (
     ChatPrompt,
@@ -22,6 +20,7 @@ from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import Snapshot, Team
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 SECRET = b"s" * 32
 VENDOR = "{profile: openai_compatible, base_url: 'http://127.0.0.1:1/v1', allow_private: true}"
@@ -120,7 +119,7 @@ def with_part(part: JsonObject) -> UnifiedRequest:
     return replace(CHAT, prompt=ChatPrompt(({"role": "user", "content": [part]},)))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("request_", "why"),
     [
         (CHAT, None),

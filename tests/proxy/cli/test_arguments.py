@@ -106,6 +106,7 @@ def test_explain_is_reached_with_its_form(tmp_path: Path, capsys: Output) -> Non
     assert '"surface": "scale"' in capsys.readouterr().out
 
 
+@pytest.mark.smoke
 def test_one_demonstration_is_reached(capsys: Output) -> None:
     assert main(["demo", "--once", "--port", "0"]) == 0
     assert "One endpoint, one request language, one completion shape, any vendor." in capsys.readouterr().out

@@ -16,6 +16,9 @@ from proxy.routing.cache_rules import ASKED_BY
 from tests.proxy.cli.conftest import CANARY, TABLE
 from tests.support.redis import real_redis
 
+pytestmark = pytest.mark.smoke
+
+
 Writer = Callable[[str], Source]
 Output = pytest.CaptureFixture[str]
 

@@ -8,6 +8,10 @@ import pytest
 
 from proxy.cli.arguments import SHELLS, argument_parser
 from proxy.cli.completion_command import SCRIPTS, completion, places
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 TREE = argument_parser().tree()
 
@@ -73,8 +77,8 @@ CASES: list[tuple[Sequence[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize(("words", "offered"), CASES, ids=lambda case: " ".join(case))
+@looped("shell", SHELLS)
+@looped(("words", "offered"), CASES, ids=lambda case: " ".join(case))
 def test_the_words_that_fit_come_out(shell: str, words: Sequence[str], offered: list[str]) -> None:
     assert sorted(SHELL_RUNS[shell]("dragoman", *words)) == offered
 
@@ -96,7 +100,7 @@ def test_files_are_offered_where_a_file_is_wanted(
         assert offered.replace("\\", "") in ("my table.yaml", "files")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@looped("shell", SHELLS)
 def test_every_command_and_option_of_the_parser_is_in_every_script(shell: str) -> None:
     text = script(shell)
     for path, command in places(TREE):

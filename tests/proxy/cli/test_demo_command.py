@@ -17,6 +17,7 @@ from proxy.cli.main import main
 from proxy.cli.terminal import CommandError
 from tests.support.gateway import ROOT
 from tests.support.http_scripts import body_answer, data_frames, sse_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion_frames
 from tests.support.shell import run_shell
 from tests.support.vendor import FakeVendor
@@ -71,11 +72,13 @@ def test_the_usual_port_when_taken_is_replaced_with_a_note(capsys: Output) -> No
     assert capsys.readouterr().out.startswith("Port 8080 is taken, so this one is free: ")
 
 
+@pytest.mark.smoke
 def test_a_port_that_was_asked_for_is_not_replaced() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(CommandError, match="cannot listen"):
         demo_once(taken.getsockname()[1])
 
 
+@pytest.mark.smoke
 async def test_the_texts_of_a_whole_stream_are_shown() -> None:
     assert await streamed(sse_answer(completion_frames(["one ", "two"]))) == "one two"
 
@@ -94,7 +97,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@looped("what", BROKEN)
 async def test_an_answer_that_is_not_whole_is_a_failure(what: str) -> None:
     script, words = BROKEN[what]
     with pytest.raises(SmokeFailed, match=words):

@@ -40,10 +40,12 @@ def listening(source: Source, port: int | None) -> Addresses:
     return addresses(replace(source, port=port), source.load(), ServeOptions())
 
 
+@pytest.mark.smoke
 def test_the_tables_addresses_are_used(source: Writer) -> None:
     assert listening(source(TABLE), None) == Addresses("127.0.0.2", 8000, "127.0.0.1", 9000)
 
 
+@pytest.mark.smoke
 def test_the_command_line_beats_the_table(source: Writer) -> None:
     written = source(TABLE)
     chosen = Source(written.path, written.env, host="127.0.0.3")

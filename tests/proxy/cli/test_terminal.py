@@ -3,9 +3,8 @@
 import io
 from typing import TextIO
 
-import pytest
-
 from proxy.cli.terminal import FAILED, CommandError, Ink, paint, shows_colour
+from tests.support.looped import looped
 
 
 class Terminal(io.StringIO):
@@ -13,7 +12,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
+@looped(
     ("stream", "env", "colourful"),
     [
         (Terminal(), {}, True),

@@ -24,6 +24,7 @@ from proxy.conversations.response_entries import (
 )
 from proxy.errors import GatewayError
 from proxy.surfaces.surface import StoredResponse
+from tests.support.looped import looped
 
 
 def item(name: str, **members: str) -> JsonObject:
@@ -85,7 +86,7 @@ def test_what_is_too_long_or_no_json_is_not_kept() -> None:
     assert entries_of(response("resp_1", said=(item("m", text="\ud800"),))) == {}
 
 
-@pytest.mark.parametrize("name", ["", "x" * 129, "x" * 1_000_000])
+@looped("name", ["", "x" * 129, "x" * 1_000_000])
 def test_an_id_that_nobody_could_ask_for_is_not_kept(name: str) -> None:
     assert entries_of(response(name)) == {}
 
@@ -93,7 +94,7 @@ def test_an_id_that_nobody_could_ask_for_is_not_kept(name: str) -> None:
 GOOD = entries_of(STORED)[response_key("resp_2")]
 
 
-@pytest.mark.parametrize(
+@looped(
     "data",
     [
         b"",
@@ -120,7 +121,7 @@ def test_what_no_gateway_wrote_is_not_there(data: bytes) -> None:
     assert read_items(StoredData({}, {"msg_1": "resp_2"}, {"resp_2": data})) == {}
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"[]\n{}\n{}", b"resp_2", b'[]\n{"input":{},"output":[]}\n{}'])
+@looped("data", [b"", b"[]", b"[]\n{}\n{}", b"resp_2", b'[]\n{"input":{},"output":[]}\n{}'])
 def test_a_conversation_with_what_no_gateway_wrote_does_not_go_on(data: bytes) -> None:
     good = entries_of(response("resp_1"))[response_key("resp_1")]
     with pytest.raises(GatewayError) as caught:
@@ -129,7 +130,7 @@ def test_a_conversation_with_what_no_gateway_wrote_does_not_go_on(data: bytes) -
     assert "'resp_2'" in caught.value.facts.message
 
 
-@pytest.mark.parametrize("rest", [b"", b"{}", b"[]", b'{"id":"other"}', b'{"id":"resp_2"', b"\xff"])
+@looped("rest", [b"", b"{}", b"[]", b'{"id":"other"}', b'{"id":"resp_2"', b"\xff"])
 def test_an_answer_that_no_gateway_wrote_is_not_given_out(rest: bytes) -> None:
     assert answer_in("resp_2", b'[]\n{"input":[],"output":[]}\n' + rest) is None
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from pydantic import SecretStr
 
 from providers.failure import Failure, FailureKind
@@ -15,6 +14,7 @@ from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.shared_state.shared_cooldowns import Cooldown, SharedCooldowns, member
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.breakers import RULES, fail, middle, succeed
+from tests.support.looped import looped
 
 BASE = replace(target("vllm"), table_key="v/m")
 A, B, C = GROUP = tuple(replace(BASE, deployment=name) for name in "abc")
@@ -125,7 +125,7 @@ def test_a_half_open_one_keeps_its_place_until_it_is_probed() -> None:
     assert names(breakers.arrange(GROUP, 5.0)) == "bc"
 
 
-@pytest.mark.parametrize(("number", "order"), [(0.09, "abc"), (0.1, "bca"), (0.99, "bca")])
+@looped(("number", "order"), [(0.09, "abc"), (0.1, "bca"), (0.99, "bca")])
 def test_one_that_returned_lately_goes_first_only_for_its_share(number: float, order: str) -> None:
     jitter = [0.5]
     breakers = registry(draw=lambda: jitter.pop() if jitter else number)
@@ -283,7 +283,7 @@ def test_what_one_process_is_told_holds_for_the_same_deployment_of_the_others() 
     assert heard.outgoing() == {}
 
 
-@pytest.mark.parametrize(
+@looped(
     "other",
     [
         OTHERS,

@@ -9,6 +9,7 @@ from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State, TrackedAttempt
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from tests.proxy.kit.breakers import RULES, SERVER, fail, fresh, middle, succeed
+from tests.support.looped import looped
 
 COUNTING = sorted(kind for kind, verdict in VERDICTS.items() if verdict.counts_against)
 NEUTRAL = sorted(set(VERDICTS) - {*COUNTING, FailureKind.RATE_LIMITED, FailureKind.QUOTA})
@@ -37,7 +38,7 @@ def test_nothing_speaks_against_a_deployment_nobody_asked() -> None:
 # Ejection ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", COUNTING)
+@looped("kind", COUNTING)
 def test_five_health_failures_in_a_row_eject(kind: FailureKind) -> None:
     health = fresh(HealthRules(auth=5.0))
     needed = 1 if kind is FailureKind.AUTH else 5
@@ -81,7 +82,7 @@ def test_less_than_half_of_the_window_does_not() -> None:
         assert not fail(health, second + 0.5)
 
 
-@pytest.mark.parametrize("kind", NEUTRAL)
+@looped("kind", NEUTRAL)
 def test_failures_that_are_not_its_fault_never_eject(kind: FailureKind) -> None:
     health = fresh()
     assert not any(fail(health, 0.0, Failure(kind, "x", 400)) for _ in range(100))
@@ -284,9 +285,7 @@ def test_the_share_rises_over_ten_seconds() -> None:
 # Cooldown ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("asked", "waited"), [(None, 5.0), (0.0, 1.0), (0.5, 1.0), (1.0, 1.0), (17.5, 17.5), (60.0, 60.0), (1e9, 60.0)]
-)
+@looped(("asked", "waited"), [(None, 5.0), (0.0, 1.0), (0.5, 1.0), (1.0, 1.0), (17.5, 17.5), (60.0, 60.0), (1e9, 60.0)])
 def test_a_rate_limit_cools_for_what_the_vendor_said_within_bounds(asked: float | None, waited: float) -> None:
     health = fresh()
     assert not fail(health, 0.0, limited(asked))
@@ -362,8 +361,8 @@ ENDS: list[Callable[[TrackedAttempt], object]] = [
 ]
 
 
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("again", ENDS)
+@looped("end", ENDS)
+@looped("again", ENDS)
 def test_a_try_ends_once(end: Callable[[TrackedAttempt], object], again: Callable[[TrackedAttempt], object]) -> None:
     health = fresh()
     trial = health.begin(0.0, AnswerKind.STREAM)

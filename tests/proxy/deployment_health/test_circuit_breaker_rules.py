@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.failure import Failure, FailureKind
 from providers.target import CircuitBreaker
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from tests.proxy.kit.breakers import RULES, fail, fresh, succeed
+from tests.support.looped import looped
 
 LIMITED = Failure(FailureKind.RATE_LIMITED, "slow down", 429)
 
@@ -16,7 +15,7 @@ def test_a_deployment_that_says_nothing_is_judged_as_built_in() -> None:
     assert RULES.of(CircuitBreaker()) == RULES
 
 
-@pytest.mark.parametrize(
+@looped(
     ("own", "failures", "among", "cooldowns"),
     [
         (CircuitBreaker(failures=1), 1, 2, (5.0, 5.0)),
@@ -36,7 +35,7 @@ def test_each_of_its_settings_counts_by_itself(
     assert (rules.cooldown, rules.longest_cooldown) == cooldowns
 
 
-@pytest.mark.parametrize(("asked", "seconds"), [(0.0, 1.0), (7.5, 7.5), (1e6, 60.0), (None, 20.0)])
+@looped(("asked", "seconds"), [(0.0, 1.0), (7.5, 7.5), (1e6, 60.0), (None, 20.0)])
 def test_what_a_vendor_asks_for_is_kept_within_bounds_and_the_cooldown_is_for_those_that_do_not(
     asked: float | None, seconds: float
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 from providers.failure import Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State
 from tests.proxy.kit.breakers import RULES, SERVER, fresh
+from tests.support.looped import looped
 
 REFUSED = Failure(FailureKind.AUTH, "no", 403)
 DENIED = Failure(FailureKind.AUTH, "no", 401)
@@ -20,7 +21,7 @@ def works(health: Breaker, team: str, now: float) -> None:
     health.begin(now, AnswerKind.WHOLE, team).succeeded(now)
 
 
-@pytest.mark.parametrize("failure", [SERVER, REFUSED, Failure(FailureKind.TIMEOUT, "late")])
+@looped("failure", [SERVER, REFUSED, Failure(FailureKind.TIMEOUT, "late")])
 def test_failures_of_one_team_eject_nothing_while_it_answers_another(failure: Failure) -> None:
     health = fresh()
     works(health, "b", 0.0)

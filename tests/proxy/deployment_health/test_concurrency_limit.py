@@ -15,6 +15,7 @@ from proxy.upstream.transport import Repeats, UpstreamResponse
 from tests.proxy.kit.dispatch_rig import Rig
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 RULES = ConcurrencyRules()
 SAID = FailureKind.RATE_LIMITED
@@ -151,7 +152,7 @@ def test_what_one_team_alone_has_met_neither_tightens_a_limit_for_all_nor_outliv
     assert other.only_team is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("failure", "ejected", "expected"),
     [
         (Failure(FailureKind.RATE_LIMITED, "m", 429), False, True),

@@ -1,12 +1,12 @@
 """What a vendor said to other processes: how long it holds here, and what of its own words a deployment passes on."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State
 from tests.proxy.kit.breakers import RULES, fail, fresh, succeed
+from tests.support.looped import looped
 
 RATE, QUOTA, AUTH = FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH
 LONGEST = {RATE: RULES.asked_most, QUOTA: RULES.quota, AUTH: RULES.auth}
@@ -19,7 +19,7 @@ def told(kind: FailureKind, seconds: float) -> Breaker:
     return health
 
 
-@pytest.mark.parametrize("kind", SAYS)
+@looped("kind", SAYS)
 def test_it_is_left_alone_for_what_is_left_and_then_asked_once(kind: FailureKind) -> None:
     health = told(kind, 20.0)
     assert (health.wait(0.0), health.state(19.9), health.why) == (20.0, State.OPEN, kind)
@@ -29,12 +29,12 @@ def test_it_is_left_alone_for_what_is_left_and_then_asked_once(kind: FailureKind
     assert not health.admits(20.0)
 
 
-@pytest.mark.parametrize("kind", SAYS)
+@looped("kind", SAYS)
 def test_no_word_of_others_holds_longer_than_the_vendor_s_own(kind: FailureKind) -> None:
     assert told(kind, 1e9).wait(0.0) == LONGEST[kind]
 
 
-@pytest.mark.parametrize("kind", SAYS)
+@looped("kind", SAYS)
 def test_words_of_others_that_never_end_hold_no_longer_together(kind: FailureKind) -> None:
     health = fresh()
     for second in range(1000):
@@ -44,7 +44,7 @@ def test_words_of_others_that_never_end_hold_no_longer_together(kind: FailureKin
     assert second == LONGEST[kind]
 
 
-@pytest.mark.parametrize("kind", SAYS)
+@looped("kind", SAYS)
 def test_once_it_was_asked_here_words_of_others_count_again(kind: FailureKind) -> None:
     health = told(kind, 1e9)
     now = LONGEST[kind]
@@ -82,7 +82,7 @@ def test_what_was_asked_before_says_nothing_of_what_others_were_told() -> None:
     assert health.wait(2.0) == 29.0
 
 
-@pytest.mark.parametrize(
+@looped(
     ("failure", "said"),
     [
         (Failure(RATE, "slow down", 429, retry_after=20.0), (RATE, 20.0)),

@@ -1,9 +1,8 @@
 """For whom a failure counts: what one team has seen against what the others have."""
 
-import pytest
-
 from providers.failure import Failure, FailureKind
 from proxy.deployment_health.failures_by_team import Ruling, Witnesses
+from tests.support.looped import looped
 
 BROKEN = Failure(FailureKind.SERVER, "broken", 500)
 
@@ -19,7 +18,7 @@ def seen(*outcomes: tuple[str, float, bool]) -> Witnesses:
     return witnesses
 
 
-@pytest.mark.parametrize(
+@looped(
     ("before", "ruling"),
     [
         ([], Ruling.TEAM),
@@ -40,7 +39,7 @@ def test_a_team_s_failure_counts_for_as_many_as_have_seen_one(
     assert seen(*before).failed("a", BROKEN, 100.0) is ruling
 
 
-@pytest.mark.parametrize(
+@looped(
     ("failure", "ruling"),
     [
         (Failure(FailureKind.CONNECT, "x"), Ruling.ALL),

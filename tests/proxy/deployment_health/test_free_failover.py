@@ -1,10 +1,9 @@
 """What a team knows against a deployment, so that it is not sent there for free."""
 
-import pytest
-
 from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import TEAM_FAILURES, AnswerKind, State
 from tests.proxy.kit.breakers import RULES, SERVER, fail, fresh
+from tests.support.looped import looped
 
 
 def test_it_is_well_until_a_team_has_seen_it_fail_twice_and_for_that_team_again_from_its_next_first_byte_on() -> None:
@@ -28,7 +27,7 @@ def test_after_half_a_minute_nothing_is_known_of_it_any_more() -> None:
     assert (health.healthy(30.0), health.healthy(30.1)) == (False, True)
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@looped("kind", FailureKind)
 def test_every_failure_speaks_against_it_but_those_that_are_the_request_s(kind: FailureKind) -> None:
     health = fresh()
     for _ in range(TEAM_FAILURES):

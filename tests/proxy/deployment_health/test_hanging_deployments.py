@@ -4,6 +4,7 @@ import pytest
 
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, TrackedAttempt
 from tests.proxy.kit.breakers import SERVER, fresh
+from tests.support.looped import looped
 
 
 def waiting(health: Breaker, number: int, now: float, answer: AnswerKind = AnswerKind.STREAM) -> list[TrackedAttempt]:
@@ -20,7 +21,7 @@ def settled(first_byte: float, answer: AnswerKind = AnswerKind.STREAM) -> Breake
     return health
 
 
-@pytest.mark.parametrize(("number", "age", "hangs"), [(17, 5.1, True), (16, 5.1, False), (17, 5.0, False)])
+@looped(("number", "age", "hangs"), [(17, 5.1, True), (16, 5.1, False), (17, 5.0, False)])
 def test_it_hangs_when_too_many_wait_and_the_oldest_too_long(number: int, age: float, hangs: bool) -> None:
     for health in (fresh(), settled(0.5)):
         waiting(health, number, 1000.0)

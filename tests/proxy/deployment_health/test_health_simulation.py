@@ -3,8 +3,6 @@
 import random
 from itertools import count
 
-import pytest
-
 from proxy.deployment_health.circuit_breaker import AnswerKind, State
 from tests.proxy.deployment_health.test_breaker_registry import cool
 from tests.proxy.kit.breakers import fail
@@ -23,9 +21,10 @@ from tests.proxy.kit.health_simulation import (
     steady,
     varied,
 )
+from tests.support.looped import looped
 
 SEEDS = (1, 2, 3)
-every_seed = pytest.mark.parametrize("seed", SEEDS)
+every_seed = looped("seed", SEEDS)
 
 
 @every_seed
@@ -65,7 +64,7 @@ def test_one_dead_deployment_of_three_costs_few_tries_and_no_answer(seed: int) -
 
 
 @every_seed
-@pytest.mark.parametrize("well", [0.0, 60.0])
+@looped("well", [0.0, 60.0])
 def test_one_hanging_deployment_of_three_delays_few_requests(seed: int, well: float) -> None:
     draw = random.Random(seed)
     behaviours = {A: varied(draw, 0.7), B: during(well, 1e9, silent, varied(draw, 0.7)), C: varied(draw, 0.7)}

@@ -8,13 +8,17 @@ from providers.failure import Cause, Failure, FailureKind
 from proxy.deployment_health.last_failures import LastFailures, Noted, latest, summary
 from proxy.upstream.transport import fail
 from tests.proxy.kit.transport_calls import TARGET
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 REFUSED = Failure(
     FailureKind.CONNECT, "The upstream refused the connection.", cause=Cause.REFUSED, peer="h:1", ours=True
 )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("failure", "said"),
     [
         (REFUSED, "connect: The upstream refused the connection (h:1)."),

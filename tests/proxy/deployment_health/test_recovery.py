@@ -3,10 +3,9 @@
 import random
 from collections.abc import Callable
 
-import pytest
-
 from providers.failure import Failure, FailureKind
 from tests.proxy.kit.health_simulation import DOWN, A, B, Behaviour, Reaction, Simulation, during, percentile, steady
+from tests.support.looped import looped
 
 OUTAGES = 100
 ANSWER = 0.5
@@ -54,8 +53,8 @@ def late(outage: Outage, length: float, gap: float, draw: random.Random) -> floa
     )
 
 
-@pytest.mark.parametrize("gap", [2.0, 0.7])
-@pytest.mark.parametrize("outage", OUTAGE.values(), ids=OUTAGE)
+@looped("gap", [2.0, 0.7])
+@looped("outage", OUTAGE.values(), ids=OUTAGE)
 def test_a_primary_that_is_back_answers_within_ten_seconds(outage: Outage, gap: float) -> None:
     draw = random.Random(12)
     waits = [late(outage, draw.uniform(20, 180), gap, draw) for _ in range(OUTAGES)]

@@ -11,6 +11,7 @@ from providers.failure import Failure, FailureKind, UpstreamError
 from proxy.discovery.discovered_models import FIRST_WAIT, FRESH, PAUSE, STALE, DiscoveredModels, ListState
 from tests.proxy.discovery.kit import BOTH, VENDORS, Answering, Given, ScriptedTransport, listing, table
 from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.support.looped import looped
 
 DOWN = UpstreamError(Failure(FailureKind.CONNECT, "The upstream refused the connection.", ours=True))
 REFUSED = Given(b"{}", 401)
@@ -221,7 +222,7 @@ async def test_closing_ends_what_is_under_way() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-@pytest.mark.parametrize(
+@looped(
     ("states", "shown"),
     [
         ([ListState(), ListState(5)], "5 models"),

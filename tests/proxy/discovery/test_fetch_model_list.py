@@ -26,6 +26,7 @@ from proxy.discovery.fetch_model_list import (
 from proxy.upstream.transport import RepeatableError, RepeatCause
 from tests.proxy.discovery.kit import Given, ScriptedTransport, listing, table
 from tests.proxy.kit.virtual_time import in_virtual_time, run
+from tests.support.looped import looped
 
 TARGET = table().wildcards["v"].targets[0]
 GEMINI = replace(TARGET, profile=load_profiles()["gemini"])
@@ -142,7 +143,7 @@ def test_the_time_is_that_of_all_pages_and_deployments_together() -> None:
     run(main())
 
 
-@pytest.mark.parametrize(
+@looped(
     ("answer", "reason"),
     [
         (Given(b'{"error": {"message": "sk-secret is wrong"}}', 401), "auth, status 401"),

@@ -16,6 +16,7 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.routing.resolve_model import Plan
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Rig, hangs, outcomes, says
 from tests.proxy.kit.mark_streams import Body, often
+from tests.support.looped import looped
 
 EJECTING = DeploymentRules(HealthRules(failures=1, jitter=0.0))
 """One failure is enough."""
@@ -61,9 +62,7 @@ def test_a_single_target_fails_after_what_the_operator_says() -> None:
     assert (rig.time, outcomes(rig)) == (3.0, [("a", "timeout")])
 
 
-@pytest.mark.parametrize(
-    "retries", [Retries(1, "safe"), Retries(3, "strict"), Retries(3, "off")], ids=["once", "strict", "off"]
-)
+@looped("retries", [Retries(1, "safe"), Retries(3, "strict"), Retries(3, "off")], ids=["once", "strict", "off"])
 def test_nobody_is_hurried_for_a_try_that_may_not_follow(retries: Retries) -> None:
     rig = Rig({"a": [says("late", 599.0)], "b": [OK]})
     assert asked_of(rig, patient("a", retries=retries), patient("b")) == "late"

@@ -1,9 +1,8 @@
 """The time that one try of a request has."""
 
-import pytest
-
 from providers.target import Timeouts
 from proxy.dispatch.attempt_deadline import AttemptLimits, attempt_limits
+from tests.support.looped import looped
 
 
 def limits(total: float = 600.0, answer: float | None = None, first_event: float = 60.0) -> Timeouts:
@@ -11,7 +10,7 @@ def limits(total: float = 600.0, answer: float | None = None, first_event: float
     return Timeouts(5.0, first_event, 120.0, total, answer=answer)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("timeouts", "share", "expected"),
     [
         (limits(), 250.0, AttemptLimits(250.0, 120.0)),

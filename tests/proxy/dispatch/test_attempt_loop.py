@@ -25,6 +25,7 @@ from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, TARGETS, Behaviour, Rig, fails, hangs, outcome_of, refuses
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.virtual_time import VirtualLoop, run
+from tests.support.looped import looped
 
 TOLERANT = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
 """Nobody is left alone for failing, so that nothing but the budget holds attempts back."""
@@ -62,10 +63,8 @@ async def paced(dispatcher: Dispatcher, jobs: Iterable[PlannedRequest[UnifiedReq
     return Counter(await asyncio.gather(*begun))
 
 
-@pytest.mark.parametrize(("count", "rate"), [(40, 1e6), (400, 40.0)])
-@pytest.mark.parametrize(
-    "rules", [DeploymentRules(), replace(TOLERANT, retries=UNPAID)], ids=["built in", "without a budget"]
-)
+@looped(("count", "rate"), [(40, 1e6), (400, 40.0)])
+@looped("rules", [DeploymentRules(), replace(TOLERANT, retries=UNPAID)], ids=["built in", "without a budget"])
 def test_forty_routes_whose_first_vendor_is_down_go_to_the_one_that_is_well(
     rules: DeploymentRules, count: int, rate: float
 ) -> None:
@@ -79,7 +78,7 @@ def test_forty_routes_whose_first_vendor_is_down_go_to_the_one_that_is_well(
     assert run(main()) == {"ok": count}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "group", "seconds"),
     [("server", 2, 0.02), ("server", 3, 0.5), ("not_found", 3, 0.02), ("nonconforming", 2, 0.02)],
 )
@@ -200,7 +199,7 @@ def test_what_failed_one_team_is_free_for_another() -> None:
 SAME_FIRST = Retries(3, "safe", same_deployment=1)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("behaviours", "order", "rules"),
     [
         ({"a": [DOWN, OK], "b": [OK]}, ["a", "a"], TOLERANT),
@@ -277,7 +276,7 @@ def test_what_one_name_spends_no_other_pays_for() -> None:
     assert run(main()) == ["server", "ok"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("own", "most"),
     [
         (RetryBudget(share=0.0, per_second=0.0, least=0.0), 0),

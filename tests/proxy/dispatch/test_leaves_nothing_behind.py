@@ -7,12 +7,11 @@ import gc
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 
-import pytest
-
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, refuses
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 
 @contextmanager
@@ -52,8 +51,8 @@ async def streamed(rig: Rig) -> None:
             pass
 
 
-@pytest.mark.parametrize("ask", [whole, streamed])
-@pytest.mark.parametrize("behaviours", ENDS.values(), ids=ENDS)
+@looped("ask", [whole, streamed])
+@looped("behaviours", ENDS.values(), ids=ENDS)
 def test_no_request_is_left_to_the_collector_however_it_ends(
     ask: Callable[[Rig], Coroutine[None, None, None]], behaviours: dict[str, list[Behaviour]]
 ) -> None:

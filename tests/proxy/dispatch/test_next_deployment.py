@@ -19,6 +19,7 @@ from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.mark_vendor import Scripted
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 ASKED = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("hi",)), {})
 TABLE = snapshot(
@@ -138,7 +139,7 @@ def test_a_plan_without_targets_is_a_fault_of_ours() -> None:
         Group().order()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "words"),
     [
         (FailureKind.AUTH, "refused the gateway's credential"),

@@ -15,6 +15,7 @@ from proxy.dispatch.prefer_honouring import UNKNOWN, honouring_first
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import ANYONE, Team
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 TABLE = snapshot(
     "vendors:\n"
@@ -79,7 +80,7 @@ def test_the_word_of_a_team_counts_more_than_the_tables(team: Team, first: Targe
     assert (order(asked(seed=1), claude, OPENAI, team=team)[0] is claude) == (first is CLAUDE)
 
 
-@pytest.mark.parametrize(
+@looped(
     "request_",
     [
         asked(),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from providers.failure import Failure, FailureKind
 from proxy.dispatch.retry_rules import RetryRules, is_free, least_useful, may_repeat, wait_for_other, wait_for_same
+from tests.support.looped import looped
 
 RULES = RetryRules()
 
@@ -26,14 +27,12 @@ def test_what_is_repeatable_strictly_is_so_safely_and_nothing_when_it_is_off(kin
     assert may_repeat(failed, "strict") or not is_free(failed)
 
 
-@pytest.mark.parametrize("kind", [FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER, FailureKind.RATE_LIMITED])
+@looped("kind", [FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER, FailureKind.RATE_LIMITED])
 def test_what_a_vendor_would_not_have_was_not_generated_and_may_be_asked_elsewhere_strictly(kind: FailureKind) -> None:
     assert may_repeat(failure(kind), "strict")
 
 
-@pytest.mark.parametrize(
-    "kind", [FailureKind.SERVER, FailureKind.TIMEOUT, FailureKind.TRUNCATED, FailureKind.MALFORMED]
-)
+@looped("kind", [FailureKind.SERVER, FailureKind.TIMEOUT, FailureKind.TRUNCATED, FailureKind.MALFORMED])
 def test_what_may_have_been_generated_is_not_repeated_strictly_unless_it_was_not_sent(kind: FailureKind) -> None:
     assert not may_repeat(failure(kind), "strict")
     assert may_repeat(failure(kind, unsent=True), "strict")
@@ -52,7 +51,7 @@ def test_a_wait_is_never_shorter_than_asked_for_and_never_much_longer(
         assert least <= RULES.longest_asked
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "asked", "away", "expected"),
     [
         (FailureKind.RATE_LIMITED, 1.0, 0.0, 1.05),
@@ -74,7 +73,7 @@ def test_the_same_deployment_is_asked_again_after(
     assert wait == (None if expected is None else pytest.approx(expected))
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@looped("kind", FailureKind)
 def test_another_deployment_is_asked_at_once_after_what_this_one_did_not_begin(kind: FailureKind) -> None:
     unreached = {FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY}
     expected = 0.0 if kind in unreached | {FailureKind.RATE_LIMITED, FailureKind.QUOTA} else 0.025

@@ -23,6 +23,7 @@ from tests.proxy.kit.dispatch_rig import OK, TABLE, TARGETS, Behaviour, Rig, fai
 from tests.proxy.kit.mark_streams import Body
 from tests.proxy.kit.tables import snapshot
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 # Time ----------------------------------------------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ def test_a_client_without_patience_says_nothing_of_a_deployment(impatient: bool,
     assert (outcomes(rig), rig.state()) == ([("a", "timeout")], {"a": counts})
 
 
-@pytest.mark.parametrize("total", [20.0, 50.0, 599.0])
+@looped("total", [20.0, 50.0, 599.0])
 def test_nor_does_one_whose_patience_is_long_and_still_less_than_the_operator_s(total: float) -> None:
     rig = Rig({"a": [hangs()]}, ejecting())
     with pytest.raises(DeadlinePassed):
@@ -253,7 +254,7 @@ def test_five_thousand_at_once_go_to_a_deployment_that_does_not_complain() -> No
     assert rig.asked == [("a", 0.0)] * 5000
 
 
-@pytest.mark.parametrize(
+@looped(
     ("behaviour", "why"),
     [
         (refuses("rate_limited 3", 429), "rate_limited"),
@@ -267,7 +268,7 @@ def test_the_first_that_is_told_of_too_much_teaches_a_limit(behaviour: Behaviour
     assert rig.series("concurrency_limit") == {"v/m/never": 90.0}
 
 
-@pytest.mark.parametrize("behaviour", [refuses("overloaded", 503), refuses("server", 500), refuses("quota", 429)])
+@looped("behaviour", [refuses("overloaded", 503), refuses("server", 500), refuses("quota", 429)])
 def test_other_failures_teach_no_limit(behaviour: Behaviour) -> None:
     assert crowd(Rig({"never": [behaviour]}), 100) == {}
 

@@ -7,6 +7,7 @@ import pytest
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, TranslationLosses, UnifiedRequest
 from proxy.dispatch.shorten_conversation import UNKNOWN_SHARE, kept_share, latest_turns, shortened
+from tests.support.looped import looped
 
 SYSTEM: JsonObject = {"role": "system", "content": "Be brief."}
 
@@ -38,7 +39,7 @@ def test_the_latest_turn_stays_however_long_it_is() -> None:
     assert kept == (SYSTEM, *turn(9, 100_000))
 
 
-@pytest.mark.parametrize("messages", [[], [SYSTEM], turns(1), [SYSTEM, SYSTEM], turn(1), turn(1)[1:]])
+@looped("messages", [[], [SYSTEM], turns(1), [SYSTEM, SYSTEM], turn(1), turn(1)[1:]])
 def test_where_there_is_one_turn_nothing_can_be_left_out(messages: list[JsonObject]) -> None:
     assert latest_turns(messages, 0.5) is None
 
@@ -57,7 +58,7 @@ def test_what_begins_with_an_answer_belongs_to_the_oldest_turn() -> None:
     assert kept[:2] == (SYSTEM, turn(2)[0])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("refusal", "share"),
     [
         ("This model's maximum context length is 4096 tokens. However, your messages resulted in 8192 tokens.", 0.45),

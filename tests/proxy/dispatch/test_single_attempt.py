@@ -15,6 +15,7 @@ from proxy.errors import GatewayError
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, outcomes, refuses
 from tests.proxy.kit.mark_streams import CUT, Body
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 TOLERANT = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
 
@@ -42,8 +43,8 @@ PASSING: dict[str, Behaviour] = {
 }
 
 
-@pytest.mark.parametrize("way", [Rig.whole, Rig.streamed])
-@pytest.mark.parametrize("behaviour", PASSING.values(), ids=PASSING)
+@looped("way", [Rig.whole, Rig.streamed])
+@looped("behaviour", PASSING.values(), ids=PASSING)
 def test_what_may_go_well_elsewhere_is_tried_elsewhere(way: Callable[[Rig], str], behaviour: Behaviour) -> None:
     rig = Rig({"a": [behaviour], "b": [OK]})
     assert (way(rig), rig.order) == ("ok", ["a", "b"])
@@ -52,8 +53,8 @@ def test_what_may_go_well_elsewhere_is_tried_elsewhere(way: Callable[[Rig], str]
     assert rig.series("fallbacks_total") == {f"v/m {rig.record.attempts[0].outcome}": 1.0}
 
 
-@pytest.mark.parametrize("kind", ["invalid_request", "context_length", "content_filter"])
-@pytest.mark.parametrize("way", [Rig.whole, Rig.streamed])
+@looped("kind", ["invalid_request", "context_length", "content_filter"])
+@looped("way", [Rig.whole, Rig.streamed])
 def test_a_fault_of_the_request_is_final(way: Callable[[Rig], str], kind: str) -> None:
     rig = Rig({"a": [refuses(kind, 400)], "b": [OK]})
     assert rig.fails(lambda: way(rig)).kind == kind
@@ -112,7 +113,7 @@ def test_the_only_target_is_asked_once_more_after_an_error_that_may_pass() -> No
     assert rig.order == ["a", "a"]
 
 
-@pytest.mark.parametrize(
+@looped(
     "behaviour",
     [
         fails(FailureKind.CONNECT),
@@ -147,7 +148,7 @@ def test_after_the_others_one_that_said_when_is_waited_for() -> None:
 # What may be repeated ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("behaviour", "repeated"),
     [
         (fails(FailureKind.CONNECT), True),

@@ -4,6 +4,8 @@ import pytest
 
 from tests.proxy.kit.gateway_rig import Rig, ask
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_record_tells_what_was_asked_for_where_nothing_could_be_planned(served: Rig, stream: bool) -> None:

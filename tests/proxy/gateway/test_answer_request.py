@@ -16,6 +16,7 @@ from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 TABLE = snapshot(
     "vendors: {v: {profile: openai, api_key: k}}\n"
@@ -27,7 +28,7 @@ def upstream(kind: FailureKind) -> UpstreamError:
     return UpstreamError(Failure(kind, "words", 500))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("error", "committed", "outcome", "blamed"),
     [
         (upstream(FailureKind.SERVER), False, "upstream_error", ("upstream", "server")),
@@ -51,7 +52,7 @@ def test_an_end_is_told_by_who_caused_it(
     assert abort_labels(error) == blamed
 
 
-@pytest.mark.parametrize("phase", Phase)
+@looped("phase", Phase)
 def test_every_deadline_has_words_without_gaps(phase: Phase) -> None:
     record = RequestRecord("id", 0.0, "openai", "/")
     failure = record_failure(record, DeadlinePassed(phase, 2.5))
@@ -68,7 +69,7 @@ def test_a_request_has_as_long_as_the_most_patient_of_its_deployments() -> None:
     assert time_given() == (300.0, False)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("timeout", "header", "total"),
     [
         (20.0, None, 20.0),
@@ -83,9 +84,7 @@ def test_whoever_sends_it_may_shorten_that(timeout: float | None, header: str | 
     assert time_given(timeout, **({} if header is None else {"x_request_timeout": header})) == (total, total < 300)
 
 
-@pytest.mark.parametrize(
-    "header", ["", "soon", "-1", "0", "0.0", "nan", "inf", "1e9", "0x10", "1_0", "٣", "7 s", "1" * 400]
-)
+@looped("header", ["", "soon", "-1", "0", "0.0", "nan", "inf", "1e9", "0x10", "1_0", "٣", "7 s", "1" * 400])
 def test_what_is_no_time_is_refused_by_name(header: str) -> None:
     with pytest.raises(GatewayError) as caught:
         time_given(x_request_timeout=header)
@@ -102,7 +101,7 @@ def test_the_body_of_a_begun_stream_is_let_go_but_not_those_of_calls_to_come() -
     assert all(call.sent.body for call in several.calls)
 
 
-@pytest.mark.parametrize(("heavy", "n", "kept"), [(False, 1, 0), (True, 1, 1), (False, 2, 1)])
+@looped(("heavy", "n", "kept"), [(False, 1, 0), (True, 1, 1), (False, 2, 1)])
 def test_the_conversation_of_a_begun_stream_is_let_go_and_its_estimate_kept(heavy: bool, n: int, kept: int) -> None:
     (target,) = TABLE.models["v/m"].targets[:1]
     prompt = ChatPrompt(({"role": "user", "content": "hello"},))

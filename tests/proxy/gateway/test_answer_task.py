@@ -86,6 +86,7 @@ def vectors(answer: Answer) -> list[JsonValue]:
 # Good answers ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("path", ["/v1/embeddings", "/embeddings"])
 async def test_vectors_come_back_in_openai_s_shape(served: Rig, path: str) -> None:
     answer = await served.post(path, {"model": "v/m", "input": ["abc", "b"]})
@@ -106,6 +107,7 @@ async def test_vectors_come_back_in_openai_s_shape(served: Rig, path: str) -> No
     assert "x-dragoman-emulated" not in answer.headers
 
 
+@pytest.mark.smoke
 async def test_what_it_used_and_cost_is_told(served: Rig) -> None:
     await embed(served, input=["a", "b"])
     (record,) = await served.finished(1)

@@ -29,6 +29,7 @@ from tests.proxy.kit.gateway_rig import TABLE as TEAMS
 from tests.proxy.kit.gateway_rig import Rig, ask, rig
 from tests.proxy.kit.raw_client import exchange, request
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.vendor_script import Received, Script
 
 BOTH = pytest.mark.parametrize("stream", [False, True])
@@ -83,7 +84,7 @@ async def test_48_fireworks_doubled_version_is_served(served: Rig) -> None:
     assert (await served.post("/inference/v1/v1/completions", ask("both/m"))).status == 200
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "good", "other"),
     [(OPENAI, "Authorization", "x-api-key"), (PAIS, "Authorization", "x-api-key"), (SCALE_V4, "x-api-key", "api-key")],
 )

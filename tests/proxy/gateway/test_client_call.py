@@ -10,6 +10,8 @@ from tests.proxy.kit.gateway_rig import Rig, ask
 from tests.support.http_scripts import json_answer
 from tests.support.openai_wire import completion
 
+pytestmark = pytest.mark.smoke
+
 
 def calls() -> ClientCalls:
     return ClientCalls(Metrics(), lambda: 0.0)

@@ -13,6 +13,9 @@ from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import body_answer, json_answer
 from tests.support.vendor_script import Hang
 
+pytestmark = pytest.mark.smoke
+
+
 PATH = "/v1/messages/count_tokens"
 TABLE = f"""
 defaults: {{retries: {{attempts: 1}}}}

@@ -38,8 +38,12 @@ from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import exchange, request
 from tests.support.gateway import running_gateway
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import chat
 from tests.support.vendor import FakeVendor
+
+pytestmark = pytest.mark.smoke
+
 
 CHAT = "/v1/chat/completions"
 SCHEMA: JsonObject = {
@@ -153,7 +157,7 @@ routes: {first: {targets: [mock/hang-1, mock/hello]}, second: {targets: [mock/he
 """
 
 
-@pytest.mark.parametrize("model", ["mock/hang-1", "mock/long-9", "first"])
+@looped("model", ["mock/hang-1", "mock/long-9", "first"])
 async def test_what_the_mock_refuses_of_a_row_for_any_model_is_shown_as_the_gateway_answers_it(model: str) -> None:
     async with rig(MOCKS) as made:
         answer = await exchange(made.port, request("POST", CHAT, chatting(model)))
@@ -198,7 +202,7 @@ def test_bytes_that_are_no_json_are_an_error_not_a_crash(snapshot: Snapshot) -> 
     assert found.plan is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "members"),
     [
         ("gpu/llama", ("response_format", "json_schema", "schema")),
@@ -225,7 +229,7 @@ def test_what_only_a_running_gateway_has_stored_is_said_to_be_needed(snapshot: S
         ask(snapshot, {"model": "openai/gpt-4o-mini", "input": "hi", **refers}, "/v1/responses")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("surface", "body", "path"),
     [
         ("openai", b'{"messages": []}', "/v1/chat/completions"),
@@ -320,7 +324,7 @@ server: {surfaces: {openai: {task_models: {moderations: openai/m}}}}
 """
 
 
-@pytest.mark.parametrize("path", ["/v1/moderations", "/v1/audio/speech", "/v1/images/generations"])
+@looped("path", ["/v1/moderations", "/v1/audio/speech", "/v1/images/generations"])
 def test_what_is_passed_on_is_shown_as_it_would_go(path: str) -> None:
     table = build_snapshot(load_text(PASSED, "t.yaml", {}))
     found = ask(table, {"model": "any", "input": "hi"}, path)
@@ -342,7 +346,7 @@ def test_a_form_cannot_be_shown() -> None:
         ask(build_snapshot(load_text(PASSED, "t.yaml", {})), {}, "/v1/audio/transcriptions")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "path", "says"),
     [
         ({"temperature": 0}, CHAT, "this request's is"),

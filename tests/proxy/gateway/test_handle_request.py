@@ -10,6 +10,7 @@ from proxy.request_record import request_id
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, MAX_BODY, OPERATOR_KEY, Rig, ask
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import USAGE, completion, completion_frames
 
 OK = json_answer(200, completion("hello", "m"))
@@ -20,6 +21,7 @@ PAIS = "/api/v1/compatibility/openai/v1/completions"
 # Answers -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 async def test_a_completion_comes_back_in_the_common_shape(served: Rig) -> None:
     answer = await served.post("/v1/completions", ask())
     body = answer.json()
@@ -31,6 +33,7 @@ async def test_a_completion_comes_back_in_the_common_shape(served: Rig) -> None:
     assert body["choices"][0] == {"index": 0, "text": "hello", "logprobs": None, "finish_reason": "stop"}
 
 
+@pytest.mark.smoke
 async def test_an_answer_says_who_answered_and_lets_nobody_keep_it(served: Rig) -> None:
     headers = (await served.post("/v1/completions", ask())).headers
     assert headers["x-dragoman-deployment"] == "v/m/default"
@@ -364,6 +367,6 @@ OUTCOMES = {400: "client_error", 401: "denied", 403: "denied", 413: "client_erro
 OUTCOMES |= {429: "upstream_error"}
 
 
-@pytest.mark.parametrize(("status", "outcome"), OUTCOMES.items())
+@looped(("status", "outcome"), OUTCOMES.items())
 def test_an_error_s_outcome_follows_its_status(status: int, outcome: str) -> None:
     assert outcome_of(status) == outcome

@@ -4,7 +4,6 @@ import time
 from dataclasses import replace
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from proxy.gateway.kept_turns import (
     with_thinking,
 )
 from tests.providers.dialects.openai.kit import target
+from tests.support.looped import looped
 
 CLAUDE, DEEPSEEK = target("anthropic"), replace(target("deepseek"), upstream_model="deepseek-v4")
 SIGNED: JsonObject = {
@@ -55,13 +55,13 @@ def restored(*messages: JsonObject, kept: TurnThinking = KEPT) -> tuple[JsonObje
     return with_thinking(messages, missing, {turn.key: kept for turn in missing})
 
 
-@pytest.mark.parametrize("profile", ["anthropic", "vertex_anthropic", "bedrock", "gemini", "vertex", "openrouter"])
+@looped("profile", ["anthropic", "vertex_anthropic", "bedrock", "gemini", "vertex", "openrouter"])
 def test_vendors_that_sign_want_their_thinking_back(profile: str) -> None:
     assert wants_signatures(target(profile))
     assert wants_thinking_back(target(profile))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("profile", "model", "wanted"),
     [
         ("deepseek", "deepseek-v4", True),
@@ -101,7 +101,7 @@ def test_the_text_alone_is_kept_where_the_model_wants_it() -> None:
     assert thinking_to_keep(choice(), DEEPSEEK) == TurnThinking(text="hm")
 
 
-@pytest.mark.parametrize(
+@looped(
     "changed",
     [
         {"tool_calls": ()},
@@ -121,7 +121,7 @@ def test_a_unique_id_alone_tells_a_turn() -> None:
     assert turn_key(ID, "f", None) != turn_key(ID + "x", "f", None)
 
 
-@pytest.mark.parametrize("call_id", ["functions.search_web2024:0", "call_0", "0", "chatcmpl-tool", "search_web2024"])
+@looped("call_id", ["functions.search_web2024:0", "call_0", "0", "chatcmpl-tool", "search_web2024"])
 def test_an_id_that_others_may_have_tells_a_turn_only_after_the_same_message(call_id: str) -> None:
     asked: JsonObject = {"role": "user", "content": "where"}
     listed: JsonObject = {"role": "user", "content": [{"type": "text", "text": "where", "cache_control": {}}]}
@@ -162,7 +162,7 @@ def test_a_turn_that_is_too_long_is_not_stored() -> None:
     assert pack_turn(TurnThinking(text="\ud800")) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     "data",
     [
         b"",
@@ -204,7 +204,7 @@ def test_a_text_that_the_client_sends_back_unchanged_gets_its_signatures() -> No
     assert restored(USER, {**ASKED, "reasoning": "of my own"}, RESULT) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     "message",
     [
         {**ASKED, "reasoning_details": [{"type": "reasoning.text", "text": "x"}]},
@@ -285,7 +285,7 @@ def test_choices_are_gathered_apart() -> None:
         assert ended.reasoning == "hm"
 
 
-@pytest.mark.parametrize(
+@looped(
     "piece",
     [
         Chunk(reasoning="x" * 10_000),

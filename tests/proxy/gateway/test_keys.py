@@ -5,6 +5,7 @@ import pytest
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, TABLE, Rig, ask, rig
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.tables import digest_of
+from tests.support.looped import looped
 
 WRONG = {"Authorization": "Bearer not-a-key-of-anyone"}
 
@@ -33,8 +34,8 @@ NAMED = TABLE.replace(
 ENDS = 1_798_761_600.0
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-@pytest.mark.parametrize("path", ["/v1/nowhere", "/v1/completions/x", "/"])
+@looped("method", ["GET", "POST"])
+@looped("path", ["/v1/nowhere", "/v1/completions/x", "/"])
 async def test_a_path_that_does_not_exist_is_told_of_the_team_that_asks_for_it(path: str, method: str) -> None:
     async with rig(NAMED) as made:
         for headers in (AUTH, WRONG, {}):

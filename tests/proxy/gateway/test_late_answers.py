@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import cast
 
-import pytest
-
 from providers.json_types import JsonObject
 from tests.conformance.read_answer import read_answer
 from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import Answer
 from tests.support.http_scripts import chunk, head, json_answer, sse_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.vendor_script import Hang, Received, Script, Send
 
@@ -57,7 +56,7 @@ SILENCES: Mapping[str, tuple[str, tuple[Send, ...], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("limits", "silent", "how", "said"), SILENCES.values(), ids=SILENCES.keys())
+@looped(("limits", "silent", "how", "said"), SILENCES.values(), ids=SILENCES.keys())
 async def test_a_vendor_that_falls_silent_is_left_for_another_or_told_of_by_its_limit(
     limits: str, silent: tuple[Send, ...], how: str, said: str
 ) -> None:

@@ -18,6 +18,10 @@ from proxy.upstream.loop_detection import HOPS
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.proxy.kit.tables import digest_of
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 MOCKED = """
 vendors:
@@ -51,13 +55,13 @@ PATHS = {
 LISTS = {"/v1/models": "openai", "/models": "openai", f"{PAIS}/models": "pais"}
 
 
-@pytest.mark.parametrize(("path", "surface", "action"), [(path, *meaning) for path, meaning in PATHS.items()])
+@looped(("path", "surface", "action"), [(path, *meaning) for path, meaning in PATHS.items()])
 def test_every_path_of_the_contract_leads_to_its_surface(path: str, surface: str, action: Operation) -> None:
     route = resolve_path(path)
     assert (route.surface.name, route.action("POST"), route.tail) == (surface, action, None)
 
 
-@pytest.mark.parametrize(("path", "surface"), LISTS.items())
+@looped(("path", "surface"), LISTS.items())
 def test_models_are_listed_and_shown_one_by_one(path: str, surface: str) -> None:
     route = resolve_path(path)
     assert (route.surface.name, route.action("GET"), route.tail) == (surface, ReadAction.MODELS, None)
@@ -66,9 +70,7 @@ def test_models_are_listed_and_shown_one_by_one(path: str, surface: str) -> None
     assert one.tail == "fireworks/accounts/x/models/y"
 
 
-@pytest.mark.parametrize(
-    "path", ["//v1/completions", "/v1//completions", "/v1/completions/", "///v1///completions//", "/v1/v1/.."]
-)
+@looped("path", ["//v1/completions", "/v1//completions", "/v1/completions/", "///v1///completions//", "/v1/v1/.."])
 def test_repeated_and_trailing_slashes_do_not_matter(path: str) -> None:
     found = resolve_path(path)
     assert bool(found.methods) is not path.endswith("..")
@@ -78,7 +80,7 @@ def test_repeated_slashes_in_a_model_s_name_collapse() -> None:
     assert resolve_path("/v1/models//a///b").tail == "a/b"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "surface"),
     [
         ("/", "openai"),
@@ -103,7 +105,7 @@ def test_an_unknown_path_is_a_404_in_the_envelope_of_its_neighbours(path: str, s
     assert (caught.value.facts.status, caught.value.facts.code) == (404, "not_found")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "method", "allow"),
     [
         ("/v1/completions", "GET", "POST"),
@@ -127,19 +129,17 @@ def test_every_endpoint_of_every_surface_can_be_reached() -> None:
             assert (route.surface, route.action(endpoint.method)) == (surface, endpoint.action)
 
 
-@pytest.mark.parametrize("path", ["/v1%2Fcompletions", "/v1/chat%2Fcompletions", "%2Fv1/models", "/v1/models%2Fa/b"])
+@looped("path", ["/v1%2Fcompletions", "/v1/chat%2Fcompletions", "%2Fv1/models", "/v1/models%2Fa/b"])
 def test_an_escaped_slash_separates_nothing(path: str) -> None:
     assert resolve_path(path).methods == {}
 
 
-@pytest.mark.parametrize(
-    ("tail", "name"), [("a%2Fb", "a/b"), ("a/b%2Fc", "a/b/c"), ("a%252Fb", "a%2Fb"), ("a%25", "a%")]
-)
+@looped(("tail", "name"), [("a%2Fb", "a/b"), ("a/b%2Fc", "a/b/c"), ("a%252Fb", "a%2Fb"), ("a%25", "a%")])
 def test_in_a_model_s_name_it_is_a_slash_decoded_once(tail: str, name: str) -> None:
     assert resolve_path(f"/v1/models/{tail}").tail == name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "method", "action", "name"),
     [
         ("/v1/responses/resp_1", "GET", StoredAction.RETRIEVE, "resp_1"),
@@ -157,9 +157,7 @@ def test_a_path_names_a_response(path: str, method: str, action: StoredAction, n
     assert (route.surface.name, route.action(method), route.tail) == ("responses", action, name)
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/responses//input_items/x/y"]
-)
+@looped("path", ["/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/responses//input_items/x/y"])
 def test_an_id_has_no_slash(path: str) -> None:
     route = resolve_path(path)
     assert (route.surface.name, route.methods) == ("responses", {})

@@ -15,6 +15,7 @@ from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ReadAction
 from tests.proxy.discovery import kit as discovery
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 OPENAI, SCALE = SURFACES[0], SURFACES[1]
 LISTING = [each for each in SURFACES if ReadAction.MODELS in {endpoint.action for endpoint in each.endpoints}]
@@ -99,7 +100,7 @@ routes: {same: {targets: [v/a, v/b]}, dearer: {targets: [v/a, v/c]}, unknown: {t
 """
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "window", "most", "price"),
     [
         ("v/a", 1000, 100, {"prompt": "0.000001", "completion": "0.000002"}),

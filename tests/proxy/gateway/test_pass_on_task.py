@@ -12,6 +12,9 @@ from tests.proxy.kit.gateway_rig import MAX_BODY, TABLE, Rig, rig
 from tests.support.http_scripts import body_answer, cut, json_answer, size_of, sse_answer, sse_unterminated
 from tests.support.vendor_script import Fin, Script
 
+pytestmark = pytest.mark.smoke
+
+
 WITH_DEFAULT = (
     TABLE.replace(
         "teams:",

@@ -12,6 +12,9 @@ from tests.proxy.conversations.test_stored_responses import conversation
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
 
+pytestmark = pytest.mark.smoke
+
+
 OWNER = "team search"
 OTHER_TEAM = {"Authorization": "Bearer ads"}
 

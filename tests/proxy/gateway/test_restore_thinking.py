@@ -30,6 +30,10 @@ from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 CLAUDE, OPENAI = target("anthropic"), target("openai")
 ID = "toolu_01A09q90qw90lq917835lq9"
@@ -173,7 +177,7 @@ async def test_a_turn_that_another_process_kept_is_found_once_and_known_from_the
     assert len(others.asked) == 1
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b'{"details":[1]}', b"x" * 10_000_000])
+@looped("data", [b"", b"[]", b"\xff", b'{"details":[1]}', b"x" * 10_000_000])
 async def test_what_others_wrote_there_is_left_alone(data: bytes) -> None:
     others = Others()
     (missing,) = missing_turns([USER, ASKED])

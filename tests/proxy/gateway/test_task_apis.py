@@ -9,6 +9,7 @@ from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import ANYONE
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 TABLE = snapshot("""
 vendors: {v: {profile: openai, api_key: k}, w: {profile: openai, api_key: k}}
@@ -31,12 +32,12 @@ def _plan(name: str) -> Plan:
     return plan(TABLE, ANYONE, name, "openai", IDLE)
 
 
-@pytest.mark.parametrize("name", ["v/a", "v/a/x", "deployments", "same", "back"])
+@looped("name", ["v/a", "v/a/x", "deployments", "same", "back"])
 def test_the_deployments_of_one_model_are_one_space_and_so_is_what_the_operator_says(name: str) -> None:
     in_one_space(_plan(name))
 
 
-@pytest.mark.parametrize("name", ["names", "models", "falls", "outer"])
+@looped("name", ["names", "models", "falls", "outer"])
 def test_models_are_not_one_space_unless_the_route_that_was_asked_for_says_so(name: str) -> None:
     with pytest.raises(GatewayError) as caught:
         in_one_space(_plan(name))

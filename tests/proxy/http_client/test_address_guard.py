@@ -8,7 +8,11 @@ from providers.failure import FailureKind
 from proxy.http_client.address_guard import GuardedResolver, address_allowed
 from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, call, failure
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
+
+pytestmark = pytest.mark.smoke
+
 
 ADDRESSES = {
     "93.184.215.14": (True, True),
@@ -32,7 +36,7 @@ ADDRESSES = {
 }
 
 
-@pytest.mark.parametrize(("address", "public", "private"), [(each, *may) for each, may in ADDRESSES.items()])
+@looped(("address", "public", "private"), [(each, *may) for each, may in ADDRESSES.items()])
 def test_an_address_may_be_called_where_it_belongs(address: str, public: bool, private: bool) -> None:
     assert address_allowed(address, allow_private=False) is public
     assert address_allowed(address, allow_private=True) is private

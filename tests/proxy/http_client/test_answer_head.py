@@ -1,7 +1,5 @@
 """The head of a vendor's answer: its limits, and how it may frame a body."""
 
-import pytest
-
 from proxy.http_client.answer_head import (
     FIELD_LIMIT,
     HEAD_LIMIT,
@@ -10,6 +8,7 @@ from proxy.http_client.answer_head import (
     plainly_chunked,
     within_limits,
 )
+from tests.support.looped import looped
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -18,14 +17,12 @@ def head(*fields: bytes, first: bytes = OK) -> bytes:
     return first + b"".join([field + b"\r\n" for field in fields]) + b"\r\n"
 
 
-@pytest.mark.parametrize(
-    "good", [head(), head(first=b"HTTP/1.0 404 \r\n"), head(*[b"a: b"] * FIELD_LIMIT), head(b"a" * LINE_LIMIT)]
-)
+@looped("good", [head(), head(first=b"HTTP/1.0 404 \r\n"), head(*[b"a: b"] * FIELD_LIMIT), head(b"a" * LINE_LIMIT)])
 def test_a_final_answer_s_head_of_common_size_is_within_the_limits(good: bytes) -> None:
     assert within_limits(good)
 
 
-@pytest.mark.parametrize(
+@looped(
     "bad",
     [
         *(head(first=b"HTTP/1.1 101 x\r\n"), head(first=b"HTTP/2.0 200 x\r\n"), head(first=b"ICY 200 OK\r\n")),

@@ -25,8 +25,11 @@ from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.transport_calls import HASTY, TARGET, call, tidy_transport
 from tests.proxy.kit.whole_gateway import port_of, table_before, up
 from tests.support.authority import DAY, LOCAL, NOW, Authority
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Hang, Send
+
+pytestmark = pytest.mark.smoke
 
 
 def closed_port() -> int:
@@ -115,7 +118,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(("number", "cause"), NUMBERS.items())
+@looped(("number", "cause"), NUMBERS.items())
 def test_what_the_system_says_of_a_connection_is_kept(number: int | None, cause: Cause) -> None:
     found = connect_failure(OSError(number, "words of the system"), "http://10.0.0.7:8000/v1")
     assert (found.cause, found.peer) == (cause, "10.0.0.7:8000")
@@ -125,7 +128,7 @@ def test_what_the_system_says_of_a_connection_is_kept(number: int | None, cause:
 CODES = {9: Cause.CERTIFICATE_EARLY, 18: Cause.CERTIFICATE_AUTHORITY, 26: Cause.CERTIFICATE}
 
 
-@pytest.mark.parametrize(("code", "cause"), CODES.items())
+@looped(("code", "cause"), CODES.items())
 def test_what_openssl_says_of_a_certificate_is_kept(code: int, cause: Cause) -> None:
     error = ssl.SSLCertVerificationError()
     error.verify_code = code
@@ -146,7 +149,7 @@ PEERS = {
 }
 
 
-@pytest.mark.parametrize(("url", "peer"), PEERS.items())
+@looped(("url", "peer"), PEERS.items())
 def test_of_a_url_only_the_host_and_the_port_are_shown(url: str, peer: str) -> None:
     assert peer_of(url) == peer
 

@@ -19,6 +19,7 @@ from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Rst
 
 
+@pytest.mark.smoke
 async def test_a_call_on_a_connection_that_the_vendor_just_left_can_be_made_again_on_a_fresh_one(
     vendor: FakeVendor, transport: HttpTransport
 ) -> None:
@@ -31,6 +32,7 @@ async def test_a_call_on_a_connection_that_the_vendor_just_left_can_be_made_agai
     assert [request.connection for request in vendor.requests] == [0, 0, 1]
 
 
+@pytest.mark.smoke
 async def test_a_call_on_a_connection_that_was_just_left_is_no_fault_of_the_vendor_and_may_have_run(
     vendor: FakeVendor, transport: HttpTransport
 ) -> None:

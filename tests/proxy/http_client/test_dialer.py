@@ -11,6 +11,9 @@ from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.dialer import Destination, Dialer
 from tests.support.vendor import FakeVendor
 
+pytestmark = pytest.mark.smoke
+
+
 HERE = Destination("vendor.example", 0, False, True, None, True)
 
 

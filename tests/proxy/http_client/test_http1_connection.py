@@ -15,6 +15,10 @@ from proxy.http_client.http1_connection import (
     SHORT,
 )
 from tests.proxy.kit.wire import CHUNKED, END, OK, Line
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 GOOD = {
     "length": (OK, b"{}"),
@@ -91,7 +95,7 @@ def cuts(data: bytes) -> Iterator[list[bytes]]:
     yield [data[at : at + 1] for at in range(len(data))]
 
 
-@pytest.mark.parametrize("name", GOOD)
+@looped("name", GOOD)
 def test_an_answer_is_whole_however_it_is_cut_and_its_connection_serves_on(name: str) -> None:
     data, body = GOOD[name]
     for pieces in cuts(data):
@@ -100,7 +104,7 @@ def test_an_answer_is_whole_however_it_is_cut_and_its_connection_serves_on(name:
         assert line.reused, pieces
 
 
-@pytest.mark.parametrize("name", LAST)
+@looped("name", LAST)
 def test_after_some_answers_a_connection_serves_no_more(name: str) -> None:
     data, body = LAST[name]
     for pieces in cuts(data):
@@ -110,7 +114,7 @@ def test_after_some_answers_a_connection_serves_no_more(name: str) -> None:
         assert line.wire.aborted
 
 
-@pytest.mark.parametrize("name", GARBLED)
+@looped("name", GARBLED)
 def test_a_head_that_makes_no_sense_ends_the_connection(name: str) -> None:
     data = GARBLED[name]
     for pieces in cuts(data) if len(data) < 200 else ([data], [data[:100], data[100:]]):
@@ -119,7 +123,7 @@ def test_a_head_that_makes_no_sense_ends_the_connection(name: str) -> None:
         assert line.wire.aborted
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@looped("name", BROKEN)
 def test_chunks_that_make_no_sense_break_an_answer_off(name: str) -> None:
     for pieces in cuts(BROKEN[name]):
         line = Line().feed(CHUNKED + b"3\r\none\r\n", *pieces)
@@ -148,8 +152,8 @@ def test_a_body_is_the_same_in_whatever_pieces_it_comes_and_is_taken(places: lis
 # The end of the connection --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reset", [False, True])
-@pytest.mark.parametrize(
+@looped("reset", [False, True])
+@looped(
     ("data", "told"),
     [
         (b"", "unanswered"),
@@ -266,7 +270,7 @@ def test_a_connection_serves_no_more_while_a_part_of_its_request_or_of_its_answe
     assert not spoilt.reused
 
 
-@pytest.mark.parametrize("data", [b"stray", OK, b"\r\n"])
+@looped("data", [b"stray", OK, b"\r\n"])
 def test_what_comes_while_no_answer_is_awaited_ends_the_connection(data: bytes) -> None:
     over = Line().feed(OK).feed(data)
     assert over.told == ("ended", b"{}")

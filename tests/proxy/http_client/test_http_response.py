@@ -8,6 +8,9 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.eager_task import EagerTask
 from proxy.http_client.http_response import BROKEN_OFF, LOST, HttpResponse, headers_of
 from tests.proxy.kit.wire import CHUNKED, END, OK, Line
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
 async def failure(response: HttpResponse) -> str:
@@ -27,7 +30,7 @@ async def test_what_has_come_is_read_at_once_and_the_end_gives_the_connection_ba
     assert await response.read() == b""
 
 
-@pytest.mark.parametrize(("more", "body"), [(b"", None), (b"3\r\none\r\n", None), (b"3\r\none\r\n" + END, b"one")])
+@looped(("more", "body"), [(b"", None), (b"3\r\none\r\n", None), (b"3\r\none\r\n" + END, b"one")])
 async def test_a_body_that_has_come_is_taken_with_its_connection_given_back(more: bytes, body: bytes | None) -> None:
     line = Line().feed(CHUNKED + more)
     response = HttpResponse(line.connection)

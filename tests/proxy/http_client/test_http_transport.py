@@ -20,6 +20,7 @@ from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Hang, Rst, Send, Step, Until
 
 
+@pytest.mark.smoke
 async def test_the_request_goes_out_as_the_dialect_made_it(vendor: FakeVendor, transport: HttpTransport) -> None:
     sent = call(f"{vendor.base_url}/v1/x?api-version=1", headers={"X-Own": "1"}, body=b'{"a":1}')
     response = await transport.open(sent, "req-1")
@@ -41,6 +42,7 @@ async def test_the_request_goes_out_as_the_dialect_made_it(vendor: FakeVendor, t
     ]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     "target",
     [

@@ -9,6 +9,7 @@ from providers.failure import FailureKind, UpstreamError
 from proxy.http_client.http_response import HttpResponse
 from proxy.http_client.inflate_body import INFLATED, MEMBERS_LIMIT, InflatedResponse, readable
 from tests.proxy.kit.wire import Line
+from tests.support.looped import looped
 
 TEXT = bytes(range(256)) * 1000
 
@@ -34,8 +35,9 @@ async def read(response: object) -> bytes:
     return body
 
 
-@pytest.mark.parametrize("size", [1, 1000, 10**6])
-@pytest.mark.parametrize(
+@pytest.mark.smoke
+@looped("size", [1, 1000, 10**6])
+@looped(
     ("packed", "coding"),
     [
         (gzip.compress(TEXT), "gzip"),
@@ -53,12 +55,13 @@ async def test_a_body_is_what_the_vendor_means(packed: bytes, coding: str, size:
     assert line.shelf.taken_back == [line.connection]
 
 
-@pytest.mark.parametrize("coding", ["br", "zstd", "compress"])
+@pytest.mark.smoke
+@looped("coding", ["br", "zstd", "compress"])
 def test_a_coding_that_cannot_be_read_is_no_answer(coding: str) -> None:
     assert answer(b"x", coding)[1] is None
 
 
-@pytest.mark.parametrize("packed", [b"\x00\x01nonsense", gzip.compress(TEXT)[:-20], gzip.compress(TEXT) + b"\x1fmore"])
+@looped("packed", [b"\x00\x01nonsense", gzip.compress(TEXT)[:-20], gzip.compress(TEXT) + b"\x1fmore"])
 async def test_a_body_that_is_not_what_its_coding_says_broke_off(packed: bytes) -> None:
     _, response = answer(packed, "gzip")
     with pytest.raises(UpstreamError) as caught:

@@ -11,6 +11,9 @@ from providers.vendor_credential import Credential
 from proxy.http_client.request_bytes import CallHeads
 from proxy.upstream.request_headers import DEFAULT_HEADERS, call_headers
 from tests.proxy.kit.transport_calls import TARGET, call
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
 def head(heads: CallHeads, request: UpstreamRequest, request_id: str = "req-1", fresh: bool = False) -> list[str]:
@@ -53,7 +56,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@looped("name", CHANGES)
 def test_whatever_changes_is_sent(name: str) -> None:
     heads = CallHeads()
     before = head(heads, call("http://h/"))

@@ -16,6 +16,8 @@ from proxy.http_client import vendor_socket
 from proxy.http_client.vendor_socket import VendorSocket, attach
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.smoke
+
 
 class Told(asyncio.Protocol):
     """Notes what it is told, and raises once for each error that it is given."""

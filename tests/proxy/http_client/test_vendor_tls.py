@@ -15,6 +15,8 @@ from proxy.http_client.vendor_tls import VendorTls, secure
 from tests.support.authority import LOCAL, Authority
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.smoke
+
 
 class App(asyncio.Protocol):
     """Notes what it is told."""

@@ -46,6 +46,7 @@ def small_disk(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.smoke
 async def test_rows_are_written_within_a_tick_and_in_order(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.start()
@@ -57,6 +58,7 @@ async def test_rows_are_written_within_a_tick_and_in_order(tmp_path: Path) -> No
         journal.close()
 
 
+@pytest.mark.smoke
 def test_at_the_end_everything_is_written(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.start()

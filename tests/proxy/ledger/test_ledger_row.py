@@ -23,6 +23,7 @@ from proxy.ledger.ledger_row import (
 )
 from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from tests.proxy.ledger.kit import DEPLOYMENT, NOON, line, record
+from tests.support.looped import looped
 
 
 def test_a_row_holds_what_the_record_says() -> None:
@@ -77,7 +78,7 @@ def test_any_text_of_a_client_makes_one_line_that_can_be_read(asked: str, user: 
         assert asked.startswith(row.asked)
 
 
-@pytest.mark.parametrize("number", [-1, 1 << 62, 1 << 64, 10**30])
+@looped("number", [-1, 1 << 62, 1 << 64, 10**30])
 def test_any_count_of_a_vendor_fits_the_databases(number: int) -> None:
     made = record()
     made.usage = Usage(number, 1, {"cached_tokens": number}, {"reasoning_tokens": number})
@@ -87,7 +88,7 @@ def test_any_count_of_a_vendor_fits_the_databases(number: int) -> None:
     assert 0 <= row.cost <= MOST_COST
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         *(b"", b"\n", b"{}", b"[]", b"[1", b"null", b'["1"]', b"[true]", b"[1]", b"\xff\xfe", b"\0" * 40),

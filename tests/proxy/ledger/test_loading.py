@@ -38,6 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading_module, "LONGEST_WAIT", 0.05)
 
 
+@pytest.mark.smoke
 async def test_rows_reach_the_database_while_the_gateway_runs_and_all_of_them_at_its_end(
     settings: LedgerSettings,
 ) -> None:
@@ -56,6 +57,7 @@ async def test_rows_reach_the_database_while_the_gateway_runs_and_all_of_them_at
     assert journal_files(settings.journals) == []
 
 
+@pytest.mark.smoke
 async def test_one_process_of_a_folder_loads_and_another_follows_when_it_ends(settings: LedgerSettings) -> None:
     journal = Journal(settings.journals)
     first = LedgerLoading(settings)

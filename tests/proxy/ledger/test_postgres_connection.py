@@ -9,7 +9,10 @@ from proxy.ledger.ledger_settings import LedgerError
 from proxy.ledger.postgres_connection import PostgresConnection, _plain
 from tests.proxy.ledger.kit import KEEP, ledger_at
 from tests.support.gateway import free_ports
+from tests.support.looped import looped
 from tests.support.postgres import PASSWORD, RealPostgres
+
+pytestmark = pytest.mark.smoke
 
 
 def connected(url: str) -> PostgresConnection:
@@ -56,7 +59,7 @@ def test_a_statement_of_another_thread_is_ended_and_the_connection_stays(postgre
     link.interrupt()
 
 
-@pytest.mark.parametrize("part", ["password", "database", "option", "host", "port", "form"])
+@looped("part", ["password", "database", "option", "host", "port", "form"])
 def test_an_address_that_does_not_work_is_told_why_and_its_password_is_not(postgres: RealPostgres, part: str) -> None:
     (closed,) = free_ports(1)
     url, said = {
@@ -74,7 +77,7 @@ def test_an_address_that_does_not_work_is_told_why_and_its_password_is_not(postg
     assert failed.value.__suppress_context__
 
 
-@pytest.mark.parametrize(
+@looped(
     ("refusal", "said"),
     [
         ("SASL authentication failed", "the user or the password is wrong"),

@@ -30,6 +30,7 @@ def partitions(settings: LedgerSettings) -> set[str]:
     return {name for (name,) in found}
 
 
+@pytest.mark.smoke
 def test_loaders_of_several_gateways_add_to_the_same_sums(ledger: LedgerSettings) -> None:
     """Each begins with the number of its batch, so that no two wait for each other."""
     failures: list[LedgerError] = []
@@ -86,6 +87,7 @@ def test_what_is_read_by_the_number_of_the_batch_misses_no_other_loaders(ledger:
     reader.close()
 
 
+@pytest.mark.smoke
 def test_months_are_made_ahead_and_dropped_whole(ledger: LedgerSettings) -> None:
     store = PostgresStore(replace(ledger, keep=40 * 86400.0))
     store.add([journaled(1, NOON), journaled(2, NOON + 31 * DAY)])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from proxy.ledger.ledger_settings import LedgerRefusedError
 from proxy.ledger.rollups import SLOT_MS, Days, UsageSums, is_unpriced, roll_up, scopes
 from tests.proxy.ledger.kit import NOON, row
+from tests.support.looped import looped
 
 
 def test_a_row_counts_for_its_team_key_model_and_deployment() -> None:
@@ -31,7 +32,7 @@ def test_requests_without_a_price_are_counted_beside_the_cost() -> None:
     assert {each.cost for each in sums.spent()} == {21_000}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("outcome", "tokens", "attempts", "unpriced"),
     [
         ("ok", (5, 2), 1, True),
@@ -69,7 +70,7 @@ def test_days_begin_at_the_zones_midnight() -> None:
     assert Days("Asia/Kathmandu").of(slot) == "2026-11-02"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("zone", "day", "hours"),
     [
         ("Europe/Berlin", datetime(2026, 3, 29), 23),

@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from proxy.ledger.journal_files import journal_file
 from proxy.ledger.ledger_row import Journaled, tags_text
 from proxy.ledger.ledger_settings import LedgerError
@@ -30,6 +28,7 @@ from proxy.ledger.usage_report import (
     usd,
 )
 from tests.proxy.ledger.kit import NOON, journaled, line, sqlite
+from tests.support.looped import looped
 
 
 class Fixed:
@@ -104,7 +103,7 @@ def test_days_are_in_their_order() -> None:
     assert [each.group[0] for each in found.lines] == ["2026-11-01", "2026-11-02"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("nano", "text"),
     [
         (0, "0.00"),
@@ -211,7 +210,7 @@ def test_a_teams_key_gets_that_teams_usage_and_no_others() -> None:
     assert other.status == 403
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     ["by=colour", "since=yesterday", "team=a&x=1", "&".join(["by=team"] * 99), "by=" + "team," * 9999, "since=9d%00"],
 )

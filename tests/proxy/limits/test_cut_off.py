@@ -25,6 +25,7 @@ from tests.proxy.limits.kit.simulation import (
     stop,
     within,
 )
+from tests.support.looped import looped
 
 PER_SECOND: Final = 120
 OFFERED: Final = 1.5 * PER_SECOND
@@ -104,7 +105,7 @@ def each_time(kind: str, after: float, lasts: float, times: int, processes: int 
     return [Trouble(kind, number % processes, after, lasts) for number in range(times)]
 
 
-@pytest.mark.parametrize(
+@looped(
     "troubles",
     [
         pytest.param(each_time("cut", 0, 1.0, 1), id="cut off once"),
@@ -146,7 +147,7 @@ def never_more(troubles: list[Trouble], most: float = PROMISED) -> None:
     assert excess(admitted, PER_SECOND, PER_SECOND) <= most
 
 
-@pytest.mark.parametrize(
+@looped(
     "troubles",
     [
         [Trouble("cut", 0, 0.0, 1.75), Trouble("wiped", 0, 0.0, 1.0)],

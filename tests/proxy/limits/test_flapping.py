@@ -19,6 +19,7 @@ from tests.proxy.limits.kit.simulation import (
     stop,
     within,
 )
+from tests.support.looped import looped
 
 SHARP = Limits((Rate(Unit.REQUESTS, 18_000, Period.MINUTE, 300),))
 """300 a second, in bursts of as many."""
@@ -38,7 +39,7 @@ async def flap(world: World, seconds: Sequence[tuple[float, float]], *, wiped: b
         await asyncio.sleep(back)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("wiped", "weights", "pairs"),
     [
         pytest.param(False, EVEN, [(0.4, 0.7)] * 8, id="frozen, fast"),

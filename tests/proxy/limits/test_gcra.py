@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from proxy.limits.gcra import DEBT, SLACK, LocalRate, part_of, rule_of
 from proxy.limits.limit import SECONDS, Period, Rate, Unit
 from tests.proxy.limits.kit.simulation import excess
+from tests.support.looped import looped
 
 AMOUNTS = st.integers(1, 100_000)
 GAPS = st.floats(0, 30, allow_nan=False) | st.sampled_from([0.0, 1e-4, 0.1, 1.0, 60.0])
@@ -64,7 +65,7 @@ def test_it_admits_exactly_what_an_exact_bucket_admits(
         assert meter.left(now) == pytest.approx(level, abs=1e-2 + per_second * 1e-5)
 
 
-@pytest.mark.parametrize("amount", [1, 30, 60, 999, 60_000])
+@looped("amount", [1, 30, 60, 999, 60_000])
 def test_the_whole_limit_passes_at_once_and_not_one_more(amount: int) -> None:
     meter = LocalRate(rule_of(rate(amount)))
     assert sum(admits(meter, 1, 5e5) for _ in range(amount + 5)) == amount
@@ -133,7 +134,7 @@ def test_numbers_are_those_of_openai() -> None:
     assert tokens.remaining(0.0, 0.0) == 1446
 
 
-@pytest.mark.parametrize("back", [1.0, 59.0, 600.0, 1e6])
+@looped("back", [1.0, 59.0, 600.0, 1e6])
 def test_a_clock_that_steps_back_silences_no_longer_than_the_largest_debt(back: float) -> None:
     meter = LocalRate(rule_of(rate(60)))
     meter.take(60, 1e7, 0.0)
@@ -142,7 +143,7 @@ def test_a_clock_that_steps_back_silences_no_longer_than_the_largest_debt(back: 
     assert meter.wait(1, now, 0.0) <= min(back + 1, 60 * DEBT + 1) + 1e-6
 
 
-@pytest.mark.parametrize("step", [1.0, 30.0, 600.0])
+@looped("step", [1.0, 30.0, 600.0])
 def test_a_clock_that_steps_forward_gives_one_burst_at_most(step: float) -> None:
     meter = LocalRate(rule_of(rate(60)))
     meter.take(60, 0.0, 0.0)

@@ -34,6 +34,7 @@ from tests.proxy.limits.kit.simulation import (
     stop,
     within,
 )
+from tests.support.looped import looped
 
 SHARP = Limits((Rate(Unit.REQUESTS, 60_000, Period.MINUTE, 1000),))
 """1,000 a second, in bursts of as many."""
@@ -156,7 +157,7 @@ async def test_a_restart_while_it_is_lost_goes_on_with_the_last_division() -> No
     assert within(all_admitted(again), begin + 3, begin + 6) == pytest.approx(900, rel=0.15)
 
 
-@pytest.mark.parametrize("step", [-600.0, -5.0, 5.0, 600.0])
+@looped("step", [-600.0, -5.0, 5.0, 600.0])
 @in_virtual_time
 async def test_the_clock_of_who_counts_may_step(step: float) -> None:
     world = World()

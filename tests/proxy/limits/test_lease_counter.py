@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from proxy.limits.lease_counter import SWEEP, LeaseCounter
 from proxy.shared_state.lease import TRIP, LeaseGrant, PlacesAsk, RateAsk, SpentAsk
 from tests.proxy.limits.kit.simulation import excess
+from tests.support.looped import looped
 
 S = 1_000_000
 
@@ -74,7 +75,7 @@ def test_scarce_units_go_to_each_by_its_demand() -> None:
     assert got["b"] / total == pytest.approx(0.14, abs=0.025)
 
 
-@pytest.mark.parametrize("back", [1, 600, 86_400])
+@looped("back", [1, 600, 86_400])
 def test_a_clock_that_steps_back_neither_silences_nor_opens(back: int) -> None:
     counter = LeaseCounter()
     start = 100_000 * S

@@ -1,7 +1,5 @@
 """The words of limits: what is a limit, and what is none."""
 
-import pytest
-
 from proxy.limits.limit import (
     NANO,
     UNLIMITED,
@@ -17,9 +15,10 @@ from proxy.limits.limit import (
     number_words,
     period_words,
 )
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     "limits",
     [
         Limits(rates=(Rate(Unit.REQUESTS, 60, Period.MINUTE, 60),)),
@@ -35,7 +34,7 @@ def test_no_limit_is_false() -> None:
     assert not UNLIMITED
 
 
-@pytest.mark.parametrize(
+@looped(
     ("unit", "amount", "words"),
     [
         (Unit.USD, 0, "0.00 USD"),

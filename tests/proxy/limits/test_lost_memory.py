@@ -22,6 +22,7 @@ from proxy.shared_state.lease_keeper import REJOIN
 from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
 from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.support.looped import looped
 
 DAY = Quota(Unit.REQUESTS, 240, Period.DAY)
 COUNT = 4
@@ -101,8 +102,8 @@ def used(processes: list[SimulatedProcess]) -> int:
     return sum(places.used for each in processes for places in each.book._scopes["team t"].places)
 
 
-@pytest.mark.parametrize("kind", ["frozen", "restarted", "wiped", "foreign"])
-@pytest.mark.parametrize("rates", [(200, 5, 5, 20), (60, 60, 60, 60), (5, 200, 0, 0)], ids=["uneven", "even", "two"])
+@looped("kind", ["frozen", "restarted", "wiped", "foreign"])
+@looped("rates", [(200, 5, 5, 20), (60, 60, 60, 60), (5, 200, 0, 0)], ids=["uneven", "even", "two"])
 @in_virtual_time
 async def test_places_are_never_more_than_there_are_and_all_in_use_again_soon(
     kind: str, rates: tuple[int, ...]
@@ -137,7 +138,7 @@ async def test_places_are_never_more_than_there_are_and_all_in_use_again_soon(
     assert max(taken for at, taken in seen if 6 < at < 8.5) >= 37
 
 
-@pytest.mark.parametrize("kind", ["restarted", "wiped", "foreign"])
+@looped("kind", ["restarted", "wiped", "foreign"])
 @in_virtual_time
 async def test_nobody_is_refused_who_used_nothing(kind: str) -> None:
     world = World()

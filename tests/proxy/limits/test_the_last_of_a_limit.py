@@ -2,19 +2,18 @@
 
 import asyncio
 
-import pytest
-
 from proxy.limits.limit import Limits, Period, Quota, Unit
 from proxy.limits.reservation import Reservation
 from proxy.limits.shared_spending import HOPE
 from proxy.limits.spending import OTHERS_HOLD
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import WALL, SimulatedProcess, World, fleet, stop
+from tests.support.looped import looped
 
 HUNDRED = Limits(quotas=(Quota(Unit.REQUESTS, 100, Period.DAY),))
 
 
-@pytest.mark.parametrize("count", [1, 2, 8])
+@looped("count", [1, 2, 8])
 @in_virtual_time
 async def test_of_a_burst_exactly_the_limit_passes(count: int) -> None:
     processes = fleet(World(), HUNDRED, count)
@@ -23,7 +22,7 @@ async def test_of_a_burst_exactly_the_limit_passes(count: int) -> None:
     await stop(processes)
 
 
-@pytest.mark.parametrize("count", [2, 4, 8])
+@looped("count", [2, 4, 8])
 @in_virtual_time
 async def test_large_requests_of_several_processes_are_refused_only_once_the_limit_is_used_up(count: int) -> None:
     limits = Limits(quotas=(Quota(Unit.TOKENS, 3000, Period.DAY),))

@@ -8,18 +8,21 @@ import pytest
 
 from proxy.listener.aiohttp_version import http_fault, installed_fault
 from tests.support.gateway import ROOT
+from tests.support.looped import looped
 
 
+@pytest.mark.smoke
 def test_what_is_installed_here_may_serve() -> None:
     assert installed_fault() is None
 
 
-@pytest.mark.parametrize("version", ["3.14.3", "3.14.5", "3.15.0", "3.15.0rc1", "4.0.0a2.dev0"])
+@pytest.mark.smoke
+@looped("version", ["3.14.3", "3.14.5", "3.15.0", "3.15.0rc1", "4.0.0a2.dev0"])
 def test_a_version_without_known_holes_may_serve(version: str) -> None:
     assert http_fault(version, compiled=True) is None
 
 
-@pytest.mark.parametrize("version", ["3.14.2", "3.13.9", "3.9.0", "2.99.99"])
+@looped("version", ["3.14.2", "3.13.9", "3.9.0", "2.99.99"])
 def test_a_version_with_known_holes_may_not(version: str) -> None:
     assert http_fault(version, compiled=True) == f"aiohttp {version} has known holes; 3.14.3 or newer is needed"
 

@@ -16,7 +16,11 @@ from proxy.listener.plain_head import read_plain_head
 from tests.proxy.kit.gateway_rig import AUTH, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion
+
+pytestmark = pytest.mark.smoke
+
 
 OK = json_answer(200, completion("hello", "m"))
 
@@ -35,7 +39,7 @@ async def test_an_answer_has_its_length_its_date_and_every_header_once() -> None
     assert parsedate_to_datetime(date[1]).year >= 2026
 
 
-@pytest.mark.parametrize(
+@looped(
     ("version", "asked", "answered", "stays"),
     [
         ("1.1", "keep-alive", None, True),
@@ -76,7 +80,7 @@ async def test_a_gateway_that_stops_closes_after_its_answer() -> None:
         assert (await exchange(served.port, request("GET", "/v1/models", None, AUTH))).headers["connection"] == "close"
 
 
-@pytest.mark.parametrize("value", ["a\r\nb: c", "a\nb", "a\x00b", "\x7f", "a\u2028b"])
+@looped("value", ["a\r\nb: c", "a\nb", "a\x00b", "\x7f", "a\u2028b"])
 def test_a_value_that_would_end_its_line_is_a_fault_of_ours(value: str) -> None:
     with pytest.raises(ValueError, match="end its line"):
         header_lines({"x-a": value})
@@ -94,7 +98,7 @@ def test_headers_are_lines() -> None:
     assert header_lines({"a": "1", "b": ""}) == "a: 1\r\nb: \r\n"
 
 
-@pytest.mark.parametrize(("status", "words"), [(200, "OK"), (404, "Not Found"), (499, "Status")])
+@looped(("status", "words"), [(200, "OK"), (404, "Not Found"), (499, "Status")])
 def test_an_answer_begins_with_the_version_that_was_asked(status: int, words: str) -> None:
     assert start_line(HttpVersion11, status) == f"HTTP/1.1 {status} {words}\r\n"
     assert start_line(HttpVersion10, status) == f"HTTP/1.0 {status} {words}\r\n"

@@ -18,6 +18,7 @@ from proxy.listener.plain_head import read_plain_head
 from proxy.listener.request_body import read_body
 from tests.proxy.kit.parsed_requests import parsed
 from tests.proxy.kit.raw_client import request
+from tests.support.looped import looped
 
 LIMIT = 1000
 PROTOCOL = cast(
@@ -45,6 +46,7 @@ SEGMENTS = st.sampled_from(
 PLAIN = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#"), max_size=8)
 
 
+@pytest.mark.smoke
 @given(st.lists(st.one_of(SEGMENTS, PLAIN), max_size=12))
 @example(["v1/chat/completions"])
 @example(["a?b=%20&c=d%2Fe&f=+"])
@@ -58,6 +60,7 @@ def test_path_and_query_are_those_of_aiohttp(parts: list[str]) -> None:
     assert ours.query_string == theirs.query_string
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
 def test_everything_that_handlers_ask_is_answered_alike(connection: str) -> None:
     fields = {"Content-Type": "application/json; a=b", "X-Odd": "1", "Connection": connection}
@@ -74,8 +77,8 @@ def test_everything_that_handlers_ask_is_answered_alike(connection: str) -> None
     assert theirs.content.is_eof()
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"x" * LIMIT, b"x" * (LIMIT + 1)])
-@pytest.mark.parametrize("fields", [{}, {"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}])
+@looped("body", [b"", b"{}", b"x" * LIMIT, b"x" * (LIMIT + 1)])
+@looped("fields", [{}, {"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}])
 async def test_bodies_are_read_and_refused_alike(body: bytes, fields: dict[str, str]) -> None:
     outcomes = []
     for http in both(request("POST", "/x", body, fields)):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from proxy.errors import ErrorFacts, GatewayError
@@ -16,6 +15,7 @@ from proxy.listener.cors_and_host_names import (
     Preflight,
     Verdict,
 )
+from tests.support.looped import looped
 
 APP = "https://app.example.com"
 EVIL = "https://evil.example"
@@ -52,19 +52,19 @@ FOREIGN_NAMES = (
 )
 
 
-@pytest.mark.parametrize("listener", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
-@pytest.mark.parametrize("host", LOOPBACK_NAMES)
+@looped("listener", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
+@looped("host", LOOPBACK_NAMES)
 def test_on_loopback_every_loopback_name_is_served(listener: str, host: str) -> None:
     assert judged(BrowserGuard(listener, (), ()), Host=host) is None
 
 
-@pytest.mark.parametrize("host", ["llm.example.com", "LLM.example.com:443", "a.corp.example", "b.a.corp.example:8080"])
+@looped("host", ["llm.example.com", "LLM.example.com:443", "a.corp.example", "b.a.corp.example:8080"])
 def test_on_loopback_listed_names_are_served_too(host: str) -> None:
     assert judged(LOCAL, Host=host) is None
 
 
-@pytest.mark.parametrize("host", FOREIGN_NAMES)
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@looped("host", FOREIGN_NAMES)
+@looped("method", ["GET", "POST", "OPTIONS"])
 def test_on_loopback_any_other_host_is_misdirected(host: str, method: str) -> None:
     facts = refused(LOCAL, method, Host=host)
     assert (facts.status, facts.code, facts.headers["x-should-retry"]) == (421, "host_not_served", "false")
@@ -77,20 +77,18 @@ def test_a_client_without_a_host_is_no_browser() -> None:
     assert judged(LOCAL, Host="") is None
 
 
-@pytest.mark.parametrize("listener", ["0.0.0.0", "::", "192.0.2.1", "gateway.internal"])
-@pytest.mark.parametrize("host", ["evil.example", "10.1.2.3:8080", "dragoman-admin:9091", "[fd00::7]:8080", "%%"])
+@looped("listener", ["0.0.0.0", "::", "192.0.2.1", "gateway.internal"])
+@looped("host", ["evil.example", "10.1.2.3:8080", "dragoman-admin:9091", "[fd00::7]:8080", "%%"])
 def test_beyond_loopback_any_host_is_served_where_none_is_listed(listener: str, host: str) -> None:
     assert judged(BrowserGuard(listener, (), ()), Host=host) is None
 
 
-@pytest.mark.parametrize(
-    "host", ["llm.example.com", "10.1.2.3:8080", "[fd00::7]:8080", "203.0.113.9", *LOOPBACK_NAMES[:9]]
-)
+@looped("host", ["llm.example.com", "10.1.2.3:8080", "[fd00::7]:8080", "203.0.113.9", *LOOPBACK_NAMES[:9]])
 def test_beyond_loopback_listed_names_and_addresses_are_served(host: str) -> None:
     assert judged(BrowserGuard("0.0.0.0", ["llm.example.com"], ()), Host=host) is None
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "gateway", CONTAINER_NAMES[0]])
+@looped("host", ["evil.example", "127.0.0.1.evil.example", "gateway", CONTAINER_NAMES[0]])
 def test_beyond_loopback_other_names_are_misdirected_where_some_are_listed(host: str) -> None:
     assert refused(BrowserGuard("0.0.0.0", ["llm.example.com"], ()), Host=host).status == 421
 
@@ -111,8 +109,8 @@ def test_an_exchange_is_in_force_at_once() -> None:
     assert isinstance(judged(guard, Origin=APP), Permitted)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "OPTIONS"])
-@pytest.mark.parametrize(
+@looped("method", ["GET", "HEAD", "POST", "PUT", "OPTIONS"])
+@looped(
     "origin",
     [
         *(EVIL, "null", "", "file://", "chrome-extension://abc", "http://127.0.0.1", "http://127.0.0.1:8081"),
@@ -139,7 +137,7 @@ def test_the_admin_listener_names_its_own_setting_and_no_origins() -> None:
     assert "cors" not in refused(guard, Origin=EVIL).message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("host", "origin"),
     [
         (OWN, "http://127.0.0.1:8080"),
@@ -160,14 +158,14 @@ def test_a_page_that_its_browser_calls_same_origin_passes_behind_a_proxy_that_ch
     assert refused(LOCAL, Host="evil.example", Origin="http://evil.example", Sec_Fetch_Site="same-origin").status == 421
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "", "anything"])
-@pytest.mark.parametrize(("method", "mode"), [("GET", "no-cors"), ("GET", ""), ("HEAD", "cors"), ("POST", "navigate")])
+@looped("site", ["cross-site", "same-site", "", "anything"])
+@looped(("method", "mode"), [("GET", "no-cors"), ("GET", ""), ("HEAD", "cors"), ("POST", "navigate")])
 def test_a_browser_that_names_no_origin_is_refused_for_other_sites(site: str, method: str, mode: str) -> None:
     facts = refused(LOCAL, method, Sec_Fetch_Site=site, Sec_Fetch_Mode=mode)
     assert (facts.status, facts.code) == (403, "origin_not_allowed")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("method", "headers"),
     [
         ("GET", {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}),  # typed in
@@ -182,8 +180,8 @@ def test_clients_that_are_no_foreign_pages_pass(method: str, headers: Mapping[st
     assert judged(LOCAL, method, **{name.replace("-", "_"): value for name, value in headers.items()}) is None
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-@pytest.mark.parametrize("origin", [APP, "http://localhost:5173"])
+@looped("method", ["GET", "POST", "OPTIONS"])
+@looped("origin", [APP, "http://localhost:5173"])
 def test_a_page_of_a_listed_origin_may_read_the_answer(method: str, origin: str) -> None:
     verdict = judged(LOCAL, method, Origin=origin, Sec_Fetch_Site="cross-site")
     assert headers_of(verdict) == {
@@ -208,9 +206,7 @@ def test_a_preflight_of_a_listed_origin_is_answered_with_what_it_asks_for() -> N
     }
 
 
-@pytest.mark.parametrize(
-    "wanted", ["", "*é", "a\x00b", "a;b", ",", "a,,b", ", ".join(["x-y"] * 65), "x" * 2049, "a b", "a\r\nb"]
-)
+@looped("wanted", ["", "*é", "a\x00b", "a;b", ",", "a,,b", ", ".join(["x-y"] * 65), "x" * 2049, "a b", "a\r\nb"])
 def test_header_names_that_are_none_or_too_many_are_not_echoed(wanted: str) -> None:
     fields = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": wanted}
     assert "access-control-allow-headers" not in headers_of(judged(LOCAL, "OPTIONS", Origin=APP, **fields))
@@ -224,7 +220,7 @@ def test_a_page_of_the_internet_may_reach_a_private_network_where_its_origin_is_
     assert name not in headers_of(judged(anybody, "OPTIONS", Origin=APP, **asked))
 
 
-@pytest.mark.parametrize("origin", [EVIL, "null", "", "x\r\ny: z"])
+@looped("origin", [EVIL, "null", "", "x\r\ny: z"])
 def test_where_any_page_may_call_no_origin_is_echoed(origin: str) -> None:
     anybody = BrowserGuard("127.0.0.1", (), ["*", APP])
     for method in ("GET", "POST", "OPTIONS"):

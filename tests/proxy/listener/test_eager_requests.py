@@ -32,6 +32,7 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
         yield lambda scenario: runner.run(within(scenario))
 
 
+@pytest.mark.smoke
 def test_a_request_that_came_whole_is_answered_eagerly(run: Run) -> None:
     async def scenario() -> None:
         async with desk() as made, connected(made.port) as client:
@@ -56,6 +57,7 @@ UNUSUAL = {
 }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", UNUSUAL)
 def test_whatever_is_not_plain_is_answered_too_and_the_next_plain_one_eagerly(run: Run, kind: str) -> None:
     async def scenario() -> None:

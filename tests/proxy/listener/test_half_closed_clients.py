@@ -8,6 +8,7 @@ from proxy.listener.half_closed_clients import PROBED_AT
 from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
 from tests.proxy.kit.raw_client import RawClient, connected, request
 from tests.support.http_scripts import LAST_CHUNK, chunk, head, json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.vendor_script import Delay, Hang, Script, Send
 
@@ -24,6 +25,7 @@ async def asked(made: Rig, client: RawClient, stream: bool) -> None:
     await made.vendor.received(1)
 
 
+@pytest.mark.smoke
 async def test_who_closes_one_half_gets_the_answer_behind_an_interim_one() -> None:
     async with rig() as made, connected(made.port) as client:
         made.vendor.answer(LATE)
@@ -40,6 +42,7 @@ async def test_who_closes_one_half_gets_the_answer_behind_an_interim_one() -> No
         assert record.outcome == "ok"
 
 
+@pytest.mark.smoke
 async def test_who_closes_one_half_gets_the_stream_to_its_end() -> None:
     async with rig() as made, connected(made.port) as client:
         made.vendor.answer(LATE_STREAM)
@@ -53,8 +56,8 @@ async def test_who_closes_one_half_gets_the_stream_to_its_end() -> None:
         assert b": keep-alive\n\n" in rest
 
 
-@pytest.mark.parametrize("later", [0.0, 0.3])
-@pytest.mark.parametrize("script", [(Hang(),), (START, Hang())], ids=["before the answer", "in a stream"])
+@looped("later", [0.0, 0.3])
+@looped("script", [(Hang(),), (START, Hang())], ids=["before the answer", "in a stream"])
 async def test_who_closes_the_other_half_too_is_gone(script: Script, later: float) -> None:
     async with rig() as made:
         made.vendor.default = script

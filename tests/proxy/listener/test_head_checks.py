@@ -53,11 +53,13 @@ async def sent(client: RawClient, data: bytes, step: int) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.smoke
 def test_the_corpus_has_more_than_forty_vectors_that_must_be_refused() -> None:
     assert len(REFUSED) > 40
     assert len(set(REFUSED.values()) | {data for data, _, _ in READ.values()}) == len(REFUSED) + len(READ)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED.keys())
 async def test_an_ambiguous_request_is_refused_and_nothing_behind_it_is_read(reader: Reader, data: bytes) -> None:
     async with connected(reader.port) as client:

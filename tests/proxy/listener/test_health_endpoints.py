@@ -1,11 +1,10 @@
 """The answers of the health paths."""
 
-import pytest
-
 from proxy.listener.health_endpoints import health_response
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "ready", "status", "word"),
     [
         ("/health/ready", True, 200, b"ok"),

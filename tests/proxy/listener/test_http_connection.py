@@ -54,6 +54,7 @@ async def test_a_head_that_stays_a_part_is_answered_and_its_connection_closed(be
     assert (answer.status, answer.message) == (408, "The request's head did not arrive within 0.1 s.")
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("hurried")
 async def test_a_head_that_drips_is_not_waited_for() -> None:
     async with listening(Echo()) as port, connected(port) as client:
@@ -68,6 +69,7 @@ async def test_a_head_that_drips_is_not_waited_for() -> None:
         dripping.cancel()
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("hurried")
 async def test_who_sends_nothing_or_whole_heads_in_parts_is_left_alone() -> None:
     async with listening(Echo()) as port, connected(port) as idle, connected(port) as slow:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.listener.parse_multipart import MAX_HEAD, MAX_PARTS, MultipartParser, NotMultipart, PartHead, boundary_of
+from tests.support.looped import looped
 
 FILE = b'Content-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav'
 MODEL = b"content-disposition: form-data; name=model"
@@ -39,7 +40,7 @@ def test_parts_come_out_byte_for_byte() -> None:
     )
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
+@looped("size", [1, 2, 3, 7])
 def test_cuts_change_nothing(size: int) -> None:
     form = FORM.replace(b"--bogus", b"--x")
     assert parsed(*[form[at : at + size] for at in range(0, len(form), size)]) == parsed(form)
@@ -61,7 +62,7 @@ def test_a_form_without_its_last_boundary_is_not_complete() -> None:
     assert parsed(b"") == ([], False)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("form", "complaint"),
     [
         (b"--b\r\nX: " + b"x" * MAX_HEAD + b"\r\n\r\n", "bytes of headers"),
@@ -84,7 +85,7 @@ def test_what_is_held_back_does_not_grow_with_the_content() -> None:
         assert len(parser._held) < 10
 
 
-@pytest.mark.parametrize(
+@looped(
     ("content_type", "boundary"),
     [
         ("multipart/form-data; boundary=abc", "abc"),

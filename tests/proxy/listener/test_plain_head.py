@@ -9,6 +9,7 @@ from proxy.listener.head_checks import head_fault
 from proxy.listener.plain_head import KEPT_HEADS, MAX_KEPT_HEAD, MAX_PLAIN_HEAD, PlainHead, read_plain_head
 from tests.proxy.kit.parsed_requests import parsed
 from tests.proxy.kit.smuggled_requests import OFFERS, READ, REFUSED
+from tests.support.looped import looped
 
 BODY = b'{"a": 1}'
 
@@ -58,7 +59,8 @@ def agree(data: bytes) -> PlainHead | None:
     return head
 
 
-@pytest.mark.parametrize("head", CLIENTS.values(), ids=CLIENTS)
+@pytest.mark.smoke
+@looped("head", CLIENTS.values(), ids=CLIENTS)
 def test_what_clients_send_is_read(head: bytes) -> None:
     data = head + (BODY if b"ength: 8" in head else b"")
     found = agree(data)
@@ -68,6 +70,7 @@ def test_what_clients_send_is_read(head: bytes) -> None:
     assert found.keep_alive == (b"Close" not in head)
 
 
+@pytest.mark.smoke
 def test_a_head_is_read_from_its_last_byte_on_and_the_bytes_behind_it_change_nothing() -> None:
     for head in CLIENTS.values():
         for cut in range(len(head)):
@@ -78,7 +81,7 @@ def test_a_head_is_read_from_its_last_byte_on_and_the_bytes_behind_it_change_not
             assert found == read_plain_head(head)
 
 
-@pytest.mark.parametrize("field", ["Content-Length: ", "content-length: ", "CONTENT-LENGTH:\t", "Content-Length:"])
+@looped("field", ["Content-Length: ", "content-length: ", "CONTENT-LENGTH:\t", "Content-Length:"])
 def test_each_body_of_many_behind_the_same_head_has_its_own_length(field: str) -> None:
     for length in (*range(12), 2**20, 999_999_999, 3):
         head = told("A: 1", f"{field}{length}", "b: 2")
@@ -152,7 +155,7 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("data", LEFT.values(), ids=LEFT)
+@looped("data", LEFT.values(), ids=LEFT)
 def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
     assert read_plain_head(data) is None
 
@@ -167,12 +170,12 @@ def test_the_longest_head_is_read_in_one_line_or_many() -> None:
     assert read_plain_head(told("a: " + "x" * (rest + 1))) is None
 
 
-@pytest.mark.parametrize("name", [*REFUSED, *OFFERS])
+@looped("name", [*REFUSED, *OFFERS])
 def test_nothing_that_servers_read_differently_is_read(name: str) -> None:
     assert read_plain_head({**REFUSED, **OFFERS}[name] + b"\r\n") is None
 
 
-@pytest.mark.parametrize("name", READ)
+@looped("name", READ)
 def test_what_the_corpus_has_to_read_is_read_alike_or_left(name: str) -> None:
     data, _, body = READ[name]
     found = agree(data)

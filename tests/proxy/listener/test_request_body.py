@@ -22,11 +22,13 @@ async def port(handler: Echo) -> AsyncIterator[int]:
         yield made
 
 
+@pytest.mark.smoke
 async def test_a_body_is_read_whole(port: int) -> None:
     answer = await exchange(port, request("POST", "/", b"x" * LIMIT))
     assert (answer.status, answer.body) == (200, b"x" * LIMIT)
 
 
+@pytest.mark.smoke
 async def test_no_body_is_an_empty_one(port: int) -> None:
     answer = await exchange(port, b"POST / HTTP/1.1\r\nHost: x\r\n\r\n")
     assert (answer.status, answer.body) == (200, b"")

@@ -3,13 +3,14 @@
 import pytest
 
 from proxy.listener.spooled_form import IN_MEMORY, FormUpload, SpooledForm, with_field
+from tests.support.looped import looped
 
 
 async def whole(upload: FormUpload) -> bytes:
     return b"".join([piece async for piece in upload.pieces()])
 
 
-@pytest.mark.parametrize("size", [0, 10, IN_MEMORY, IN_MEMORY + 1, 3 * IN_MEMORY + 7])
+@looped("size", [0, 10, IN_MEMORY, IN_MEMORY + 1, 3 * IN_MEMORY + 7])
 async def test_a_form_of_any_size_is_given_out_whole_each_time(size: int) -> None:
     form = SpooledForm("b")
     content = bytes(range(256)) * (size // 256 + 1)

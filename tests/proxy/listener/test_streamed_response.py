@@ -44,6 +44,7 @@ async def head_and_body(client: RawClient, length: int) -> tuple[bytes, bytes]:
     return head, await client.reader.readexactly(length)
 
 
+@pytest.mark.smoke
 async def test_pieces_leave_in_chunks_and_the_connection_stays() -> None:
     chunks = b"3\r\none\r\n3\r\ntwo\r\n4\r\nlast\r\n0\r\n\r\n"
     async with listening(streaming(two_pieces)) as port, connected(port) as client:
@@ -55,6 +56,7 @@ async def test_pieces_leave_in_chunks_and_the_connection_stays() -> None:
             assert head.endswith(b"\r\nTransfer-Encoding: chunked\r\n\r\n")
 
 
+@pytest.mark.smoke
 async def test_an_answer_of_known_length_is_not_chunked() -> None:
     async with listening(streaming(two_pieces, {**KIND, "Content-Length": "10"})) as port, connected(port) as client:
         for _ in range(2):

@@ -87,6 +87,7 @@ def certificate(folder: Path) -> bytes:
     return ssl.PEM_cert_to_DER_cert((folder / "cert.pem").read_text())
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 async def test_a_client_that_trusts_the_authority_is_served(authority: Authority, tmp_path: Path, host: str) -> None:
     # An IP address is never sent as a name (RFC 6066, 3), so the second client sends none.
@@ -100,6 +101,7 @@ async def test_a_client_that_trusts_the_authority_is_served(authority: Authority
         assert client.writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1"
 
 
+@pytest.mark.smoke
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
 async def test_no_tls_before_1_2_is_spoken(authority: Authority, tmp_path: Path) -> None:
     context = trusting(authority)

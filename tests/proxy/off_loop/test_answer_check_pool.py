@@ -56,6 +56,7 @@ async def eventually(reached: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
+@pytest.mark.smoke
 async def test_a_constraint_is_compiled_and_answers_are_held_against_it() -> None:
     async with checks() as made:
         assert await made.problem(NUMBERS, "a") is None
@@ -66,6 +67,7 @@ async def test_a_constraint_is_compiled_and_answers_are_held_against_it() -> Non
         assert [await made.problem(large, "a") for _ in range(2)] == [reason, reason]
 
 
+@pytest.mark.smoke
 async def test_what_takes_no_time_is_checked_here_without_a_process() -> None:
     async with checks() as made:
         before = children()

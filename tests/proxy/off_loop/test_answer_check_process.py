@@ -59,6 +59,7 @@ def checker() -> Iterator[Checker]:
         yield made
 
 
+@pytest.mark.smoke
 def test_each_question_is_answered_in_turn(checker: Checker) -> None:
     assert checker.ask(NUMBER, None) == (CheckVerdict.KEEPS, "")
     assert checker.ask(NUMBER, "[1, 2]") == (CheckVerdict.KEEPS, "")
@@ -76,6 +77,7 @@ def test_each_question_is_answered_in_turn(checker: Checker) -> None:
     assert "$.pattern" in broken[1]
 
 
+@pytest.mark.smoke
 def test_a_text_without_an_encoding_is_checked_as_the_client_gets_it(checker: Checker) -> None:
     assert checker.ask(NUMBER, "\ud800") == (CheckVerdict.BREAKS, "it is not JSON")
 

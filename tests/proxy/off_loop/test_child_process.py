@@ -12,7 +12,10 @@ from proxy.off_loop.answer_check_process import RESPONSE_HEAD, CheckVerdict, che
 from proxy.off_loop.child_process import end_child, start_child
 from tests.proxy.kit.costly_constraints import check_of
 
+pytestmark = pytest.mark.processes
 
+
+@pytest.mark.smoke
 async def test_a_child_speaks_through_its_socket_until_that_is_closed() -> None:
     child = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)
     child.writer.write(check_request(check_of({"type": "integer"}), "1"))
@@ -30,6 +33,7 @@ async def test_a_child_that_cannot_be_started_leaves_nothing_open(monkeypatch: p
     assert len(os.listdir("/proc/self/fd")) <= before + 2  # the loop's own watcher may come in between
 
 
+@pytest.mark.smoke
 async def test_a_child_that_ends_by_itself_keeps_its_status(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(20):
         child = await start_child("proxy.off_loop.answer_check_process", output=DEVNULL)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from proxy.errors import OverloadReason
 from proxy.overload.admission_limits import Admission, AdmissionLimits, Admitted, ShedRules
+from tests.support.looped import looped
 
 RULES = ShedRules()
 SMALL = AdmissionLimits(requests=2, streams=2, body_bytes=1000)
@@ -162,7 +163,7 @@ def test_a_body_that_is_still_arriving_takes_no_place_of_a_request() -> None:
     assert (admission.requests, admission.arriving.total) == (3, 1)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("share", "stream", "request_"),
     [
         (0.0, None, None),
@@ -181,7 +182,7 @@ def test_f70_full_memory_refuses_streams_first_and_then_everything(
     assert admission.refusal() is request_
 
 
-@pytest.mark.parametrize(
+@looped(
     ("lag", "share"),
     [(0.0, 0.0), (0.1, 0.0), (0.1001, 0.1), (0.2, 0.275), (0.3, 0.45), (0.4, 0.625), (0.5, 0.8), (9.0, 0.8)],
 )

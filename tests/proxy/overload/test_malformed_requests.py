@@ -13,6 +13,8 @@ from proxy.telemetry.access_log import MALFORMED_LINES
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
 
+pytestmark = pytest.mark.smoke
+
 
 def client_hello() -> bytes:
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -19,8 +19,12 @@ from proxy.telemetry.access_log import request_line
 from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.support.http_scripts import chunk, head, json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
 from tests.support.vendor_script import Hang, Send, Until
+
+pytestmark = pytest.mark.smoke
+
 
 OK = json_answer(200, completion("hello"))
 POSTS = [(surface, surface.endpoints[0].path) for surface in SURFACES]
@@ -228,8 +232,8 @@ async def test_an_id_that_may_not_be_echoed_reaches_no_header(full: Rig) -> None
     assert len(answer.headers["x-request-id"]) == 24
 
 
-@pytest.mark.parametrize("reason", OverloadReason)
-@pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.name)
+@looped("reason", OverloadReason)
+@looped("surface", SURFACES, ids=lambda surface: surface.name)
 def test_an_answer_is_the_envelope_of_its_surface_with_an_id_of_its_own(
     surface: Surface, reason: OverloadReason
 ) -> None:

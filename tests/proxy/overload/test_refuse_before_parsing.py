@@ -20,6 +20,10 @@ from proxy.surfaces.surface import Surface
 from tests.proxy.kit import smuggled_requests as smuggling
 from tests.proxy.kit.parsed_requests import parsed
 from tests.proxy.overload.test_admission_limits import Gauge
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 PATHS = [
     (surface, endpoint.path)
@@ -36,13 +40,13 @@ def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, b
     return f"POST {path} HTTP/1.1\r\n{fields}\r\n".encode("latin-1") + body
 
 
-@pytest.mark.parametrize(("surface", "path"), PATHS)
+@looped(("surface", "path"), PATHS)
 def test_every_path_that_takes_a_request_is_known_with_its_surface(surface: Surface, path: str) -> None:
     door, _ = made()
     assert door.read(told(path)) == (surface, 2)
 
 
-@pytest.mark.parametrize(
+@looped(
     "more",
     [
         {},
@@ -104,13 +108,13 @@ LEFT_ALONE = {
 }
 
 
-@pytest.mark.parametrize("data", LEFT_ALONE.values(), ids=LEFT_ALONE)
+@looped("data", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
     door, _ = made()
     assert door.read(data) is None
 
 
-@pytest.mark.parametrize("name", smuggling.REFUSED)
+@looped("name", smuggling.REFUSED)
 def test_nothing_that_servers_read_differently_is_read(name: str) -> None:
     data = smuggling.REFUSED[name].replace(b" /x ", b" /v1/completions ")
     assert read_whole_request(data) is None

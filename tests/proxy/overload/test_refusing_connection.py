@@ -61,6 +61,7 @@ async def test_the_ordinary_way_answers_the_same(full: Rig, path: str, case: Cal
         assert (at_the_door(full), len(full.records)) == (1, 2)
 
 
+@pytest.mark.smoke
 async def test_a_connection_is_kept_and_serves_when_there_is_room_again(full: Rig) -> None:
     full.vendor.default = OK
     async with connected(full.port) as client:
@@ -80,6 +81,7 @@ async def test_a_connection_is_kept_and_serves_when_there_is_room_again(full: Ri
     assert at_the_door(full) + len(full.records) == 8
 
 
+@pytest.mark.smoke
 async def test_a_connection_that_was_there_before_is_refused_at_the_door_too() -> None:
     async with rig() as served:
         served.vendor.default = OK

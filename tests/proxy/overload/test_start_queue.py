@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.overload.start_queue import HEADROOM, StartQueue, StartQueueRules
 from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.support.looped import looped
 
 RULES = StartQueueRules(2, 2, least_length=4, crowd=0, longest_wait=0.3, least_rate=1e7)
 """Without a limit of the rate."""
@@ -259,7 +259,7 @@ async def test_a_rate_is_forgotten_when_the_crowd_is_gone() -> None:
     assert len(turns.begun) == 26
 
 
-@pytest.mark.parametrize("seed", range(3))
+@looped("seed", range(3))
 def test_everybody_begins_once_in_a_real_loop(seed: int) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()

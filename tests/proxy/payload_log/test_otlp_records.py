@@ -7,6 +7,10 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 
 from proxy.payload_log.otlp_records import EVENT, log_record, logs_request
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 FACTS: dict[str, object] = {
@@ -60,7 +64,7 @@ def test_records_follow_each_other_and_one_without_a_time_or_a_trace_has_the_pre
     assert {(each.time_unix_nano, each.trace_id) for each in records} == {(7, b"")}
 
 
-@pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 129, 16_383, 16_384, 3_000_000])
+@looped("size", [0, 1, 126, 127, 128, 129, 16_383, 16_384, 3_000_000])
 def test_a_body_of_any_size_is_read_whole(size: int) -> None:
     (record,) = read(log_record(b"{}", b"x" * size, 1)).resource_logs[0].scope_logs[0].log_records
     assert record.body.string_value == "x" * size

@@ -3,8 +3,6 @@
 import json
 import re
 
-import pytest
-
 from proxy.payload_log.payload_entry import (
     HEAD,
     SLACK,
@@ -14,12 +12,13 @@ from proxy.payload_log.payload_entry import (
     read_response,
     response,
 )
+from tests.support.looped import looped
 
 FACTS = b'{"request_id":"r"}'
 
 
-@pytest.mark.parametrize("request_body", [None, b"", b"{}"])
-@pytest.mark.parametrize("streamed", [True, False])
+@looped("request_body", [None, b"", b"{}"])
+@looped("streamed", [True, False])
 def test_the_head_says_what_follows(request_body: bytes | None, streamed: bool) -> None:
     entry = PayloadEntry(FACTS, request_body, b"[]", streamed)
     data = b"".join(entry.frames())
@@ -31,7 +30,7 @@ def test_the_head_says_what_follows(request_body: bytes | None, streamed: bool) 
     assert len(data) == HEAD + len(FACTS) + entry.size
 
 
-@pytest.mark.parametrize("error", [0, 28, -1])
+@looped("error", [0, 28, -1])
 def test_a_response_is_a_number(error: int) -> None:
     assert read_response(response(error)) == error
 

@@ -14,6 +14,8 @@ import pytest
 
 from proxy.payload_log.payload_file import PayloadFile
 
+pytestmark = pytest.mark.smoke
+
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:

@@ -46,6 +46,7 @@ def written(file: Path) -> list[Mapping[str, object]]:
     return [orjson.loads(line) for line in file.read_bytes().splitlines()]
 
 
+@pytest.mark.smoke
 async def test_the_named_teams_requests_are_written_and_nothing_is_held_afterwards(tmp_path: Path) -> None:
     async with opened_payload_log(place(tmp_path / "p", "canary")) as log:
         made = [hand_over(log, "r-1", b'"canary"'), hand_over(log, "r-2", b"{}"), hand_over(log, "r-3", b"{}", "data")]
@@ -70,6 +71,7 @@ async def test_what_takes_too_long_or_is_too_long_is_withheld_and_the_next_is_wr
     assert (log.counts.written, log.counts.withheld, log.counts.dropped) == (1, 2, 0)
 
 
+@pytest.mark.smoke
 async def test_what_cannot_be_written_is_counted_and_said_once_and_so_is_its_end(tmp_path: Path) -> None:
     said: list[str] = []
     log = PayloadLog(place(tmp_path / "later" / "p"), said.append)

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import orjson
+import pytest
 
 from proxy.off_loop.child_process import ROOT, program
 from proxy.payload_log import payload_process
@@ -34,6 +35,7 @@ def started(frame: bytes) -> tuple[int, socket.socket]:
     return pid, here
 
 
+@pytest.mark.smoke
 def test_entries_are_written_and_what_cannot_be_is_answered_by_its_error(tmp_path: Path) -> None:
     folder = tmp_path / "later"
     pid, link = started(rules(folder / "p.jsonl", "canary"))
@@ -57,6 +59,7 @@ def test_a_pattern_that_takes_for_ever_ends_the_process_by_its_cpu_time(tmp_path
     assert not (tmp_path / "p.jsonl").exists()
 
 
+@pytest.mark.smoke
 def test_it_ends_when_nobody_is_left_to_send(tmp_path: Path) -> None:
     told = rules(tmp_path / "p")
     for frame in (b"", b"\0", told, told + b"\0\0", told + batch_frame(2)):

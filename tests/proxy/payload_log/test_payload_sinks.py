@@ -10,6 +10,9 @@ from proxy.payload_log.payload_sinks import CollectorSink, FileSink, Finished, W
 from tests.proxy.tracing.kit.collector import collecting
 from tests.support.gateway import free_ports
 
+pytestmark = pytest.mark.smoke
+
+
 ENTRIES = [Finished(b'{"request_id":"%d"}' % n, b'{"request_id":"%d","request":"hi"}\n' % n) for n in range(3)]
 
 

@@ -3,11 +3,11 @@
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.payload_log.redact_content import DEEPEST, REDACTED, TOO_DEEP, dumped, fitted, redacted, redacted_json
+from tests.support.looped import looped
 
 MAIL = [re.compile(r"[a-z]+@[a-z.]+")]
 CARD = [re.compile(r"\b\d{16}\b")]
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("content", "shown"),
     [
         (b'{"a":["x bob@example.com y"]}', {"a": [f"x {REDACTED} y"]}),
@@ -43,8 +43,8 @@ def nested(opening: bytes, closing: bytes, levels: int) -> bytes:
     return opening * levels + b'"bob@example.com"' + closing * levels
 
 
-@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
-@pytest.mark.parametrize("patterns", [MAIL, []])
+@looped(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+@looped("patterns", [MAIL, []])
 def test_what_is_nested_too_deeply_is_not_shown_on_any_python(
     opening: bytes, closing: bytes, patterns: list[re.Pattern[str]]
 ) -> None:

@@ -12,6 +12,7 @@ from providers.completion import (
     ToolCallDelta,
 )
 from proxy.plugins.answer_texts import choice_of, chunk_of, texts_of_choice, with_choices, with_texts
+from tests.support.looped import looped
 
 CHOICE = Choice(
     1,
@@ -52,7 +53,7 @@ def test_a_rewritten_choice_keeps_nothing_that_tells_its_first_form() -> None:
     assert dropped == ("logprobs", "signature", "reasoning_details", "annotations", "own", "token_ids")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "shown"),
     [
         ('{"n":"M\\u00fcller"}', '{"n":"Müller"}'),

@@ -12,6 +12,9 @@ from proxy.plugins import api
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
 
+pytestmark = pytest.mark.smoke
+
+
 README = Path(api.__file__).with_name("README.md")
 
 

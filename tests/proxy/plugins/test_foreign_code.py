@@ -2,9 +2,8 @@
 
 import asyncio
 
-import pytest
-
 from proxy.plugins.foreign_code import Raised, Returned, attempted
+from tests.support.looped import looped
 
 
 def fails() -> None:
@@ -19,7 +18,7 @@ def test_what_is_raised_is_a_value_that_tells_the_place_and_not_the_text() -> No
     assert attempted(lambda: 1) == Returned(1)
 
 
-@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+@looped("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
 def test_what_is_raised_ends_neither_a_task_nor_the_process(kind: type[BaseException]) -> None:
     def ends() -> None:
         raise kind

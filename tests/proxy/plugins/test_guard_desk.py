@@ -7,6 +7,9 @@ from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Oper
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.proxy.plugins.test_guarded_choice import chain, record
 
+pytestmark = pytest.mark.smoke
+
+
 REQUEST = UnifiedRequest(
     Operation.CHAT,
     "m",

@@ -77,6 +77,7 @@ def said(answer: Answer) -> str:
     return "".join(orjson.loads(found) for found in _TEXTS.findall(answer.body))
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("kind", ["Hider", "LiveHider"])
 async def test_an_answer_is_rewritten_on_every_surface(tmp_path: Path, kind: str, stream: bool) -> None:
@@ -90,6 +91,7 @@ async def test_an_answer_is_rewritten_on_every_surface(tmp_path: Path, kind: str
             assert answer.headers["x-dragoman-guarded"] == "g1"
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_request_is_rewritten_on_every_surface_before_it_is_sent(tmp_path: Path, stream: bool) -> None:
     async with guarded(tmp_path, plugin("Hider", "where: request")) as app:

@@ -17,6 +17,8 @@ from proxy.request_record import GuardMarks, RequestRecord
 from tests.proxy.kit.whole_gateway import MOCK
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 
+pytestmark = pytest.mark.smoke
+
 
 def chain(*plugins: str) -> GuardChain:
     entries = ", ".join(f"g{number}: {each}" for number, each in enumerate(plugins))

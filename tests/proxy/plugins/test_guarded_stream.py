@@ -14,6 +14,9 @@ from proxy.upstream.transport import fail
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.proxy.plugins.test_guarded_choice import chain, record
 
+pytestmark = pytest.mark.smoke
+
+
 END, USAGE = Chunk(finish_reason="stop"), Usage(1, 2)
 
 

@@ -10,6 +10,9 @@ from proxy.process.load_table import Source, TableRefused
 from tests.proxy.kit.whole_gateway import MOCK
 from tests.proxy.plugins.kit import KIT
 
+pytestmark = pytest.mark.smoke
+
+
 SHIPPED = "proxy.plugins.shipped"
 
 

@@ -1,9 +1,13 @@
 """The metrics of plugins."""
 
+import pytest
+
 from proxy.plugins.plugin_metrics import PluginCounts
 from tests.proxy.plugins.kit import Collector
 from tests.proxy.plugins.test_running_guard import Plain, guard
 from tests.proxy.plugins.test_usage_sinks import sink
+
+pytestmark = pytest.mark.smoke
 
 
 def values(counts: PluginCounts, *others: object) -> dict[str, float]:

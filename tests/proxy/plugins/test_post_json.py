@@ -7,6 +7,8 @@ from tests.support.http_scripts import head
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Send
 
+pytestmark = pytest.mark.smoke
+
 
 async def test_a_header_cannot_become_two() -> None:
     async with FakeVendor() as server:

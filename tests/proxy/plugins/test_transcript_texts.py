@@ -14,6 +14,7 @@ from tests.proxy.kit.raw_client import request as raw_request
 from tests.proxy.kit.whole_gateway import port_of, table_before, up
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.support.http_scripts import body_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 
 JSON = "application/json"
@@ -28,6 +29,7 @@ VERBOSE = {
 VTT = f"WEBVTT\n\n00:00.000 --> 00:01.000\n{SECRET}\n"
 
 
+@pytest.mark.smoke
 def test_every_text_of_a_transcription_is_shown_and_can_be_replaced() -> None:
     body = orjson.dumps(VERBOSE)
     shown = texts_of_transcript(JSON, body)
@@ -42,13 +44,14 @@ def test_every_text_of_a_transcription_is_shown_and_can_be_replaced() -> None:
     assert (made["duration"], made["language"], made["task"]) == (1.5, "english", "transcribe")
 
 
+@pytest.mark.smoke
 def test_what_is_no_json_is_one_text() -> None:
     (shown,) = texts_of_transcript("text/vtt", VTT.encode())
     assert (shown.text, shown.role) == (VTT, "assistant")
     assert with_transcript("text/vtt", VTT.encode(), ["é"]) == "é".encode()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "body"),
     [
         (JSON, b"{"),

@@ -20,6 +20,8 @@ from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
 from tests.proxy.plugins.kit import Collector, plugin
 
+pytestmark = pytest.mark.smoke
+
 
 class NoHttp:
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:

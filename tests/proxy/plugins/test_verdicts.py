@@ -1,15 +1,14 @@
 """What guards return, checked."""
 
-import pytest
-
 from proxy.plugins.api import ALLOW, GuardedText, Refuse, Rewrite
 from proxy.plugins.verdicts import LONGEST_REASON, MOST_ADDED, fault_of, refused
 from tests.proxy.plugins.test_running_guard import Plain, guard
+from tests.support.looped import looped
 
 TEXTS = (GuardedText("a", "content", "user", "p"), GuardedText('{"a":1}', "tool_arguments", "assistant", "q"))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("verdict", "fault"),
     [
         (ALLOW, None),

@@ -24,6 +24,7 @@ async def post(app: WholeGateway, model: str = "mock/echo", stream: bool = False
     return await exchange(port_of(app.url), request("POST", "/v1/completions", ask(model, stream=stream)))
 
 
+@pytest.mark.smoke
 async def test_it_serves_its_table_and_logs_each_request_once(tmp_path: Path) -> None:
     log = BytesIO()
     async with up(MOCK, tmp_path, log) as app:
@@ -34,6 +35,7 @@ async def test_it_serves_its_table_and_logs_each_request_once(tmp_path: Path) ->
     assert [(line["status"], line["stream"]) for line in lines] == [(200, False), (200, True), (404, False)]
 
 
+@pytest.mark.smoke
 async def test_the_log_has_the_form_of_the_table(tmp_path: Path) -> None:
     log = BytesIO()
     async with up(MOCK + "server: {log: text}\n", tmp_path, log) as app:

@@ -3,7 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.gateway import ROOT
+
+pytestmark = pytest.mark.smoke
+
 
 SCRIPT = """
 import sys

@@ -26,6 +26,7 @@ def status(before: str, *numbers: int) -> int:
             process.kill()
 
 
+@pytest.mark.smoke
 def test_a_process_ends_with_the_signal_s_number_as_its_status() -> None:
     assert status("exit_on(signal.SIGUSR2)", signal.SIGUSR2) == signal.SIGUSR2
 

@@ -20,6 +20,9 @@ from proxy.process.file_descriptors import (
 )
 from tests.proxy.kit.transport_calls import call
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
@@ -27,7 +30,7 @@ def test_a_process_or_a_system_without_descriptors_lacks_them(number: int) -> No
     assert lacking(OSError(number, "gone"))
 
 
-@pytest.mark.parametrize("error", [OSError(), OSError(errno.ECONNREFUSED, "no"), ConnectionResetError()])
+@looped("error", [OSError(), OSError(errno.ECONNREFUSED, "no"), ConnectionResetError()])
 def test_other_faults_are_no_lack(error: OSError) -> None:
     assert not lacking(error)
 
@@ -117,7 +120,7 @@ async def test_f68_a_call_that_finds_no_descriptor_is_the_gateways_own_lack(
     assert (failure.kind, failure.unsent, failure.retry_after) == (FailureKind.BUSY, True, 1.0)
 
 
-@pytest.mark.parametrize(("granted", "share"), [(10, 16), (256, 96), (1024, 480)])
+@looped(("granted", "share"), [(10, 16), (256, 96), (1024, 480)])
 def test_clients_leave_each_of_them_a_descriptor_for_its_vendor(granted: int, share: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:

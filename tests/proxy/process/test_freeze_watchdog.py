@@ -8,6 +8,8 @@ import sys
 import time
 from functools import partial
 
+import pytest
+
 from proxy.process.freeze_watchdog import LOOK_EVERY, FreezeDetector, ThreadState, main_thread
 
 
@@ -33,10 +35,12 @@ def running(*cpu: float) -> list[ThreadState | None]:
     return [ThreadState("R", seconds) for seconds in cpu]
 
 
+@pytest.mark.smoke
 def test_a_thread_that_waits_in_a_call_stands_for_as_long_as_it_waits() -> None:
     assert stands([ThreadState("S", 3.0)] * 9) == [0.25, 0.5, 0.75, 1.0, 1.25]
 
 
+@pytest.mark.smoke
 def test_a_thread_that_runs_stands_for_the_time_it_got() -> None:
     assert stands(running(5.0, 5.25, 5.5, 5.75, 6.0, 6.25)) == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
     assert stands(running(5.0, 5.01, 5.02, 5.03))[-1] == -1.0

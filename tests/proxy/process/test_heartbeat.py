@@ -8,6 +8,9 @@ import pytest
 
 from proxy.process.heartbeat import REQUEST, SIZE, Heartbeat, shared_file
 from proxy.request_record import RequestRecord
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
 def record(request_id: str = "req-1", path: str = "/v1/completions", team: str = "search") -> RequestRecord:
@@ -28,7 +31,7 @@ def test_every_tick_counts_and_the_last_request_is_the_one_that_is_named() -> No
     assert pulse.last_request == "a-longer-id-1 on /v1/completions of team search"
 
 
-@pytest.mark.parametrize("letter", ["x", "\u20ac", "\ud800"])
+@looped("letter", ["x", "\u20ac", "\ud800"])
 def test_a_long_text_is_cut_and_one_that_is_no_unicode_is_no_fault(letter: str) -> None:
     pulse = Heartbeat.private()
     pulse.begin(record(path="/" + letter * REQUEST))

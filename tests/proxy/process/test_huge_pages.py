@@ -9,6 +9,9 @@ import pytest
 from proxy.process.huge_pages import heap_ranges, huge_page_bytes
 from tests.support.gateway import ROOT
 
+pytestmark = pytest.mark.smoke
+
+
 PAGE = 2 << 20
 
 MAPS = """\

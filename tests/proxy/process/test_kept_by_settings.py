@@ -15,6 +15,9 @@ from proxy.telemetry.metrics import Metrics
 from tests.proxy.conversations.test_response_entries import response
 from tests.proxy.kit.gateway_rig import rig
 
+pytestmark = pytest.mark.smoke
+
+
 REDIS = {"redis": "redis://127.0.0.1:1"}
 
 

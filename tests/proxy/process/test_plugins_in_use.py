@@ -8,6 +8,8 @@ from proxy.cli.main import main
 from tests.proxy.kit.whole_gateway import MOCK, up
 from tests.proxy.plugins.kit import plugin
 
+pytestmark = pytest.mark.smoke
+
 
 async def test_a_table_without_plugins_has_no_guards_and_leaving_closes_those_that_are_there(tmp_path: Path) -> None:
     async with up(MOCK, tmp_path) as app:

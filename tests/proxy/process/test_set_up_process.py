@@ -11,6 +11,7 @@ from proxy.process.load_table import Source
 from proxy.process.set_up_process import CONNECTION_OBJECTS, REQUEST_OBJECTS, log_table, objects_held
 
 
+@pytest.mark.smoke
 def test_what_stands_before_serving_is_never_looked_through_for_cycles() -> None:
     program = (
         "import gc; from proxy.process.set_up_process import COLLECT_AFTER, tune_garbage_collector;"
@@ -20,6 +21,7 @@ def test_what_stands_before_serving_is_never_looked_through_for_cycles() -> None
     assert shown.stdout.split() == ["True", "True"]
 
 
+@pytest.mark.smoke
 def test_what_is_in_use_is_no_reason_to_look_for_cycles() -> None:
     program = (
         "import asyncio, gc; from proxy.process import set_up_process as own\n"

@@ -20,6 +20,7 @@ from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Hang, Until
 
 
+@pytest.mark.smoke
 async def test_who_asks_again_does_not_want_to_wait() -> None:
     shutdown = Shutdown()
     shutdown.request()
@@ -28,6 +29,7 @@ async def test_who_asks_again_does_not_want_to_wait() -> None:
     assert shutdown.urgent.is_set()
 
 
+@pytest.mark.smoke
 async def test_the_work_of_ending_is_over_when_nobody_waits_for_it() -> None:
     impatient, begun = asyncio.Event(), asyncio.Event()
 

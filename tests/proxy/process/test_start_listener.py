@@ -11,6 +11,10 @@ from proxy.process.assemble_app import Addresses
 from proxy.process.start_listener import ACCEPTED_AT_ONCE, with_reach
 from tests.proxy.kit.raw_client import request
 from tests.proxy.kit.whole_gateway import MOCK, port_of, up
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 PATIENCE = 30.0
 """Seconds in which also a slow machine answers."""
@@ -21,7 +25,7 @@ async def test_an_address_is_shown_as_it_is_listened_on(tmp_path: Path) -> None:
         assert app.admin_url == f"http://0.0.0.0:{port_of(app.admin_url)}"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("host", "told"),
     [("127.0.0.1", "URL"), ("10.0.0.1", "URL"), ("0.0.0.0", "URL (all addresses)"), ("::", "URL (all IPv6 addresses)")],
 )

@@ -19,6 +19,7 @@ from proxy.upstream.transport import fail
 from proxy.upstream.vendor_stream import DRAIN_WAIT, MAX_DRAIN, TAIL_WAIT, OpenStream, drain
 from tests.proxy.kit.mark_streams import CUT, USAGE, Body, Marks, Step, often
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 IDLE = 120.0
 
@@ -224,7 +225,7 @@ class Strict(Marks):
         raise fail(FailureKind.TRUNCATED, "no terminator")
 
 
-@pytest.mark.parametrize("steps", [(b"",), (CUT,), ()])
+@looped("steps", [(b"",), (CUT,), ()])
 def test_a_decoder_s_doubts_about_the_end_of_a_finished_answer_are_settled(steps: tuple[Step, ...]) -> None:
     rig = Rig(Body(b"+a .", *steps), decoder=Strict())
     assert rig.run() == [b"<a><.>", b"<held back>"]
@@ -271,7 +272,7 @@ def test_only_the_upstream_s_time_is_waiting() -> None:
     assert rig.record.waited == 7.0
 
 
-@pytest.mark.parametrize(("stall", "waited"), [(50.0, 150.0), (0.006, 0.018), (0.004, 0.0)])
+@looped(("stall", "waited"), [(50.0, 150.0), (0.006, 0.018), (0.004, 0.0)])
 def test_writes_that_take_long_are_waiting_for_the_client(stall: float, waited: float) -> None:
     rig = Rig(Body(b"+a", 3.0, b"+b", 4.0, b". $"), Client(stall=stall))
     rig.run()
@@ -302,7 +303,7 @@ def test_the_rest_of_a_good_answer_is_read_so_that_its_connection_serves_on() ->
     assert (body.closed, body.released, time) == (0, 1, 0)
 
 
-@pytest.mark.parametrize("steps", [(b"rest",), (CUT,), (b"x", 1.0, b"")])
+@looped("steps", [(b"rest",), (CUT,), (b"x", 1.0, b"")])
 def test_a_rest_that_does_not_come_at_once_is_given_up(steps: tuple[Step, ...]) -> None:
     body, time = drained(*steps)
     assert body.closed == 1
@@ -330,8 +331,8 @@ def test_a_run_counts_as_its_chunks_do(index: int) -> None:
     assert rig.record.usage == Usage(1, 2, estimated=True)
 
 
-@pytest.mark.parametrize("part", ["reasoning", "arguments"])
-@pytest.mark.parametrize("index", [0, 1])
+@looped("part", ["reasoning", "arguments"])
+@looped("index", [0, 1])
 def test_what_was_written_besides_text_counts_too(part: RunPart, index: int) -> None:
     run = replace(words(b"abcd", b"efgh", index=index), part=part, characters=0)
     call = Chunk(tool_calls=(ToolCallDelta(0, "t", "name", "argument"),))

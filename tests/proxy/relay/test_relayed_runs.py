@@ -45,6 +45,7 @@ from tests.proxy.kit.chat_events import (
 from tests.proxy.kit.mark_streams import CUT, Step
 from tests.proxy.kit.virtual_time import VirtualLoop
 from tests.support.dialects import fixture_path
+from tests.support.looped import looped
 
 LOOP = VirtualLoop()
 CHAT, TEXT = chat_request(), text_request()
@@ -148,7 +149,7 @@ BEGINS = (
 )
 
 
-@pytest.mark.parametrize("last", ENDS)
+@looped("last", ENDS)
 def test_each_begin_with_each_end_is_relayed_the_same(last: bytes) -> None:
     for first in BEGINS:
         stream = first + chat(b'"x"') * 2 + last + USAGE + DONE
@@ -177,6 +178,7 @@ CHANGES = (b"", b'"', b"\\", b"\n", b"\r", b"\x00", b"\xff", b"1", b",", b"{", b
 PROFILES = ("azure", "deepseek", "fireworks", "groq", "mistral", "openrouter", "perplexity", "together", "vllm", "xai")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("literal", LITERALS)
 def test_a_stream_cut_at_every_byte_is_relayed_the_same(literal: bytes) -> None:
     tail = chat(b'"b"') + chat(literal) + chat(b'"c"')
@@ -184,7 +186,7 @@ def test_a_stream_cut_at_every_byte_is_relayed_the_same(literal: bytes) -> None:
         both([*BEGIN.splitlines(keepends=True), chat(b'"x"'), tail[:place], tail[place:] + END, b""])
 
 
-@pytest.mark.parametrize("odd", ODD)
+@looped("odd", ODD)
 def test_what_is_no_event_of_the_run_is_relayed_the_same(odd: bytes) -> None:
     again = BEGIN + 3 * (odd + chat(b'"x"')) + END
     for stream in (
@@ -277,7 +279,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@looped("shape", SHAPES)
 def test_all_but_the_first_events_are_read_in_runs(shape: str) -> None:
     events = SHAPES[shape]
     asked, stop = (TEXT, STOP_TEXT) if shape == "completion" else (CHAT, STOP)
@@ -290,14 +292,14 @@ def test_all_but_the_first_events_are_read_in_runs(shape: str) -> None:
     )[1] >= (90 if shape == "CRLF" else 190)
 
 
-@pytest.mark.parametrize("shape", sorted(SHAPES.keys() - {"CRLF", "completion", "renamed"}))
+@looped("shape", sorted(SHAPES.keys() - {"CRLF", "completion", "renamed"}))
 def test_events_that_differ_in_their_text_alone_are_relayed_without_the_decoder(shape: str) -> None:
     found = relayed_both_ways(LOOP, [*SHAPES[shape], STOP, DONE, b""])
     assert found.outcome.record.chunks == 202
     assert found.asked < 8
 
 
-@pytest.mark.parametrize("surface", CHAT_SURFACES)
+@looped("surface", CHAT_SURFACES)
 def test_each_surface_writes_a_read_at_once(surface: Surface) -> None:
     events = SHAPES["plain"]
     outcome, _ = both([*events[:3], b"".join(events[3:]), STOP, DONE, b""], CHAT, surface)
@@ -320,8 +322,8 @@ def test_long_pieces_are_read_event_by_event() -> None:
     both([LONG, events, events, STOP, DONE, b""])
 
 
-@pytest.mark.parametrize("surface", CHAT_SURFACES)
-@pytest.mark.parametrize("piece", [b'"abcd"', b'"\\"b\\\\d"', '"é\\u00e9"'.encode()])
+@looped("surface", CHAT_SURFACES)
+@looped("piece", [b'"abcd"', b'"\\"b\\\\d"', '"é\\u00e9"'.encode()])
 def test_reasoning_and_arguments_count_where_the_vendor_reports_no_usage(surface: Surface, piece: bytes) -> None:
     for events in ([ROLE, *[thought(piece)] * 50], [ROLE, OPENED, *[argued(piece)] * 50]):
         outcome, led = both([*events, end(b'"length"'), DONE, b""], CHAT, surface)
@@ -331,7 +333,7 @@ def test_reasoning_and_arguments_count_where_the_vendor_reports_no_usage(surface
         assert (usage.completion_tokens, usage.estimated) == (50 + (OPENED in events), True)
 
 
-@pytest.mark.parametrize("surface", CHAT_SURFACES)
+@looped("surface", CHAT_SURFACES)
 def test_a_call_without_arguments_is_shown_with_an_empty_object_beside_one_that_is_read_in_runs(
     surface: Surface,
 ) -> None:

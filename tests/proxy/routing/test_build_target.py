@@ -1,13 +1,12 @@
 """One deployment's settings and its vendor's row, joined, or every reason why not, at its place."""
 
-import pytest
-
 from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
 from providers.profiles.load_profiles import load_profiles
 from providers.target import CircuitBreaker, Price, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import AwsSource, EntraSource, GoogleSource
 from proxy.routing.build_target import make_target
 from tests.proxy.kit.tables import loaded
+from tests.support.looped import looped
 
 
 def made(text: str, row: str = "v/m", deployment: str = IMPLICIT_DEPLOYMENT) -> Target | list[str]:
@@ -142,7 +141,7 @@ def test_a_key_that_its_profile_does_not_need_may_be_left_out() -> None:
     assert target(table).credential.headers() == {}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "expected"),
     [
         (
@@ -193,7 +192,7 @@ def test_what_is_missing_is_told_where_it_would_be_written(text: str, expected: 
     assert made(text, row) == expected
 
 
-@pytest.mark.parametrize("name", sorted(load_profiles()))
+@looped("name", sorted(load_profiles()))
 def test_every_profile_can_be_used(name: str) -> None:
     profile = load_profiles()[name]
     url_params = ", ".join(f"{each}: x" for each in profile.placeholders)

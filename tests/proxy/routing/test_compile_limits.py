@@ -1,11 +1,10 @@
 """Limits and budgets compiled: bursts, quotas, billionths of a USD, and equal values that are one."""
 
-import pytest
-
 from config.sections.limits_section import BudgetSection, LimitsSection
 from config.sections.team_section import TeamSection
 from proxy.limits.limit import NANO, UNLIMITED, Limits, Period, Quota, Rate, TeamBudget, Unit
 from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler
+from tests.support.looped import looped
 
 
 def limits(**keys: object) -> LimitsSection:
@@ -21,7 +20,7 @@ def budget(**keys: object) -> TeamBudget:
     return made
 
 
-@pytest.mark.parametrize(
+@looped(
     ("section", "client", "upstream"),
     [
         (limits(requests_per_minute=600), 600, 100),
@@ -66,7 +65,7 @@ def test_a_budget_is_counted_in_whole_units() -> None:
     )
 
 
-@pytest.mark.parametrize("cents", [1, 7, 29, 57, 113, 4711, 99_999_999_999])
+@looped("cents", [1, 7, 29, 57, 113, 4711, 99_999_999_999])
 def test_no_cent_of_a_budget_is_lost(cents: int) -> None:
     assert budget(usd=cents / 100, per="day").amount == cents * 10_000_000
 

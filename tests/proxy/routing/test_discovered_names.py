@@ -1,11 +1,10 @@
 """Names of discovered models: listed where and only where `plan` would let a team ask for them."""
 
-import pytest
-
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import each_discovered, plan
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 GRANTS = {"all": "['*']", "one": "[v/m, w/m]", "place": "[v/m/east]", "none": "[v/own]", "vendor": "['v/*']"}
 DISCOVERED = """
@@ -28,8 +27,8 @@ LISTED = (
 )
 
 
-@pytest.mark.parametrize("team", GRANTS)
-@pytest.mark.parametrize("vendor", ["v", "w"])
+@looped("team", GRANTS)
+@looped("vendor", ["v", "w"])
 def test_a_discovered_name_is_listed_where_and_only_where_it_may_be_asked_for_and_is_that_model(
     team: str, vendor: str
 ) -> None:

@@ -21,6 +21,7 @@ from proxy.routing.policies import (
     weighted,
 )
 from tests.proxy.kit.deployment_loads import Now, no_draw
+from tests.support.looped import looped
 
 ALMOST_ONE = 1 - 2**-53
 """The largest number a draw can give."""
@@ -29,9 +30,7 @@ weights_of = st.lists(st.integers(min_value=0, max_value=1_000_000), max_size=8)
 draws_of = st.floats(min_value=0, max_value=ALMOST_ONE)
 busy_of = st.dictionaries(st.integers(min_value=0, max_value=7), st.integers(min_value=0, max_value=100))
 seconds_of = st.dictionaries(st.integers(min_value=0, max_value=7), st.floats(min_value=0, max_value=600))
-every_other_policy = pytest.mark.parametrize(
-    "policy", [policy for name, policy in POLICIES.items() if name != "priority"]
-)
+every_other_policy = looped("policy", [policy for name, policy in POLICIES.items() if name != "priority"])
 
 
 def always(number: float) -> Callable[[], float]:
@@ -72,7 +71,7 @@ def test_every_other_policy_tries_each_member_that_has_a_weight_once_and_no_othe
 
 
 @every_other_policy
-@pytest.mark.parametrize("weights", [[], [0, 0]])
+@looped("weights", [[], [0, 0]])
 def test_nothing_comes_of_nothing(policy: Policy, weights: list[int]) -> None:
     assert list(policy(weights, Now())) == []
 
@@ -80,7 +79,7 @@ def test_nothing_comes_of_nothing(policy: Policy, weights: list[int]) -> None:
 # weighted ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weights", [[1, 1], [3, 1], [1, 2, 3], [0, 5, 0, 15], [1, 99]])
+@looped("weights", [[1, 1], [3, 1], [1, 2, 3], [0, 5, 0, 15], [1, 99]])
 def test_the_first_member_is_drawn_in_proportion_to_its_weight(weights: list[int]) -> None:
     total = sum(weights)
     first = Counter(weighted(weights, Now(always((step + 0.5) / total)))[0] for step in range(total))
@@ -108,7 +107,7 @@ def test_each_member_comes_first_in_turn_whatever_its_weight() -> None:
     assert [round_robin([1, 0, 70, 2], now)[0] for _ in range(7)] == [0, 2, 3, 0, 2, 3, 0]
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 5])
+@looped("size", [2, 3, 4, 5])
 def test_the_turns_of_one_that_is_away_are_shared_by_all_others(size: int) -> None:
     now = Now()
     orders = [round_robin([1] * size, now) for _ in range(size * (size - 1))]

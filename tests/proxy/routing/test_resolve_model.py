@@ -19,6 +19,7 @@ from proxy.routing.resolve_model import (
 from proxy.routing.snapshot import ANYONE, Team
 from tests.proxy.kit.deployment_loads import Told
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 TABLE = snapshot(
     f"""
@@ -71,7 +72,7 @@ def refusal(name: str, team: Team = ANYONE, surface: str = "openai") -> ErrorFac
     return caught.value.facts
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "expected", "rule", "label"),
     [
         ("openai/gpt", ["openai/gpt/default"], "model", "openai/gpt"),
@@ -208,7 +209,7 @@ def test_the_surface_s_default_vendor_is_asked_last() -> None:
     assert refusal("gpt").status == 404
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "surface", "expected"),
     [
         ("openai/gpt", "openai", "openai/gpt"),
@@ -226,7 +227,7 @@ def test_the_answer_names_what_the_client_asked_or_after_a_route_what_served(
     assert found.served_name(found.targets[0]) == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     ["", "/", "gpt", "openai", "openai/", "/openai/gpt", "openai/nothing", "azure-eu/gpt/norway", "fw/", "OPENAI/GPT"],
 )
@@ -235,7 +236,7 @@ def test_a_name_that_leads_nowhere_is_a_404(name: str) -> None:
     assert (facts.status, facts.code, facts.param) == (404, "model_not_found", "model")
 
 
-@pytest.mark.parametrize("name", ["fw/..", "fw/.", "fw/a/../b", "fw/../../x", "fw//a", "fw/a/", "fw/a//b", "fw/a/./b"])
+@looped("name", ["fw/..", "fw/.", "fw/a/../b", "fw/../../x", "fw//a", "fw/a/", "fw/a//b", "fw/a/./b"])
 def test_a_name_that_would_step_upwards_in_an_address_leads_nowhere(name: str) -> None:
     assert refusal(name).status == 404
 
@@ -261,7 +262,7 @@ def test_a_404_tells_no_name_the_team_may_not_ask_for() -> None:
     assert nearest(TABLE, NARROW, "openai/gpt-") == ("openai/gpt",)
 
 
-@pytest.mark.parametrize(
+@looped(
     "name", ["openai/gpt", "openai/instruct", "openai/alias", "azure-eu/gpt/sweden", "fast", "own", "cheap", "fw/small"]
 )
 def test_a_team_may_ask_for_what_its_list_and_its_own_routes_say(name: str) -> None:
@@ -274,7 +275,7 @@ def test_what_its_own_names_tell_it_of_is_refused_to_it(name: str) -> None:
     assert (facts.status, facts.code) == (403, "model_not_allowed")
 
 
-@pytest.mark.parametrize("name", ["azure-eu/ordered", "even", "fw/x"])
+@looped("name", ["azure-eu/ordered", "even", "fw/x"])
 def test_everything_else_does_not_exist_for_it(name: str) -> None:
     facts = refusal(name, SEARCH)
     assert (facts.status, facts.code) == (404, "model_not_found")
@@ -301,7 +302,7 @@ def test_through_the_default_vendor_the_whole_name_must_be_granted() -> None:
     assert "'instruct'" in refusal("instruct", NARROW, "scale").message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("pattern", "name", "expected"),
     [
         ("*", "a/b/c", True),

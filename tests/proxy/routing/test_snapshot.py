@@ -17,6 +17,7 @@ from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan, visible
 from proxy.routing.snapshot import ANYONE, CurrentSnapshot, Key, RouteMember, Snapshot, Team, build_snapshot, expand
 from tests.proxy.kit.tables import digest_of, loaded, snapshot
+from tests.support.looped import looped
 
 TEXT = f"""
 vendors:
@@ -179,7 +180,7 @@ def test_the_vendors_that_are_discovered_are_those_that_say_so() -> None:
     assert TABLE.discover == frozenset()
 
 
-@pytest.mark.parametrize("profile", ["vertex", "azure_v1", "bedrock", "mock"])
+@looped("profile", ["vertex", "azure_v1", "bedrock", "mock"])
 def test_a_vendor_without_a_list_that_could_be_fetched_is_told_at_its_setting(profile: str) -> None:
     params = "url_params: {location: eu, project: p, resource: r, region: eu-west-1}, api_key: k"
     text = f"vendors:\n  v: {{profile: {profile}, {params},\n      discover: true}}\nmodels: {{v/*: {{}}}}\n"
@@ -303,7 +304,7 @@ def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
     assert [target.label for target in reached] == ["v/n/default", "w/*/default"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("key", "name", "code"),
     [
         ("whole", "v/n", None),

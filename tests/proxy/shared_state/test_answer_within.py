@@ -8,6 +8,8 @@ import pytest
 
 from proxy.shared_state.answer_within import answer_within
 
+pytestmark = pytest.mark.smoke
+
 
 async def test_an_answer_that_came_while_the_process_did_not_run_is_read() -> None:
     here, there = socket.socketpair()

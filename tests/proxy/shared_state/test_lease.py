@@ -14,6 +14,7 @@ from proxy.shared_state.lease import (
     read_reply,
     reply_words,
 )
+from tests.support.looped import looped
 
 ASKS = (
     RateAsk("a", 2.5, 10, 4, 1, -2, 0.5, 6.0, 7, -30, 99, 8, 3, 0.25, 0.5, 0.125),
@@ -40,13 +41,13 @@ def test_an_answer_is_read_for_each_entry() -> None:
     assert grants == [LeaseGrant(4, 6.0, 0.5, 2, 99), LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(10, 12.0, 1.0, 3, 0, 44.0)]
 
 
-@pytest.mark.parametrize("reply", [None, b"4", [], GOOD[:-1], {"a": 1}, [*GOOD, b"1"]])
+@looped("reply", [None, b"4", [], GOOD[:-1], {"a": 1}, [*GOOD, b"1"]])
 def test_an_answer_of_another_form_is_none(reply: object) -> None:
     with pytest.raises(ConnectionError):
         read_reply(reply, ASKS)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("place", "word"),
     [
         *((0, word) for word in (b"5", b"-1", b"1.5", b"nan", b"inf", 4, None, b"9" * 40)),
@@ -69,7 +70,7 @@ def test_who_counts_without_redis_reads_the_same_words_and_writes_the_same_answe
     assert read_reply(reply_words(grants), ASKS[:2]) == grants
 
 
-@pytest.mark.parametrize(
+@looped(
     ("keys", "words"),
     [
         (["a"], ["r"]),

@@ -12,15 +12,18 @@ from proxy.shared_state import redis_eviction as module
 from proxy.shared_state.redis_eviction import EvictionWatch, evicting_policy, eviction_words, policy_now
 from proxy.shared_state.redis_sync import SharedState
 from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.support.looped import looped
 from tests.support.redis import real_redis
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.smoke
 
 
 def info(most: object, policy: object) -> object:
     return {"used_memory": 1, "maxmemory": most, "maxmemory_policy": policy}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("reply", "policy"),
     [
         (info(1_000_000, "allkeys-lru"), "allkeys-lru"),

@@ -80,6 +80,7 @@ def shares_rounded(grants: Sequence[LeaseGrant | None]) -> list[LeaseGrant | Non
     return [grant and replace(grant, share=round(grant.share, 12)) for grant in grants]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("seed", range(4))
 async def test_the_script_and_the_model_say_the_same(redis: RealRedis, seed: int) -> None:
     random_ = random.Random(seed)
@@ -102,6 +103,7 @@ async def test_the_script_and_the_model_say_the_same(redis: RealRedis, seed: int
             assert shares_rounded(read_reply(reply, asks)) == shares_rounded(grants)
 
 
+@pytest.mark.smoke
 async def test_a_script_that_redis_does_not_know_is_sent_whole_once(redis: RealRedis) -> None:
     async with shared(redis.url) as state:
         leases = RedisLeases(state.run_script, "dragoman", "one")

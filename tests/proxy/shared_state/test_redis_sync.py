@@ -90,6 +90,7 @@ async def process(url: str, **settings: object) -> AsyncIterator[Process]:
 # A real server -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 async def test_what_a_vendor_tells_one_process_the_others_leave_alone(redis: RealRedis) -> None:
     async with process(redis.url) as one, process(redis.url) as two:
         two.breakers.of(A)
@@ -107,6 +108,7 @@ async def test_what_a_vendor_tells_one_process_the_others_leave_alone(redis: Rea
             assert late.wait(B) > 0
 
 
+@pytest.mark.smoke
 async def test_a_failure_that_one_process_sees_is_its_own_affair(redis: RealRedis) -> None:
     async with process(redis.url) as one, process(redis.url) as two:
         for _ in range(5):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.failure import FailureKind
 from proxy.shared_state.shared_cooldowns import LONGEST, MOST, MOST_UNSAID, Cooldown, SharedCooldowns, member
+from tests.support.looped import looped
 
 A, B = "a" * 32, "b" * 32
 RATE, QUOTA, AUTH = FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH
@@ -143,7 +144,7 @@ def test_a_credential_that_is_fetched_is_not_called_refused() -> None:
     assert ear.hearsay.outgoing() == {(A, RATE): 5000, (B, AUTH): 60_000}
 
 
-@pytest.mark.parametrize(
+@looped(
     "entries",
     [
         [b"x", b"1"],
@@ -166,7 +167,7 @@ def test_what_no_gateway_wrote_is_left_out_and_the_rest_is_heard(entries: list[o
     assert Ear().hearsay.incoming([NOW, good], {}).foreign is False
 
 
-@pytest.mark.parametrize(
+@looped(
     "answer", [None, b"OK", [], [NOW], [b"1", []], [NOW, [], []], [NOW, None], [NOW, [b""] * (2 * MOST + 1)]], ids=str
 )
 def test_an_answer_that_is_no_list_of_words_is_an_error_and_changes_nothing(answer: object) -> None:

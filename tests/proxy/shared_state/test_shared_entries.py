@@ -12,6 +12,7 @@ import pytest
 from config.sections.server_section import SharedSection
 from proxy.shared_state.redis_sync import SharedState
 from proxy.shared_state.shared_entries import OVERHEAD, EntryRules, SharedEntries
+from tests.support.looped import looped
 from tests.support.redis import RealRedis, fake_redis, frozen, real_redis
 from tests.support.waiting import until
 
@@ -55,6 +56,7 @@ async def written(turns: SharedEntries, owner: str, key: str) -> None:
         await asyncio.sleep(0.005)
 
 
+@pytest.mark.smoke
 async def test_a_turn_that_one_process_keeps_another_finds(redis: RealRedis) -> None:
     async with process(redis.url) as one, process(redis.url) as two, process(redis.url, "staging") as other:
         one.put(OWNER, {"k1": b"first"})
@@ -65,6 +67,7 @@ async def test_a_turn_that_one_process_keeps_another_finds(redis: RealRedis) -> 
         assert await other.take(OWNER, ["k1"]) == {}
 
 
+@pytest.mark.smoke
 async def test_keys_name_no_team_and_end_by_themselves(redis: RealRedis) -> None:
     async with process(redis.url) as one:
         one.put(OWNER, {"k1": b"first"})
@@ -130,7 +133,7 @@ async def test_without_redis_nothing_is_there_and_nothing_waits() -> None:
         assert not one._waiting
 
 
-@pytest.mark.parametrize("reply", [None, b"x", 7, [7, None, ["x"]], {}, []])
+@looped("reply", [None, b"x", 7, [7, None, ["x"]], {}, []])
 async def test_what_is_no_turn_is_not_taken_for_one(reply: object) -> None:
     async def command(parts: Sequence[str | bytes | int]) -> object:
         return reply

@@ -16,12 +16,13 @@ from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
 from proxy.surfaces.surface import AnswerFacts, Renderer
 from proxy.surfaces.vmware_pais import PAIS
+from tests.support.looped import looped
 
 ROWS = {"openai": OPENAI, "scale_v4": SCALE_V4, "scale_v5": SCALE_V5, "fireworks": FIREWORKS, "pais": PAIS}
 FACTS = AnswerFacts("1", 1795246123, "openai/gpt-x")
 USAGE = Usage(6, 2)
 
-every_row = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+every_row = looped("row", ROWS.values(), ids=ROWS.keys())
 
 
 def complete(row: CompletionSurface = OPENAI, /, **fields: JsonValue) -> UnifiedRequest:

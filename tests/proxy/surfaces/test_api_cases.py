@@ -20,6 +20,7 @@ from tests.proxy.surfaces.kit import (
     refuse,
     refuse_bytes,
 )
+from tests.support.looped import looped
 
 OPENAI, PAIS, FIREWORKS, SCALE_V4 = ROWS["openai"], ROWS["pais"], ROWS["fireworks"], ROWS["scale_v4"]
 URI = "data:image/jpeg;base64,/9j/"
@@ -62,7 +63,7 @@ def test_03_scoring_requests_of_token_lists_keep_every_field() -> None:
 
 
 @every_row
-@pytest.mark.parametrize("logprobs", [None, 0, 5])
+@looped("logprobs", [None, 0, 5])
 def test_04_and_05_scoring_alone_is_a_limit_of_nothing_with_echo(row: CompletionSurface, logprobs: JsonValue) -> None:
     if row is PAIS:
         assert refuse(row, echo=True, max_tokens=0, logprobs=logprobs).param == "max_tokens"
@@ -76,7 +77,7 @@ def test_09_a_limit_of_nothing_without_echo_is_openais_alone() -> None:
 
 
 @every_row
-@pytest.mark.parametrize("given", [{}, {"max_tokens": None}])
+@looped("given", [{}, {"max_tokens": None}])
 def test_10_sixteen_tokens_are_openais_default_alone(row: CompletionSurface, given: dict[str, JsonValue]) -> None:
     assert complete(row, **given).params.get("max_tokens") == (16 if row is OPENAI else None)
 
@@ -118,7 +119,7 @@ def test_18_empty_lists_are_no_prompt_but_an_empty_text_in_one_is() -> None:
     assert complete(prompt=[""]).prompt == TextPrompt(("",))
 
 
-@pytest.mark.parametrize("prompt", [[1, "a"], [True, False], [1.5], [-1]])
+@looped("prompt", [[1, "a"], [True, False], [1.5], [-1]])
 def test_19_lists_of_other_things_are_no_prompt(prompt: JsonValue) -> None:
     assert refuse(prompt=prompt).param == "prompt"
 
@@ -223,7 +224,7 @@ def test_36_a_character_split_over_tokens_counts_where_it_began() -> None:
 
 
 @every_row
-@pytest.mark.parametrize("stream", [None, False])
+@looped("stream", [None, False])
 def test_37_stream_options_without_a_stream_are_refused(row: CompletionSurface, stream: JsonValue) -> None:
     assert refuse(row, stream=stream, stream_options={}).param == "stream_options"
 
@@ -252,13 +253,13 @@ def test_41_scale_reports_usage_on_the_last_finish_and_ends_without_terminator(n
     assert [bool(frame.get("usage")) for frame in objects(stream)] == [False, True]
 
 
-@pytest.mark.parametrize("stream", ["true", 1, 0, "yes", []])
+@looped("stream", ["true", 1, 0, "yes", []])
 def test_42_stream_is_exactly_true_or_false(stream: JsonValue) -> None:
     assert refuse(stream=stream).param == "stream"
 
 
 @every_row
-@pytest.mark.parametrize(
+@looped(
     "model",
     [
         "fireworks/accounts/fireworks/models/llama-v3",
@@ -272,7 +273,7 @@ def test_43_to_47_a_models_name_is_passed_on_whole(row: CompletionSurface, model
     assert complete(row, model=model).model == model
 
 
-@pytest.mark.parametrize("model", [" m", "m ", "m\n", "\tm", " "])
+@looped("model", [" m", "m ", "m\n", "\tm", " "])
 def test_47_space_around_a_models_name_is_refused(model: str) -> None:
     assert refuse(model=model).param == "model"
 
@@ -358,7 +359,7 @@ def test_71_protected_headers_are_refused() -> None:
     assert refuse(inference_extra_headers={"Authorization": "x"}).param == "inference_extra_headers.Authorization"
 
 
-@pytest.mark.parametrize("timeout", ["2m", 0, -1, "abc"])
+@looped("timeout", ["2m", 0, -1, "abc"])
 def test_72_a_timeout_is_positive_seconds(timeout: JsonValue) -> None:
     assert refuse(inference_timeout=timeout).param == "inference_timeout"
 

@@ -12,6 +12,7 @@ from providers.json_types import JsonValue
 from providers.request_fields import is_neutral
 from providers.unified_request import LogprobsWanted, Operation, Params, TextPrompt, TokenPrompt
 from tests.proxy.surfaces.kit import ROWS, params_at_fault, refuse_bytes
+from tests.support.looped import looped
 
 BODIES = Path(__file__).resolve().parents[2] / "fixtures" / "clients"
 DEFAULT = "local/default"
@@ -116,7 +117,7 @@ def read(file: str) -> bytes:
     return (BODIES / f"{file}.json").read_bytes()
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.file)
+@looped("client", CLIENTS, ids=lambda client: client.file)
 def test_a_clients_body_becomes_what_it_means(client: Client) -> None:
     request = ROWS[client.row].parse(client.operation, read(client.file), DEFAULT)
     meant = {

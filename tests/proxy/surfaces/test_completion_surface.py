@@ -1,7 +1,6 @@
 """What a surface is made of, on every row."""
 
 import orjson
-import pytest
 
 from providers.target import Price
 from providers.unified_request import Operation
@@ -10,6 +9,7 @@ from proxy.errors import ErrorFacts, FieldProblem
 from proxy.surfaces.completion_surface import CompletionSurface, generation_endpoints
 from proxy.surfaces.surface import Endpoint, ModelCard, Surface
 from tests.proxy.surfaces.kit import FACTS, ROWS, complete, converse, every_row
+from tests.support.looped import looped
 
 CARDS = (
     ModelCard("openai/gpt-x", 1795000000, "openai", 128000, 16384, Price(0.15, 0.6, 0.075)),
@@ -31,9 +31,7 @@ def test_the_renderer_fits_the_operation(row: CompletionSurface) -> None:
     assert type(row.renderer(converse(row), FACTS)).__name__ == "ChatRenderer"
 
 
-@pytest.mark.parametrize(
-    ("name", "status"), [("openai", 400), ("fireworks", 400), ("scale_v4", 422), ("scale_v5", 422), ("pais", 422)]
-)
+@looped(("name", "status"), [("openai", 400), ("fireworks", 400), ("scale_v4", 422), ("scale_v5", 422), ("pais", 422)])
 def test_a_bad_body_has_the_surfaces_own_status(name: str, status: int) -> None:
     for code in ("invalid_value", "conflicting_parameters", "unsupported_parameter"):
         facts = errors.invalid_request((FieldProblem(("n",), "bad", code),)).facts

@@ -1,7 +1,6 @@
 """Filling in the middle: what editors send, and the shape in which they read the answer."""
 
 import orjson
-import pytest
 
 from providers.completion import Choice, Chunk, Completion
 from providers.json_types import JsonValue
@@ -9,6 +8,7 @@ from providers.unified_request import Operation, TextPrompt, UnifiedRequest
 from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
 from tests.proxy.surfaces.kit import FACTS, USAGE, choices, complete, objects, params_at_fault, play, refuse
+from tests.support.looped import looped
 
 
 def fill(**fields: JsonValue) -> UnifiedRequest:
@@ -21,7 +21,7 @@ def test_a_prompt_and_a_suffix_are_a_text_completion_without_openais_limit() -> 
     assert request.params == {"suffix": "    return 1", "context_length_exceeded_behavior": "error"}
 
 
-@pytest.mark.parametrize("given", [{}, {"suffix": None}, {"suffix": ""}])
+@looped("given", [{}, {"suffix": None}, {"suffix": ""}])
 def test_without_a_suffix_there_is_still_a_middle_to_fill_in(given: dict[str, JsonValue]) -> None:
     request = fill(**given)
     assert request.params["suffix"] == ""

@@ -3,8 +3,6 @@
 from collections import Counter
 from typing import get_args
 
-import pytest
-
 from config.sections.server_section import SurfaceName
 from providers.failure import Failure, FailureKind
 from proxy.errors import upstream_failed
@@ -13,9 +11,10 @@ from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.registry import SURFACES, error_headers, surface_for_path
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from tests.proxy.surfaces.kit import ROWS
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "name"),
     [
         ("/v1/completions", "openai"),
@@ -57,7 +56,7 @@ def test_the_table_may_have_settings_for_every_surface_and_no_other() -> None:
     assert {surface.name for surface in SURFACES} == set(get_args(SurfaceName))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "agents", "others"),
     [
         (FailureKind.RATE_LIMITED, None, "false"),

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from providers.unified_request import StreamOptions, UnifiedRequest
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
 from tests.providers.dialects.kit import chat_request, text_request
+from tests.support.looped import looped
 
 
 def _names(surface: Surface) -> set[str]:
@@ -81,7 +81,7 @@ PARTS: tuple[StreamPart, ...] = (
 )
 
 
-@pytest.mark.parametrize(("surface", "asked"), ASKED)
+@looped(("surface", "asked"), ASKED)
 @given(st.lists(st.sampled_from(PARTS), max_size=8), st.tuples(st.booleans(), st.booleans(), st.booleans()))
 @settings(max_examples=300)
 def test_a_run_is_written_as_its_chunks_are(
@@ -93,7 +93,7 @@ def test_a_run_is_written_as_its_chunks_are(
     assert in_runs == one_by_one
 
 
-@pytest.mark.parametrize(("surface", "asked"), ASKED)
+@looped(("surface", "asked"), ASKED)
 def test_a_models_name_is_never_taken_for_a_piece(surface: Surface, asked: UnifiedRequest) -> None:
     parts: list[StreamPart] = [Chunk(text="a"), begun(0), part_run("reasoning", b"r"), part_run("arguments", b"{}")]
     in_runs, one_by_one = (rendered(renderer(surface, asked, MARK), parts, runs=runs) for runs in (True, False))

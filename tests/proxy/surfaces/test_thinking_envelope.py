@@ -2,11 +2,10 @@
 
 from base64 import urlsafe_b64encode
 
-import pytest
-
 from providers.json_types import JsonObject
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS
 from proxy.surfaces.thinking_envelope import MAX_SEALED, PREFIX, EnvelopeOpener, is_sealed, open_sealed, seal
+from tests.support.looped import looped
 
 DETAILS: list[JsonObject] = [
     {"type": "reasoning.text", "text": "Sum, then check: é", "format": "unknown", "index": 0},
@@ -28,7 +27,7 @@ def test_an_envelope_has_no_character_that_json_escapes() -> None:
     assert not set(sealed) & set('"\\\n ')
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "",

@@ -8,6 +8,7 @@ from proxy.errors import ErrorFacts
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.vmware_pais import PAIS
 from tests.proxy.surfaces.kit import FACTS, USAGE, complete, converse, play, refuse
+from tests.support.looped import looped
 
 
 @pytest.mark.parametrize("asked", [False, True])
@@ -34,7 +35,7 @@ def test_the_temperature_is_zero_unless_the_client_says_otherwise() -> None:
     assert "temperature" not in converse(PAIS).params
 
 
-@pytest.mark.parametrize(("name", "value"), [("max_tokens", 0), ("top_k", 0), ("top_k", -1), ("stop", []), ("n", 0)])
+@looped(("name", "value"), [("max_tokens", 0), ("top_k", 0), ("top_k", -1), ("stop", []), ("n", 0)])
 def test_its_lower_bounds_are_its_own(name: str, value: JsonValue) -> None:
     facts = refuse(PAIS, echo=True, **{name: value})
     assert facts.param == name

@@ -16,6 +16,7 @@ from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import Surface
 from proxy.teams.client_keys import MAX_KEY, ExpiredKey, WrongKey, identify, permit_extras, presented_key, recognize
 from tests.proxy.kit.tables import digest_of, snapshot
+from tests.support.looped import looped
 
 ORDER = ("authorization", "x-api-key", "api-key")
 TABLE = snapshot(
@@ -40,7 +41,7 @@ def headers(**given: str) -> CIMultiDict[str]:
     return CIMultiDict({name.replace("_", "-"): value for name, value in given.items()})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "expected"),
     [
         ({"Authorization": "Bearer k"}, "k"),
@@ -67,7 +68,7 @@ def test_of_different_headers_the_first_of_the_surface_counts(order: tuple[str, 
     assert presented_key(given, order) == key
 
 
-@pytest.mark.parametrize("name", ORDER)
+@looped("name", ORDER)
 def test_one_header_with_two_keys_is_refused_by_its_name_and_without_either(name: str) -> None:
     given = CIMultiDict([(name, "one-key"), (name.title(), "other-key")])
     with pytest.raises(GatewayError) as caught:
@@ -86,13 +87,13 @@ def test_the_same_key_twice_is_one_key(given: list[tuple[str, str]]) -> None:
     assert presented_key(CIMultiDict(given), ORDER) == "one"
 
 
-@pytest.mark.parametrize(("key", "team"), [("key-one", "search"), ("key-two", "search"), ("key-three", "ads")])
-@pytest.mark.parametrize("header", ["authorization", "x_api_key", "api_key"])
+@looped(("key", "team"), [("key-one", "search"), ("key-two", "search"), ("key-three", "ads")])
+@looped("header", ["authorization", "x_api_key", "api_key"])
 def test_a_key_is_its_team_s_in_every_header(key: str, team: str, header: str) -> None:
     assert identify(TABLE, headers(**{header: key}), ORDER, NOW).team.name == team
 
 
-@pytest.mark.parametrize(
+@looped(
     "key", ["wrong", "KEY-ONE", "key-one ey", digest_of("key-one"), "k" * (MAX_KEY + 1), "schlüssel", "\udcff", " "]
 )
 def test_any_other_key_is_refused(key: str) -> None:
@@ -115,9 +116,7 @@ def test_a_key_is_its_team_s_until_it_ends_and_then_told_so_and_no_guess() -> No
     assert not isinstance(ended.value, WrongKey)
 
 
-@pytest.mark.parametrize(
-    ("key", "found"), [("key-one", ("search", "")), ("key-four", ("brief", "ci")), ("wrong", None), ("", None)]
-)
+@looped(("key", "found"), [("key-one", ("search", "")), ("key-four", ("brief", "ci")), ("wrong", None), ("", None)])
 def test_who_asks_in_vain_is_known_where_the_key_is(key: str, found: tuple[str, str] | None) -> None:
     known = recognize(TABLE, headers(authorization=f"Bearer {key}"), ORDER, NOW)
     assert (None if known is None else (known.team.name, known.name)) == found
@@ -187,14 +186,12 @@ def test_unknown_fields_are_no_way_around_the_switch() -> None:
     assert refused(NO_PARAMS, replace(REQUEST, unknown={"top_b": 1})) == ["top_b"]
 
 
-@pytest.mark.parametrize(
-    "asked", [REQUEST, replace(REQUEST, extra_params={}, extra_headers={}), replace(REQUEST, unknown={})]
-)
+@looped("asked", [REQUEST, replace(REQUEST, extra_params={}, extra_headers={}), replace(REQUEST, unknown={})])
 def test_a_request_that_hands_on_nothing_passes_every_team(asked: UnifiedRequest) -> None:
     permit_extras(NOTHING, asked)
 
 
-@pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.name)
+@looped("surface", SURFACES, ids=lambda surface: surface.name)
 def test_the_refusal_is_a_fault_of_the_body_on_every_surface(surface: Surface) -> None:
     with pytest.raises(GatewayError) as caught:
         permit_extras(NO_HEADERS, EVERYTHING)

@@ -17,6 +17,7 @@ from proxy.teams.limit_errors import (
     no_price,
     target_limited,
 )
+from tests.support.looped import looped
 
 MIDNIGHT = 1_795_046_400
 """2026-11-19 00:00 UTC."""
@@ -46,7 +47,7 @@ def test_refusals_at_the_same_time_do_not_all_come_back_at_the_same_time() -> No
     assert [beyond(rate(8.0), draw).headers["retry-after-ms"] for draw in (0.0, 0.5, 1.0)] == ["8000", "9000", "10000"]
 
 
-@pytest.mark.parametrize("wait", [61.0, 90.0, 2e6])
+@looped("wait", [61.0, 90.0, 2e6])
 def test_what_takes_longer_is_not_to_be_tried_again_and_not_put_off_for_long(wait: float) -> None:
     facts = beyond(rate(wait), 1.0)
     assert facts.headers["x-should-retry"] == "false"
@@ -198,7 +199,7 @@ def test_a_rate_says_what_it_allows_in_one_go() -> None:
     assert ": Limit 600 (10 in one go), Used 10, Requested 1. Please" in beyond(told).message
 
 
-@pytest.mark.parametrize(("wait", "draw"), [(0.9966, 1.0), (0.9966, 0.0), (0.0001, 0.5), (31.0, 0.77)])
+@looped(("wait", "draw"), [(0.9966, 1.0), (0.9966, 0.0), (0.0001, 0.5), (31.0, 0.77)])
 def test_one_refusal_tells_one_wait(wait: float, draw: float) -> None:
     facts = beyond(rate(wait), draw)
     milliseconds = int(facts.headers["retry-after-ms"])
@@ -269,7 +270,7 @@ def test_spending_that_cannot_be_read_is_no_fault_of_the_client() -> None:
     assert (facts.status, facts.code, facts.headers) == (503, "overloaded", {"retry-after": "2"})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("seconds", "text"),
     [
         (0.0, "0ms"),

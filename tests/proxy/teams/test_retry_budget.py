@@ -1,11 +1,11 @@
 """The retry budget: what it holds, gains and pays for."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.target import RetryBudget as Budget
 from proxy.teams.retry_budget import BudgetRules, RetryBucket
+from tests.support.looped import looped
 
 RULES = BudgetRules()
 
@@ -45,7 +45,7 @@ def test_no_more_is_ever_spent_than_was_gained(steps: list[tuple[float, int]]) -
         assert used <= 10 + now + 0.2 * requests + 1e-6
 
 
-@pytest.mark.parametrize(
+@looped(
     ("own", "begins", "later"),
     [
         (Budget(), 10, 18),

@@ -13,6 +13,7 @@ from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
 from proxy.teams.team_limiter import RequestSize
 from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
+from tests.support.looped import looped
 
 
 def never() -> RequestSize:
@@ -34,7 +35,7 @@ def test_a_team_that_is_limited_to_requests_is_not_measured_either() -> None:
     assert record.held is not None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("size", "tokens"),
     [
         ((400, 100, 1), 200),
@@ -161,7 +162,7 @@ def test_a_wait_that_is_longer_than_the_line_allows_is_no_wait() -> None:
 BUDGET = "budget: [{{usd: 1, per: day, {}}}]"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "size"),
     [
         ("v/unpriced", (4, 1, 1)),

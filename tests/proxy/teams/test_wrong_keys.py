@@ -1,10 +1,10 @@
 """Wrong keys of an address: so many at once, then at a pace, and a table that does not grow."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.teams.wrong_keys import WrongKeyLimiter, WrongKeyRules
+from tests.support.looped import looped
 
 HERE, ELSEWHERE = "192.0.2.1", "192.0.2.2"
 
@@ -38,7 +38,7 @@ def test_another_address_has_its_own() -> None:
     assert guesses.count(ELSEWHERE, 0.0) == 0.0
 
 
-@pytest.mark.parametrize(
+@looped(
     ("one", "other", "same"),
     [
         ("2001:db8::1", "2001:db8::ffff:2", True),

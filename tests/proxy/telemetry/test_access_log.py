@@ -18,6 +18,7 @@ from proxy.telemetry.log_writer import MAX_LINE
 from proxy.telemetry.process_log import FORMATTERS
 from proxy.upstream.transport import RepeatCause
 from tests.proxy.kit.odd_texts import ODD
+from tests.support.looped import looped
 
 
 def finished(asked: str = "fast", path: str = "/v1/completions") -> RequestRecord:
@@ -115,7 +116,7 @@ def test_the_line_for_people_says_whose_key_it_was_and_what_failed_before() -> N
     assert request_text(record).decode().endswith("; a/m/us: timeout 504 (maybe executed): Late.")
 
 
-@pytest.mark.parametrize(("name", "shown"), [("a/m/eu", 5), ("a/m/" + "e" * 1000, 2), ("e" * 5000, 0)])
+@looped(("name", "shown"), [("a/m/eu", 5), ("a/m/" + "e" * 1000, 2), ("e" * 5000, 0)])
 def test_a_line_that_is_cut_has_the_attempts_that_fit(name: str, shown: int) -> None:
     record = finished("m" * 9000)
     record.attempts = [
@@ -141,7 +142,7 @@ def test_one_time_format_is_in_the_access_log_and_in_the_processs_own(form: str)
     assert [len(found) for found in times] == [1, 1]
 
 
-@pytest.mark.parametrize("odd", ["m", "\U0001f600", "\0", "\\"])
+@looped("odd", ["m", "\U0001f600", "\0", "\\"])
 def test_the_line_for_people_is_within_its_bounds_whatever_failed(odd: str) -> None:
     record = finished(odd * 9000, "/" + odd * 9000)
     record.attempts = [Attempt("", 10.0, 10.1, "server", 500, odd * 9000, name=odd * 9000) for _ in range(9)]
@@ -257,8 +258,8 @@ def test_names_of_the_client_are_cut() -> None:
     assert (line["model"], line["path"]) == ("m" * 256, "/" + "p" * 255)
 
 
-@pytest.mark.parametrize("form", sorted(LINE_WRITERS))
-@pytest.mark.parametrize("odd", ODD)
+@looped("form", sorted(LINE_WRITERS))
+@looped("odd", ODD)
 def test_whatever_a_client_calls_things_the_line_is_one_line(form: str, odd: str) -> None:
     line = LINE_WRITERS[form]()(finished(odd, "/" + odd), None).decode("ascii")
     assert line.isprintable()
@@ -267,8 +268,8 @@ def test_whatever_a_client_calls_things_the_line_is_one_line(form: str, odd: str
         assert json.loads(line)["path"] == "/" + odd
 
 
-@pytest.mark.parametrize("form", sorted(LINE_WRITERS))
-@pytest.mark.parametrize("character", ["a", "\0", "ü", "\U0001f600", "\\", '"', "\udcff"])
+@looped("form", sorted(LINE_WRITERS))
+@looped("character", ["a", "\0", "ü", "\U0001f600", "\\", '"', "\udcff"])
 def test_whatever_a_client_calls_things_and_whatever_failed_the_line_is_short(form: str, character: str) -> None:
     record = finished(character * 9000, "/" + character * 9000)
     record.request_id = "r" * 128

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
-import pytest
 
 from providers.completion import Usage
 from providers.target import Price
@@ -17,6 +16,7 @@ from proxy.telemetry.line_fields import LineField
 from proxy.telemetry.plain_lines import PlainLines
 from proxy.telemetry.process_log import JsonFormatter
 from proxy.trace_context import SAMPLED, SampledTrace
+from tests.support.looped import looped
 
 Line = Mapping[str, object]
 
@@ -109,14 +109,14 @@ def test_every_table_of_fields_is_held_against_lines() -> None:
     assert LINES.keys() == {name for name in vars(line_fields) if name.endswith("_FIELDS")}
 
 
-@pytest.mark.parametrize("table", sorted(LINES))
+@looped("table", sorted(LINES))
 def test_the_table_has_every_field_that_is_written_and_no_other(table: str) -> None:
     fields, lines = fields_of(table), LINES[table]()
     assert set().union(*lines) == names(fields)
     assert set(lines[0]).intersection(*lines) == names(field for field in fields if field.when == line_fields.ALWAYS)
 
 
-@pytest.mark.parametrize("table", sorted(LINES))
+@looped("table", sorted(LINES))
 def test_values_and_examples_are_of_the_kind_that_the_table_says(table: str) -> None:
     for field in fields_of(table):
         values = [line[field.name] for line in LINES[table]() if field.name in line]

@@ -4,6 +4,7 @@ import pytest
 
 from proxy.request_record import Attempt, RequestRecord
 from proxy.telemetry.line_sampling import LineSampling
+from tests.support.looped import looped
 
 
 def good(seconds: float = 1.0) -> RequestRecord:
@@ -12,7 +13,7 @@ def good(seconds: float = 1.0) -> RequestRecord:
     return record
 
 
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.3, 0.5, 0.999])
+@looped("share", [0.001, 0.1, 0.3, 0.5, 0.999])
 def test_as_many_good_requests_are_chosen_as_the_share_says_and_say_it(share: float) -> None:
     sampling = LineSampling(share, 5.0)
     records = [good() for _ in range(10_000)]

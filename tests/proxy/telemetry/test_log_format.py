@@ -3,13 +3,12 @@
 import json
 import re
 
-import pytest
-
 from proxy.telemetry.log_format import json_line, timestamp
 from tests.proxy.kit.odd_texts import ODD
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize("odd", ODD)
+@looped("odd", ODD)
 def test_json_is_one_line_of_printable_ascii_whatever_it_holds(odd: str) -> None:
     line = json_line({"key": odd}).decode("ascii")
     assert line.isprintable()

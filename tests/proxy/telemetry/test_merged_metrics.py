@@ -7,6 +7,7 @@ from proxy.telemetry.merged_metrics import OWN, MetricFamily, WorkerCounts, last
 from proxy.telemetry.metrics import Metrics, exposition
 from proxy.workers.worker_main import FAMILIES
 from tests.proxy.telemetry.test_metrics import finished, observe
+from tests.support.looped import looped
 
 
 def counter(value: float, **labels: str) -> MetricFamily:
@@ -37,13 +38,13 @@ WHOLES = {
 }
 
 
-@pytest.mark.parametrize(("name", "whole"), WHOLES.items())
+@looped(("name", "whole"), WHOLES.items())
 def test_of_what_was_measured_there_are_parts_or_the_worst(name: str, whole: float) -> None:
     (found,) = merged([], [[gauge(name, 3)], [gauge(name, 2)]])
     assert found.samples == (((name, ()), whole),)
 
 
-@pytest.mark.parametrize("name", sorted(OWN))
+@looped("name", sorted(OWN))
 def test_what_the_loading_process_knows_is_not_asked_of_the_others(name: str) -> None:
     (found,) = merged([gauge(name, 1)], [[gauge(name, 5)]])
     assert found.samples == (((name, ()), 1),)

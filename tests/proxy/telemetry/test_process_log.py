@@ -15,6 +15,7 @@ from proxy.telemetry.log_format import timestamp
 from proxy.telemetry.log_writer import MAX_LINE
 from proxy.telemetry.process_log import FORMATTERS, JsonFormatter, TextFormatter, set_up, trace
 from tests.proxy.kit.odd_texts import ODD
+from tests.support.looped import looped
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
@@ -31,7 +32,7 @@ def test_one_clock_is_in_all_lines_wherever_the_process_runs(form: str, monkeypa
         time.tzset()
 
 
-@pytest.mark.parametrize("odd", ["r", "a\nb", "\udcff"])
+@looped("odd", ["r", "a\nb", "\udcff"])
 def test_messages_of_the_process_are_json_and_a_traceback_stays_in_its_line(odd: str) -> None:
     try:
         raise LookupError("inside")
@@ -104,7 +105,7 @@ def test_an_interrupt_is_the_interpreter_s_to_show(
     assert capsys.readouterr().err.strip() == "KeyboardInterrupt"
 
 
-@pytest.mark.parametrize("odd", [*ODD, "\U0001f600" * 9000, "a" * 9000, "\\" * 9000, '"' * 9000])
+@looped("odd", [*ODD, "\U0001f600" * 9000, "a" * 9000, "\\" * 9000, '"' * 9000])
 def test_messages_of_the_process_are_short_single_lines_in_both_forms(odd: str) -> None:
     record = logging.LogRecord("dragoman", logging.ERROR, "f", 1, "path %s", (odd,), None)
     told = [formatter.format(record) for formatter in (JsonFormatter(), TextFormatter())]

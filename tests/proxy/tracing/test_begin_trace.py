@@ -12,6 +12,10 @@ from proxy.request_record import RequestRecord
 from proxy.trace_context import RANDOM, SAMPLED, SampledTrace, Trace
 from proxy.tracing import begin_trace
 from proxy.tracing.begin_trace import AHEAD, TraceStarter
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 LARGEST = 2**64 - 1
@@ -51,7 +55,7 @@ def test_a_callers_trace_goes_on_and_its_decision_holds(sample: float) -> None:
     assert SPAN not in other.line
 
 
-@pytest.mark.parametrize("headers", [{}, {"traceparent": "garbage", "tracestate": "a=b"}, {"tracestate": "a=b"}])
+@looped("headers", [{}, {"traceparent": "garbage", "tracestate": "a=b"}, {"tracestate": "a=b"}])
 def test_without_a_valid_one_a_new_trace_begins_without_a_state(headers: Mapping[str, str]) -> None:
     trace, other = sampled(1.0, headers), sampled(1.0, headers)
     assert (trace.parent_id, trace.state, trace.flags) == (0, "", SAMPLED | RANDOM)

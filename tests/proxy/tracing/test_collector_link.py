@@ -66,6 +66,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector_link, "PAUSE", 0.01)
 
 
+@pytest.mark.smoke
 def test_one_connection_carries_all_exports_under_the_endpoints_path() -> None:
     with answering(GOOD, (200, {"content-length": "2"}, b"{}"), GOOD) as server:
         link = server.link(path="/otlp/")
@@ -77,6 +78,7 @@ def test_one_connection_carries_all_exports_under_the_endpoints_path() -> None:
     assert len({port for *_, port in server.got}) == 1
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("status", sorted(collector_link.REPEATED))
 def test_what_may_pass_is_repeated(status: int) -> None:
     with answering((status, EMPTY, b""), (status, {**EMPTY, "retry-after": "0"}, b""), GOOD) as server:

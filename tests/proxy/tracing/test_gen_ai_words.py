@@ -1,7 +1,5 @@
 """The conventions' words for operations and providers."""
 
-import pytest
-
 from providers.profiles.load_profiles import load_profiles
 from proxy.tracing.gen_ai_words import (
     PROVIDERS,
@@ -11,6 +9,7 @@ from proxy.tracing.gen_ai_words import (
     operation_of,
 )
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 TABLE = """\
 vendors:
@@ -24,7 +23,7 @@ models:
 """
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "method", "operation"),
     [
         ("/v1/chat/completions", "POST", "chat"),

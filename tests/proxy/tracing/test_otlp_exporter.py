@@ -11,6 +11,8 @@ from proxy.tracing.otlp_exporter import OtlpExporter, resource_of
 from tests.proxy.tracing.kit.collector import collecting, said
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, finished, record, trace
 
+pytestmark = pytest.mark.smoke
+
 
 def exporter(url: str, metrics: GenAiMetrics | None = None) -> OtlpExporter:
     return OtlpExporter(TracingSection(endpoint=url, timeout=5.0), CALLED, metrics)

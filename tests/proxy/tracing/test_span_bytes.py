@@ -12,6 +12,10 @@ from proxy.tracing.span_bytes import attributes, export_bytes, resource_bytes, s
 from proxy.tracing.span_values import Side, SpanCounts, SpanEvent, SpanLabels, SpanValues
 from tests.proxy.tracing.kit.collector import said
 from tests.proxy.tracing.kit.finished import trace
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 VALUES = TEXTS | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.lists(TEXTS)
@@ -26,7 +30,7 @@ def test_attributes_of_every_kind_read_as_they_were_written(written: dict[str, N
     assert [type(each) for each in said(span.attributes).values()] == [type(each) for each in written.values()]
 
 
-@pytest.mark.parametrize("size", [0, 127, 128, 2047, 2048, 100_000])
+@looped("size", [0, 127, 128, 2047, 2048, 100_000])
 def test_texts_of_every_length_do(size: int) -> None:
     assert said(Span.FromString(attributes({"a": "x" * size})).attributes) == {"a": "x" * size}
 

@@ -1,12 +1,11 @@
 """What the spans of a request say."""
 
-import pytest
-
 from providers.completion import Usage
 from proxy.request_record import OTHER, Attempt, CacheUse, Outcome
 from proxy.tracing.gen_ai_words import CalledDeployments
 from proxy.tracing.span_values import FIRST_CONTENT, MOST_TEXT, Side, SpanEvent, SpanValues, spans_of
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, finished, record, trace
+from tests.support.looped import looped
 
 SECOND = 1_000_000_000
 BASE = 1_800_000_000 * SECOND
@@ -91,12 +90,12 @@ def test_an_attempt_that_failed_says_why_and_what_a_vendor_wrote_only_where_cont
     assert [*spans_of(finished(ended, trace(keeps_content=True)), CALLED)][1].message == "canary"
 
 
-@pytest.mark.parametrize("outcome", ["upstream_error", "timeout", "truncated", "shed", "error"])
+@looped("outcome", ["upstream_error", "timeout", "truncated", "shed", "error"])
 def test_what_went_wrong_behind_the_gateway_is_an_error(outcome: Outcome) -> None:
     assert one(outcome).failed
 
 
-@pytest.mark.parametrize("outcome", ["client_error", "client_gone", "denied", "limited"])
+@looped("outcome", ["client_error", "client_gone", "denied", "limited"])
 def test_what_the_client_did_is_none(outcome: Outcome) -> None:
     assert not one(outcome).failed
 

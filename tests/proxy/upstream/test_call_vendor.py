@@ -17,6 +17,7 @@ from proxy.upstream.transport import ERROR_BODY_WAIT, MAX_ERROR_BODY, SHOWN
 from tests.proxy.kit.mark_streams import CUT, USAGE, Marks, Step, often
 from tests.proxy.kit.mark_vendor import Door, Scripted
 from tests.proxy.kit.vendor_caller import ASKED, GOOD, TABLE, Rig, answers, body_of
+from tests.support.looped import looped
 
 MOCKED = UnifiedRequest(Operation.COMPLETIONS, "mock/echo", TextPrompt(("hi",)), {}, stream=True)
 
@@ -61,7 +62,7 @@ def test_an_answer_that_breaks_off_gives_its_connection_back() -> None:
     assert body_of(rig).released == 1
 
 
-@pytest.mark.parametrize("status", [199, 301, 400, 429, 500, 503])
+@looped("status", [199, 301, 400, 429, 500, 503])
 def test_another_status_means_what_the_dialect_says(status: int) -> None:
     rig = answers(b"some", b" words", b"", status=status)
     assert rig.fails(rig.whole) == Failure(FailureKind.SERVER, f"{status} b 10", status)
@@ -80,8 +81,8 @@ def test_an_error_body_that_stalls_is_waited_for_shortly() -> None:
     assert rig.time == ERROR_BODY_WAIT
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("start", [b"<html>", b"\r\n <!doctype html>", b"<" + b"x" * 70_000])
+@looped("stream", [False, True])
+@looped("start", [b"<html>", b"\r\n <!doctype html>", b"<" + b"x" * 70_000])
 def test_a_page_in_place_of_an_answer_is_shown_to_the_operator_alone(start: bytes, stream: bool) -> None:
     rig = answers(start + b" blocked by 10.0.0.1, Bearer abc", b"")
     failure = rig.fails(rig.streamed if stream else rig.whole)
@@ -114,8 +115,8 @@ SLOW: dict[str, Callable[[], Rig]] = {
 }
 
 
-@pytest.mark.parametrize("way", [Rig.whole, Rig.streamed])
-@pytest.mark.parametrize("make", SLOW.values(), ids=SLOW.keys())
+@looped("way", [Rig.whole, Rig.streamed])
+@looped("make", SLOW.values(), ids=SLOW.keys())
 def test_all_the_time_the_upstream_took_is_waiting(make: Callable[[], Rig], way: Callable[[Rig], object]) -> None:
     rig = make()
     with suppress(UpstreamError, DeadlinePassed):
@@ -194,7 +195,7 @@ def test_a_stream_that_has_nothing_but_what_is_said_of_the_answer_is_empty() -> 
     assert rig.fails(rig.streamed).kind is FailureKind.TRUNCATED
 
 
-@pytest.mark.parametrize(
+@looped(
     ("steps", "kind"),
     [
         ((b"!",), FailureKind.SERVER),

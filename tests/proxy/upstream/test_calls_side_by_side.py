@@ -20,6 +20,7 @@ from proxy.upstream.vendor_stream import DRAIN_WAIT, TAIL_WAIT
 from tests.proxy.kit.mark_streams import CUT, Body, Step, often
 from tests.proxy.kit.scripted_calls import Exchange, Vendor, ask, refusal, target, whole
 from tests.support.http_scripts import DONE, data_frames
+from tests.support.looped import looped
 from tests.support.openai_wire import completion, completion_frames
 
 SIXTEEN = tuple(f"<{number}>" for number in range(16))
@@ -71,8 +72,8 @@ def test_calls_of_one_request_are_under_way_together_but_not_without_limit() -> 
     assert (vendor.most, exchange.time) == (AT_ONCE, 3.0)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
+@looped("stream", [False, True])
+@looped(
     ("failing", "kind"),
     [
         (lambda: refusal(500, "no", 1.0), FailureKind.SERVER),
@@ -118,7 +119,7 @@ def test_a_call_may_be_silent_while_another_is_read() -> None:
     assert exchange.time == 238.0
 
 
-@pytest.mark.parametrize(
+@looped(
     ("steps", "answer", "phase", "time"),
     [
         ((b" ", 121.0), None, Phase.IDLE, 120.0),
@@ -193,7 +194,7 @@ def test_without_a_stop_the_answer_and_its_usage_are_the_vendor_s() -> None:
     assert exchange.vendor.given[0].released == 1
 
 
-@pytest.mark.parametrize(
+@looped(
     ("steps", "time"),
     [((), TAIL_WAIT + DRAIN_WAIT), ((b"",), 0.0), ((CUT,), DRAIN_WAIT), ((b": ping\n\n", CUT), DRAIN_WAIT)],
 )
@@ -205,7 +206,7 @@ def test_a_searched_answer_that_has_finished_is_whole_however_its_connection_end
     assert exchange.time == time
 
 
-@pytest.mark.parametrize("steps", [(b"",), (CUT,), (DONE,)])
+@looped("steps", [(b"",), (CUT,), (DONE,)])
 def test_a_searched_answer_that_never_finished_is_none(steps: Sequence[Step]) -> None:
     exchange = Exchange(Vendor(lambda body: Body(completion_frames(["one"])[0], *steps)))
     assert exchange.fails(ask("hi", SEARCHED)).kind is FailureKind.TRUNCATED

@@ -12,6 +12,7 @@ from proxy.off_loop.answer_check_pool import CheckFailed, TooCostly
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
 from tests.proxy.kit.in_process_checks import InlineChecks
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 AB = AnswerCheck("guided_choice", CheckKind.CHOICE, choices=frozenset({"ab"}))
 USAGE = Usage(1, 1)
@@ -170,7 +171,7 @@ def test_a_fence_is_taken_from_a_stream_and_what_is_in_it_is_checked() -> None:
     assert failure.kind is FailureKind.NONCONFORMING
 
 
-@pytest.mark.parametrize(("arguments", "kept"), [('{"a": 1}', True), ('{"a": "1"}', False), ('{"a"', False)])
+@looped(("arguments", "kept"), [('{"a": 1}', True), ('{"a": "1"}', False), ('{"a"', False)])
 def test_a_call_of_a_strict_tool_that_breaks_its_parameters_breaks_the_answer(arguments: str, kept: bool) -> None:
     chunks = (
         Chunk(0, tool_calls=(ToolCallDelta(0, "c1", "f", arguments[:3]),)),

@@ -22,6 +22,7 @@ from tests.providers.dialects.kit import target_of as claude
 from tests.proxy.kit.mark_streams import CUT, Body
 from tests.proxy.kit.scripted_calls import LLAMACPP, Vendor, ask, refusal, target, whole
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
 
 WINDOW = "context_length_exceeded_behavior"
 TRUNCATE: Mapping[str, object] = {WINDOW: "truncate"}
@@ -241,7 +242,7 @@ def test_under_truncate_the_limit_becomes_what_is_sure_to_be_left() -> None:
 # Engines that do not tell --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 405, 501])
+@looped("status", [401, 403, 404, 405, 501])
 def test_an_engine_without_a_tokenizer_is_not_asked_again(status: int) -> None:
     rig = Rig(lambda path, body: refusal(status, "no"))
     request = injected(ask("hi", ERROR))
@@ -265,7 +266,7 @@ def test_engines_without_a_tokenizer_are_not_remembered_without_end(monkeypatch:
     assert rig.asked == ["/tokenize", "/props"] * 3
 
 
-@pytest.mark.parametrize("status", [400, 413, 422, 429, 500, 503])
+@looped("status", [400, 413, 422, 429, 500, 503])
 def test_an_engine_that_could_not_count_one_prompt_is_asked_about_the_next(status: int) -> None:
     answers = [refusal(status, "no")]
     rig = Rig(lambda path, body: answers.pop() if answers else HUNDRED(path, body))
@@ -282,7 +283,7 @@ TROUBLE: Mapping[str, tuple[Callable[[], Body], FailureKind]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "kind"), TROUBLE.values(), ids=TROUBLE.keys())
+@looped(("make", "kind"), TROUBLE.values(), ids=TROUBLE.keys())
 def test_an_engine_in_trouble_is_in_the_way_only_of_who_must_know(make: Callable[[], Body], kind: FailureKind) -> None:
     rig = Rig(lambda path, body: make())
     assert rig.fails(ask("hi", ERROR)).kind is kind
@@ -318,7 +319,7 @@ def smaller(
 LONG: Mapping[str, object] = {**TRUNCATE, "max_tokens": 3000}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("overflow", "limit"),
     [
         (Overflow(4096, 2000, exact=True), 2096),
@@ -340,7 +341,7 @@ def test_nobody_is_asked_more_than_three_times() -> None:
     assert MAX_FITTING_CALLS == 3
 
 
-@pytest.mark.parametrize("params", [{**ERROR, "max_tokens": 3000}, {"max_tokens": 3000}, TRUNCATE])
+@looped("params", [{**ERROR, "max_tokens": 3000}, {"max_tokens": 3000}, TRUNCATE])
 def test_a_limit_is_lowered_only_for_who_wants_it_and_has_one(params: Mapping[str, object]) -> None:
     assert smaller(Overflow(4096, 2000, exact=True), params) is None
 

@@ -1,10 +1,14 @@
 """An answer that the gateway has without a call, as a stream."""
 
+import pytest
+
 from providers.completion import Chunk
 from proxy.upstream.local_stream import LocalStream
 from tests.proxy.kit.mark_streams import USAGE
 from tests.proxy.kit.merged_calls import said
 from tests.proxy.kit.virtual_time import in_virtual_time
+
+pytestmark = pytest.mark.smoke
 
 
 @in_virtual_time

@@ -16,6 +16,7 @@ from proxy.upstream.loop_detection import HOPS, arrive, may_lead_back, onward, r
 from tests.proxy.kit.raw_client import connected, request
 from tests.proxy.kit.tables import snapshot
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.openai_wire import completion
 from tests.support.vendor import FakeVendor
 from tests.trust.load_client import AUTH, KEY
@@ -77,6 +78,7 @@ async def test_a_gateway_that_calls_itself_refuses_the_request_that_has_passed_i
             assert dict(app.front.dispatcher.deployments.breakers.waits(app.front.dispatcher.now())) == {}
 
 
+@pytest.mark.smoke
 async def test_gateways_in_a_row_count_on_and_are_no_loop(tmp_path: Path) -> None:
     async with (
         FakeVendor(json_answer(200, completion("good"))) as vendor,
@@ -90,6 +92,7 @@ async def test_gateways_in_a_row_count_on_and_are_no_loop(tmp_path: Path) -> Non
         assert told == ["4", "1", "2"]
 
 
+@pytest.mark.smoke
 def test_only_a_number_below_four_passes() -> None:
     def counted(*counts: str) -> str:
         for count in counts:
@@ -103,7 +106,7 @@ def test_only_a_number_below_four_passes() -> None:
         assert caught.value.facts.status == status
 
 
-@pytest.mark.parametrize(
+@looped(
     ("vendor", "expected"),
     [
         ("{profile: openai, api_key: k}", False),

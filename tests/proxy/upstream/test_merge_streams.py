@@ -16,6 +16,9 @@ from proxy.upstream.transport import fail
 from proxy.upstream.vendor_stream import DRAIN_WAIT, TAIL_WAIT
 from tests.proxy.kit.mark_streams import CUT, USAGE, Body, Marks, Step, often
 from tests.proxy.kit.merged_calls import Merge
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
 def test_pieces_come_in_the_order_of_time_under_their_final_numbers() -> None:
@@ -153,7 +156,7 @@ def test_an_end_that_does_not_come_is_waited_for_shortly() -> None:
     assert bodies[0].closed > 0
 
 
-@pytest.mark.parametrize("steps", [(b"",), (CUT,), (1.0, CUT)])
+@looped("steps", [(b"",), (CUT,), (1.0, CUT)])
 def test_a_connection_that_breaks_behind_the_end_takes_nothing_away(steps: Sequence[Step]) -> None:
     assert Merge([Body(b"+a .", *steps), Body(b"+b . $")]).run()[:2] == ["0:a", "0."]
 
@@ -171,13 +174,13 @@ class Strict(Marks):
         raise fail(FailureKind.TRUNCATED, "no terminator")
 
 
-@pytest.mark.parametrize("steps", [(b"",), (CUT,), ()])
+@looped("steps", [(b"",), (CUT,), ()])
 def test_what_a_decoder_held_back_is_told_and_its_doubts_are_not(steps: Sequence[Step]) -> None:
     merge = Merge([Body(b"+a .", *steps), Body(b"+b .", *steps)], decoder=Strict)
     assert merge.run() == ["0:a", "0.", "1:b", "1.", "#6+4"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("steps", "kind"),
     [
         ((b"+x", CUT), FailureKind.TRUNCATED),

@@ -14,6 +14,10 @@ from proxy.upstream.mock_transport import AT_ONCE, MockResponse, MockTransport
 from tests.proxy.kit.tables import snapshot
 from tests.proxy.kit.transport_calls import whole
 from tests.proxy.kit.virtual_time import in_virtual_time
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
+
 
 TARGET = snapshot("vendors: {mock: {}}\nmodels: {mock/echo: {}}").models["mock/echo"].targets[0]
 
@@ -57,7 +61,7 @@ async def test_a_hang_lasts_until_the_reader_gives_up() -> None:
             await response.read()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("path", "body", "status", "expected"),
     [
         ("/completions", b'{"model":"echo","prompt":"hello there"}', 200, b"hello there"),
@@ -79,7 +83,7 @@ async def test_a_request_is_answered_by_its_path_and_body(path: str, body: bytes
     await transport.aclose()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "model", "status"),
     [
         ("mock/*", "anything", 200),

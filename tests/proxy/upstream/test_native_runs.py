@@ -16,6 +16,7 @@ from proxy.upstream.call_vendor import until_content
 from proxy.upstream.vendor_stream import reader_of
 from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_for, target_of
 from tests.proxy.kit.mark_streams import Body
+from tests.support.looped import looped
 
 Read = Callable[[bytes], Iterable[StreamPart]]
 
@@ -91,7 +92,7 @@ def longer(profile: str, data: bytes, said: Sequence[bytes]) -> bytes:
     return b"\n\n".join([*events[:1], *begun, *texts[:half], *events[1:place], *texts[half:], *events[place:]])
 
 
-@pytest.mark.parametrize("profile", FOLDERS)
+@looped("profile", FOLDERS)
 def test_texts_are_read_in_runs(profile: str) -> None:
     data = longer(
         profile, fixture(FOLDERS[profile], "streams", "text.sse"), [b'"a"', b'"\\u00e9"', '"天"'.encode()] * 20
@@ -100,7 +101,7 @@ def test_texts_are_read_in_runs(profile: str) -> None:
     assert led(SENT[profile], data, range(0, len(data), 1000)) >= 40
 
 
-@pytest.mark.parametrize(("profile", "data"), FIXTURES)
+@looped(("profile", "data"), FIXTURES)
 @settings(max_examples=15)
 @given(CUT)
 def test_every_recorded_stream_means_the_same(profile: str, data: bytes, places: list[int]) -> None:
@@ -164,7 +165,7 @@ CHANGES = {
 CHANGES["vertex_anthropic"] = [*CHANGES["anthropic"], (b"event: content_block_delta\n", b"")]
 
 
-@pytest.mark.parametrize("profile", FOLDERS)
+@looped("profile", FOLDERS)
 @settings(max_examples=60)
 @given(
     st.tuples(st.integers(0, 15), st.integers(0, 15)),
@@ -186,7 +187,7 @@ def test_events_that_differ_in_more_than_their_text_mean_the_same(
     led(SENT[profile], first + middle + BEGUN[profile] + b"".join(events) + rest, places)
 
 
-@pytest.mark.parametrize("profile", FOLDERS)
+@looped("profile", FOLDERS)
 def test_a_choice_that_is_unwrapped_makes_no_run(profile: str) -> None:
     sent = sent_for(chat_request(), target_of(profile))
     object.__setattr__(sent, "unwrap_choice", True)
@@ -208,8 +209,8 @@ def test_what_follows_half_an_error_of_googles_is_of_the_error() -> None:
     assert led(SENT["vertex_anthropic"], begun + error + begun, places) == led(SENT["vertex_anthropic"], begun) > 0
 
 
-@pytest.mark.parametrize("profile", FOLDERS)
-@pytest.mark.parametrize("together", [1, 3])
+@looped("profile", FOLDERS)
+@looped("together", [1, 3])
 async def test_a_run_is_the_first_content(profile: str, together: int) -> None:
     decoder = SENT[profile].target.dialect.stream(SENT[profile])
     ping = b'event: ping\ndata: {"type":"ping"}\n\n'

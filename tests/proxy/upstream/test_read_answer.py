@@ -23,6 +23,7 @@ from proxy.upstream import read_answer as module
 from proxy.upstream.read_answer import read_answer
 from proxy.upstream.transport import Take, read_each
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 from tests.support.openai_wire import chat
 
 ANSWER = orjson.dumps(chat("hello"))
@@ -95,8 +96,8 @@ async def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPa
     assert found[1].choices[0].text == "hello"
 
 
-@pytest.mark.parametrize("arrived", [True, False])
-@pytest.mark.parametrize(
+@looped("arrived", [True, False])
+@looped(
     ("status", "body", "kind"),
     [
         (200, b"<html>", FailureKind.MALFORMED),

@@ -10,8 +10,10 @@ from proxy.surfaces.request.pass_through_fields import headers as extra_headers
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.upstream.request_headers import TRACE_HEADERS, call_headers
 from tests.proxy.kit.transport_calls import TARGET, call
+from tests.support.looped import looped
 
 
+@pytest.mark.smoke
 def test_the_operator_s_headers_replace_the_request_s_whatever_their_case() -> None:
     sent = call("http://vendor/", headers={"AUTHORIZATION": "client", "X-Own": "1"})
     headers = call_headers(sent, {"Authorization": "operator"}, "req-1")
@@ -19,6 +21,7 @@ def test_the_operator_s_headers_replace_the_request_s_whatever_their_case() -> N
     assert headers["x-own"] == "1"
 
 
+@pytest.mark.smoke
 def test_nobody_replaces_the_content_type_or_the_request_s_id() -> None:
     given = {"content-type": "other", "x-request-id": "other"}
     headers = call_headers(call("http://vendor/", headers=given), given, "req-1")
@@ -52,7 +55,7 @@ def test_a_client_s_header_never_replaces_the_operator_s_whatever_the_case() -> 
     assert headers.getall("user-agent") == ["client/1"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("needed", "operators", "expected"),
     [
         ({"anthropic-beta": "a,b"}, {"Anthropic-Beta": "c"}, "c,a,b"),

@@ -19,6 +19,7 @@ from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.vendor_credentials.test_in_the_gateway import TABLE, World, give, serve, world
 from tests.support.http_scripts import json_answer
+from tests.support.looped import looped
 from tests.support.vendor_script import Fin, Script
 
 TOO_LONG = (
@@ -43,6 +44,7 @@ async def post(made: World, stream: bool) -> tuple[int, str]:
     return answer.status, answer.headers["x-dragoman-attempts"]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("cause", CAUSES)
 async def test_a_call_that_is_made_again_is_one_attempt_whose_repeats_the_log_tells(
@@ -57,6 +59,7 @@ async def test_a_call_that_is_made_again_is_one_attempt_whose_repeats_the_log_te
     assert ("repeated" in first, "attempts" in second, second["repeated"]) == (False, False, {cause: 1})
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("stream", [False, True])
 async def test_each_cause_repeats_a_call_that_the_others_repeated_before(tmp_path: Path, stream: bool) -> None:
     async with world(tmp_path) as made:
@@ -78,8 +81,8 @@ async def test_a_repeat_takes_nothing_of_the_attempts_that_the_operator_allows(t
     assert line["repeated"] == dict.fromkeys(CAUSES, 1)
 
 
-@pytest.mark.parametrize("cause", RepeatCause)
-@pytest.mark.parametrize("safety", ["safe", "strict", "off"])
+@looped("cause", RepeatCause)
+@looped("safety", ["safe", "strict", "off"])
 def test_a_call_is_repeated_once_for_each_cause_and_never_where_it_may_have_run_against_the_operator_s_will(
     cause: RepeatCause, safety: Literal["safe", "strict", "off"]
 ) -> None:

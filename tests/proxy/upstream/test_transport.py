@@ -10,6 +10,8 @@ from tests.support.http_scripts import chunk, head, json_answer, sse_unterminate
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Hang, Loop, Send
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.parametrize("pieces", [1, 4])
 async def test_a_whole_body_may_be_as_large_as_the_limit(

@@ -20,6 +20,9 @@ from proxy.upstream.vendor_stream import (
 from tests.proxy.kit.mark_streams import USAGE, Body, Marks
 from tests.proxy.kit.merged_calls import said
 from tests.proxy.kit.virtual_time import run
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
 def opened(
@@ -168,7 +171,7 @@ def test_a_run_after_the_last_event_that_is_looked_at_singly_is_not_lost() -> No
     assert texts(parts(Runs(), piece))[-3:] == ["a", [b"b"], "c"]
 
 
-@pytest.mark.parametrize("piece", [b"+a", b"+a\n\n", b"+a\n"])
+@looped("piece", [b"+a", b"+a\n\n", b"+a\n"])
 def test_a_single_event_is_fed_at_once(piece: bytes) -> None:
     decoder = Runs()
     assert texts(parts(decoder, piece)) == ["a"]

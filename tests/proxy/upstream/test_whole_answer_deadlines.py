@@ -15,6 +15,7 @@ from proxy.upstream.transport import Repeats, UpstreamResponse
 from tests.proxy.kit.mark_streams import CUT, USAGE, Body, Step, often
 from tests.proxy.kit.mark_vendor import Door, Scripted
 from tests.proxy.kit.vendor_caller import ASKED, GOOD, Rig, answers, body_of
+from tests.support.looped import looped
 
 
 def passes(rig: Rig) -> tuple[Phase, float, float]:
@@ -32,7 +33,7 @@ def limited(rig: Rig, begins: float | None = None, **limits: float) -> Rig:
     return rig
 
 
-@pytest.mark.parametrize("delay", [0.0, 2.0, 10.0])
+@looped("delay", [0.0, 2.0, 10.0])
 def test_an_answer_that_does_not_begin_in_its_time_is_given_up(delay: float) -> None:
     assert passes(limited(answers(10.0, b"+a", b"", delay=delay), 3.0)) == (Phase.ANSWER, 3.0, 3.0)
 
@@ -73,7 +74,7 @@ def test_a_whole_answer_can_be_asked_for_as_a_stream() -> None:
     assert rig.prepared.request.stream is False
 
 
-@pytest.mark.parametrize(
+@looped(
     ("limits", "answer", "end"),
     [
         ({}, None, (Phase.FIRST_EVENT, 60.0)),

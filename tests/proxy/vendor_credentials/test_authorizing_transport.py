@@ -23,6 +23,9 @@ from tests.support.http_scripts import head, json_answer
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Hang, Received, Script, Send, Until
 
+pytestmark = pytest.mark.smoke
+
+
 REFUSED = json_answer(401, {"error": "no"})
 
 

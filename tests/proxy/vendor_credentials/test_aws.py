@@ -24,6 +24,7 @@ from proxy.vendor_credentials.aws import GUARANTEED, LASTING, AwsFetch, AwsKeys
 from proxy.vendor_credentials.token_cache import Fetched, Unobtainable
 from tests.proxy.kit.transport_calls import TARGET, call, whole
 from tests.support.http_scripts import body_answer, json_answer
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
 
@@ -63,12 +64,14 @@ def keys_in_environment(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("keys_in_environment")
 def test_keys_of_the_environment_are_looked_at_again_after_a_while() -> None:
     fetched = AwsFetch(SOURCE)()
     assert (access_key(fetched), fetched.lives) == (KEY, LASTING)
 
 
+@pytest.mark.smoke
 def test_keys_of_a_profile_are_read_afresh_each_time(bare_machine: Path) -> None:
     folder = bare_machine / ".aws"
     folder.mkdir()
@@ -283,7 +286,7 @@ async def test_the_path_arrives_as_it_was_signed(vendor: FakeVendor, transport: 
     assert request.header("x-amz-security-token") == SESSION
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "kind", "refused"),
     [
         (200, "", False),

@@ -20,6 +20,9 @@ from tests.proxy.kit.transport_calls import call
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
 
+pytestmark = pytest.mark.smoke
+
+
 SCOPE = "https://cognitiveservices.azure.com/.default"
 CANARY = "canary-token"
 

@@ -62,6 +62,7 @@ async def reason(source: GoogleSource) -> str:
     return caught.value.reason
 
 
+@pytest.mark.smoke
 async def test_a_service_account_of_a_file(vendor: FakeVendor, tmp_path: Path) -> None:
     vendor.default = GIVEN
     fetched = await asyncio.to_thread(GoogleFetch(GoogleSource(SCOPE, account_file(tmp_path, vendor))))
@@ -71,6 +72,7 @@ async def test_a_service_account_of_a_file(vendor: FakeVendor, tmp_path: Path) -
     assert (request.method, request.path) == ("POST", "/token")
 
 
+@pytest.mark.smoke
 async def test_a_service_account_where_google_s_own_tools_look(
     vendor: FakeVendor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,9 @@ from tests.support.http_scripts import body_answer, head, json_answer
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Fin, Received, Script, Send
 
+pytestmark = pytest.mark.smoke
+
+
 CANARY = "canary+of the/client%"
 SOURCE = OidcSource("", "gate way", SecretStr(CANARY), allow_private=True)
 TOKEN = "canary-token"

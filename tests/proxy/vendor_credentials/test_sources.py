@@ -10,6 +10,7 @@ from providers.profiles.load_profiles import parse_profiles
 from providers.vendor_credential import AwsSource, EntraSource, ExchangeSource, GoogleSource, OidcSource, Source
 from proxy.vendor_credentials.sources import CLOUD_PLATFORM, Deployment, Missing, source_of
 from tests.proxy.kit.tables import loaded
+from tests.support.looped import looped
 
 ROWS = parse_profiles("""
 plain: {base_url: https://api.example/v1}
@@ -30,7 +31,7 @@ def source(row: str, written: str, base_url: str = "https://api.example/v1") -> 
     return source_of(Deployment(settings, ROWS[row], base_url, Path("/etc/gateway")))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "written", "base_url", "expected"),
     [
         ("plain", "", "https://api.example/v1", None),
@@ -60,12 +61,12 @@ def test_a_key_that_its_vendor_does_not_take_is_exchanged(host: str) -> None:
     assert source("ibm", "", f"https://{host}/projects/p") is None
 
 
-@pytest.mark.parametrize("host", ["cpd.example", "xcloud.ibm.com", "cloud.ibm.com.example", "cloud.ibm.com"])
+@looped("host", ["cpd.example", "xcloud.ibm.com", "cloud.ibm.com.example", "cloud.ibm.com"])
 def test_the_key_of_another_place_is_not_given_to_be_exchanged(host: str) -> None:
     assert source("ibm", "api_key: k", f"https://{host}/projects/p") is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("written", "base_url", "region"),
     [
         ("", BEDROCK, "eu-central-1"),
@@ -100,7 +101,7 @@ def test_everything_that_is_written_arrives() -> None:
         )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "written", "base_url", "message"),
     [
         (

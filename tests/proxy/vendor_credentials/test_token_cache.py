@@ -21,6 +21,9 @@ from tests.proxy.kit.transport_calls import call
 from tests.proxy.kit.virtual_time import run
 from tests.proxy.vendor_credentials.kit import SECRET, Fetches, Numbered, Outcome, bearer
 
+pytestmark = pytest.mark.smoke
+
+
 HOUR = 3600.0
 
 

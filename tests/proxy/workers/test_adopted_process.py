@@ -32,6 +32,7 @@ def parent(pid: int) -> int:
     return parse_stat(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")).parent
 
 
+@pytest.mark.smoke
 async def test_its_exit_status_is_known_even_where_it_ended_before_it_was_waited_for() -> None:
     pid = adopted("sleep 0.2; exit 3")
     await until(lambda: state(pid) == "Z")
@@ -46,6 +47,7 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
 
 
+@pytest.mark.smoke
 async def test_it_is_killed_once_and_never_after_its_end() -> None:
     process = AdoptedProcess(adopted("sleep 60"))
     assert parent(process.pid) == os.getpid()

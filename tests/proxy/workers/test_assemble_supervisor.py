@@ -45,6 +45,7 @@ async def up(table: str, folder: Path) -> AsyncIterator[RunningGateway]:
         yield gateway
 
 
+@pytest.mark.smoke
 async def test_every_worker_serves_and_one_scrape_counts_them_all(tmp_path: Path) -> None:
     async with up(TABLE, tmp_path) as gateway:
         port = port_of(gateway.url)
@@ -94,6 +95,7 @@ async def test_limits_and_usage_are_those_of_all_workers(tmp_path: Path) -> None
         assert str(status["ledger"]).startswith(f"{tmp_path / 'ledger.db'}, ")
 
 
+@pytest.mark.smoke
 async def test_the_page_and_the_status_show_the_sum_of_all_workers(tmp_path: Path) -> None:
     async with up(TABLE, tmp_path) as gateway:
         admin, public = port_of(gateway.admin_url), port_of(gateway.url)

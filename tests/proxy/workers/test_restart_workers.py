@@ -98,6 +98,7 @@ def cheap_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_module, "start_child", fork_child)
 
 
+@pytest.mark.smoke
 async def test_all_take_requests_before_it_is_up(tmp_path: Path) -> None:
     async with kept(tmp_path, 3) as rig:
         assert rig.workers.ready
@@ -109,6 +110,7 @@ async def test_all_take_requests_before_it_is_up(tmp_path: Path) -> None:
     assert not rig.workers.ready
 
 
+@pytest.mark.smoke
 async def test_one_that_is_killed_is_followed_by_another_and_the_others_go_on(tmp_path: Path) -> None:
     async with kept(tmp_path) as rig:
         before = rig.pids()

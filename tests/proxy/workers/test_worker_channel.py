@@ -12,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.workers.worker_channel import MAX_FRAME, ChannelClient, ChannelHandlers, PeerGone, receive, respond, send
+from tests.support.looped import looped
+
+pytestmark = pytest.mark.smoke
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ async def echo(body: bytes) -> bytes:
     return body
 
 
-@pytest.mark.parametrize("body", [b"", b"one\ntwo\n", b"\0" * 3_000_000])
+@looped("body", [b"", b"one\ntwo\n", b"\0" * 3_000_000])
 async def test_an_answer_comes_back_whole(body: bytes) -> None:
     async with pair({"echo": echo}) as ends:
         assert await ends.channel.request("echo", 5.0, body) == body
@@ -150,7 +153,7 @@ def test_a_frame_is_read_as_it_was_sent_and_no_part_of_it_is_one(number: int, wo
 FRAMES: Mapping[str, bytes] = {"nothing": b"", "half a head": b"\0\0\0", "no content": struct.pack("!II", 4, 1)}
 
 
-@pytest.mark.parametrize("data", FRAMES.values(), ids=FRAMES)
+@looped("data", FRAMES.values(), ids=FRAMES)
 async def test_what_breaks_off_is_no_frame(data: bytes) -> None:
     with pytest.raises(PeerGone, match="the connection has ended"):
         await framed(data)

@@ -118,6 +118,7 @@ async def test_it_takes_another_table_from_copies_and_names_it(tmp_path: Path) -
         assert b"mock/other" in await worker.models()
 
 
+@pytest.mark.smoke
 async def test_it_tells_what_it_is_about(tmp_path: Path) -> None:
     async with started(MOCK, tmp_path) as worker:
         status = STATUS.validate_json(await worker.channel.request("status", 5.0))
@@ -200,6 +201,7 @@ async def test_it_says_when_it_cannot_listen(tmp_path: Path) -> None:
         assert await process.wait() == 0
 
 
+@pytest.mark.smoke
 async def test_nobody_who_asks_for_nothing_is_served_for_ever(tmp_path: Path) -> None:
     async with started(MOCK, tmp_path) as worker:
         worker.channel.notify("stop")

@@ -77,6 +77,7 @@ async def ids(gateway: RunningGateway, count: int) -> list[str]:
     return [answer.headers["x-request-id"] for answer in answers]
 
 
+@pytest.mark.smoke
 async def test_no_two_workers_draw_the_same_id_nor_does_one_that_follows(tmp_path: Path) -> None:
     async with up(tmp_path) as gateway:
         drawn = await ids(gateway, 40)
@@ -98,6 +99,7 @@ async def test_they_share_what_was_loaded_and_so_does_one_that_follows(tmp_path:
         assert await gateway.stop() == 0
 
 
+@pytest.mark.smoke
 async def test_a_forked_worker_has_no_descriptor_of_another_process(tmp_path: Path) -> None:
     async with up(tmp_path) as gateway:
         template = template_of(gateway)

@@ -13,20 +13,21 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, answer, encode
 from tests.providers.dialects.kit import chat_request
+from tests.support.looped import looped
 
 SENT = encode(chat_request())
 # The SDK's types list the stop reasons of their day; the vendor adds more.
 BEYOND_THE_SDK = frozenset({"unknown"})
 
 
-@pytest.mark.parametrize("path", sorted((FIXTURES / "answers").glob("*.json")), ids=lambda path: path.stem)
+@looped("path", sorted((FIXTURES / "answers").glob("*.json")), ids=lambda path: path.stem)
 def test_every_fixture_is_a_message_to_the_vendors_types(path: object) -> None:
     name = str(getattr(path, "stem", ""))
     if name not in BEYOND_THE_SDK:
         assert Message.model_validate(orjson.loads(answer(name))).type == "message"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "choice"),
     [
         ("text", Choice(0, "Checking Oslo: 3 °C.", "stop")),
@@ -74,7 +75,7 @@ def test_blocks_of_unknown_types_are_passed_on() -> None:
     assert choice.extras == Extras(message={"content_blocks": [{"type": "hologram", "shape": "cube"}]})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "usage"),
     [
         ("text", Usage(21, 9, {"cached_tokens": 0, "cache_write_tokens": 0})),
@@ -98,7 +99,7 @@ def test_usage_counts_cached_tokens_as_part_of_the_prompt(name: str, usage: Usag
     assert DIALECT.decode(SENT, answer(name)).usage == usage
 
 
-@pytest.mark.parametrize("raw", [None, 3, {}, {"input_tokens": 3}, {"output_tokens": 3}])
+@looped("raw", [None, 3, {}, {"input_tokens": 3}, {"output_tokens": 3}])
 def test_without_counts_there_is_no_usage(raw: JsonValue) -> None:
     assert usage_of(raw) is None
 
@@ -106,7 +107,7 @@ def test_without_counts_there_is_no_usage(raw: JsonValue) -> None:
 NO_COUNTS: tuple[JsonValue, ...] = (-1_000_000, True, 2.5, "7", 10**15, 1e300)
 
 
-@pytest.mark.parametrize("value", NO_COUNTS)
+@looped("value", NO_COUNTS)
 def test_what_is_no_count_is_taken_as_absent(value: JsonValue) -> None:
     counts: JsonObject = {"input_tokens": 3, "output_tokens": 4}
     assert usage_of({**counts, "cache_creation_input_tokens": value}) == Usage(3, 4)
@@ -131,7 +132,7 @@ def test_details_hold_only_what_the_vendor_gave() -> None:
     assert usage_of({"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": None}) == Usage(3, 4)
 
 
-@pytest.mark.parametrize(("name", "tier"), [("text", "default"), ("cached", "priority"), ("tools", None)])
+@looped(("name", "tier"), [("text", "default"), ("cached", "priority"), ("tools", None)])
 def test_the_tier_has_openais_name(name: str, tier: str | None) -> None:
     assert DIALECT.decode(SENT, answer(name)).service_tier == tier
 
@@ -167,7 +168,7 @@ def test_an_answer_without_the_choice_is_malformed(name: str) -> None:
     assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b"",
@@ -195,7 +196,7 @@ def test_an_error_in_disguise_is_that_error() -> None:
     assert caught.value.failure.kind is FailureKind.OVERLOADED
 
 
-@pytest.mark.parametrize(
+@looped(
     ("reason", "expected"),
     [
         ("end_turn", ("stop", None)),

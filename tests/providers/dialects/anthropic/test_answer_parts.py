@@ -13,6 +13,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.anthropic.kit import DIALECT, encode, stream
 from tests.providers.dialects.kit import chat_request, chunks, only, streamed, text_of
+from tests.support.looped import looped
 
 SENT = encode(chat_request())
 MAPPED = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
@@ -79,7 +80,7 @@ def test_a_text_without_citations_has_none() -> None:
     assert cited([None, 3], 0, 5) is None
 
 
-@pytest.mark.parametrize("name", ["server_tools", "cited", "deferred"])
+@looped("name", ["server_tools", "cited", "deferred"])
 def test_blocks_of_server_tools_arrive_whole_and_in_order(name: str) -> None:
     extras, _, _ = joined(name)
     assert extras is not None
@@ -129,7 +130,7 @@ def test_streamed_thinking_is_the_whole_ones() -> None:
             pytest.fail(f"unexpected details {other}")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("block", "detail"),
     [
         ({"type": "thinking", "thinking": "a"}, {"text": "a", "format": "unknown"}),

@@ -23,6 +23,7 @@ from providers.dialects.anthropic.tools import ToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import chat_request, refusal_for, target_of, user
+from tests.support.looped import looped
 
 TURN = Turn("user", ())
 MARK: JsonObject = {"type": "ephemeral"}
@@ -33,7 +34,7 @@ def made(part: Part) -> JsonObject | None:
     return block_of(TURN, part, ToolNames(()))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("part", "block"),
     [
         (Text(" \n"), None),
@@ -85,12 +86,12 @@ def test_a_result_holds_documents_and_its_own_parts() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["web_search_tool_result", "server_tool_use", "search_result", "mcp_tool_use"])
+@looped("kind", ["web_search_tool_result", "server_tool_use", "search_result", "mcp_tool_use"])
 def test_parts_of_the_vendors_own_pass(kind: str) -> None:
     assert made(OtherPart(kind, {"type": kind, "x": 1})) == {"type": kind, "x": 1}
 
 
-@pytest.mark.parametrize(
+@looped(
     "part",
     [OtherPart("hologram", {}), Document(Address("gs://a/b.pdf")), Document(InlineData("application/zip", "AA=="))],
 )
@@ -117,8 +118,8 @@ def test_one_plain_text_is_a_string() -> None:
     assert as_text_or_blocks([]) == []
 
 
-@pytest.mark.parametrize("profile", ["vertex_anthropic", "bedrock_anthropic"])
-@pytest.mark.parametrize(
+@looped("profile", ["vertex_anthropic", "bedrock_anthropic"])
+@looped(
     "part",
     [
         {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},

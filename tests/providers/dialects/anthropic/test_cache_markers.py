@@ -6,12 +6,12 @@ from dataclasses import replace
 from time import process_time
 
 import orjson
-import pytest
 
 from providers.dialects.anthropic.cache_markers import MOST_MARKERS, limit_markers
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.anthropic.kit import TARGET, encode
 from tests.providers.dialects.kit import chat_request, sent_for, target_of, tool, user
+from tests.support.looped import looped
 
 MARK: JsonObject = {"type": "ephemeral"}
 HOUR: JsonObject = {"type": "ephemeral", "ttl": "1h"}
@@ -73,7 +73,7 @@ def test_tens_of_thousands_of_markers_are_limited_in_linear_time() -> None:
     assert process_time() - started < 2
 
 
-@pytest.mark.parametrize("profile", ["anthropic", "vertex_anthropic", "bedrock_anthropic"])
+@looped("profile", ["anthropic", "vertex_anthropic", "bedrock_anthropic"])
 def test_a_request_keeps_its_last_four_markers_and_names_the_others(profile: str) -> None:
     target = target_of(profile, "claude-haiku-4-5", max_output_tokens=100)
     parts: list[JsonValue] = [text(MARK) for _ in range(6)]
@@ -83,7 +83,7 @@ def test_a_request_keeps_its_last_four_markers_and_names_the_others(profile: str
     assert sent.dropped == ("cache_control",)
 
 
-@pytest.mark.parametrize("profile", ["anthropic", "vertex_anthropic", "bedrock_anthropic"])
+@looped("profile", ["anthropic", "vertex_anthropic", "bedrock_anthropic"])
 def test_settings_of_other_vendors_caches_are_left_out_and_named(profile: str) -> None:
     target = target_of(profile, "claude-haiku-4-5", max_output_tokens=100)
     unknown: JsonObject = {"prompt_cache_options": {"mode": "explicit"}, "prompt_cache_breakpoint": {"ttl": "30m"}}

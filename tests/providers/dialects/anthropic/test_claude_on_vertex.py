@@ -23,6 +23,7 @@ from tests.providers.dialects.anthropic.kit import answer, sdk_check, stream
 from tests.providers.dialects.anthropic.native_kit import own_body, own_call, own_request
 from tests.providers.dialects.gemini import kit as gemini_kit
 from tests.providers.dialects.kit import chat_request, streamed, text_of, text_request, user
+from tests.support.looped import looped
 
 DIALECT = AnthropicVertexDialect()
 BASE = "https://us-east5-aiplatform.googleapis.com/v1/projects/acme/locations/us-east5"
@@ -156,8 +157,8 @@ def test_an_unknown_event_of_the_platform_is_passed_over() -> None:
     assert text_of(_events(data, 4096)) == text_of(_events(stream("text"), 4096))
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
-@pytest.mark.parametrize("framed", [False, True], ids=["bare", "framed"])
+@looped("size", [1, 7, 4096])
+@looped("framed", [False, True], ids=["bare", "framed"])
 def test_googles_error_ends_a_stream_too(framed: bool, size: int) -> None:
     beginning = stream("text").partition(b"event: content_block_stop")[0]
     said = b'{"error": {"code": 429, "message": "Resource exhausted.", "status": "RESOURCE_EXHAUSTED"}}'
@@ -179,7 +180,7 @@ def test_a_broken_stream_is_no_success() -> None:
     assert caught.value.failure.kind is FailureKind.TRUNCATED
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "body", "kind"),
     [
         (429, gemini_kit.error("rate_limit_shared.json"), FailureKind.RATE_LIMITED),

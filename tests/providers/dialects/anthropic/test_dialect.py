@@ -21,6 +21,7 @@ from tests.providers.dialects.anthropic.kit import (
     stream,
 )
 from tests.providers.dialects.kit import chat_request, text_request, user
+from tests.support.looped import looped
 
 
 def test_a_prompt_becomes_one_message_of_the_user() -> None:
@@ -49,7 +50,7 @@ def test_the_clients_limit_beats_the_models() -> None:
     assert body_of(text_request(max_tokens=5))["max_tokens"] == 5
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "given", "table", "sent"),
     [
         ("claude-haiku-4-5", None, None, 64_000),
@@ -80,9 +81,7 @@ def test_a_limit_of_zero_is_refused_because_it_means_something_else_there() -> N
         DIALECT.encode(text_request(max_tokens=0), TARGET)
 
 
-@pytest.mark.parametrize(
-    "prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))]
-)
+@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))])
 def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
     with pytest.raises(Refusal) as caught:
         DIALECT.encode(replace(text_request(), prompt=prompt), TARGET)
@@ -127,7 +126,7 @@ def test_fields_that_are_not_known_here_go_to_the_vendor() -> None:
     assert orjson.loads(sent.body)["cache_control"] == mark
 
 
-@pytest.mark.parametrize("name", ["model", "system", "anthropic_beta"])
+@looped("name", ["model", "system", "anthropic_beta"])
 def test_a_field_that_is_written_from_another_is_refused_by_name(name: str) -> None:
     with pytest.raises(Refusal) as caught:
         DIALECT.encode(replace(chat_request(), unknown={name: "x"}), TARGET)
@@ -180,7 +179,7 @@ def test_the_request_is_left_as_it_was() -> None:
     assert orjson.dumps([request.prompt.messages, request.params]) == before
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         {"model": "m", "messages": [{"role": "user", "content": "hi"}]},

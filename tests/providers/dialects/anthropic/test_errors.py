@@ -1,13 +1,13 @@
 """What Anthropic's errors mean."""
 
 import orjson
-import pytest
 
 from providers.context_overflow import Overflow
 from providers.dialects.anthropic.errors import classify_answer, failure_of
 from providers.failure import OUR_WORDS, Failure, FailureKind
 from providers.json_types import JsonValue
 from tests.providers.overflows import NOT_OVERFLOWS
+from tests.support.looped import looped
 
 
 def envelope(kind: str, message: str = "Something.", **more: JsonValue) -> bytes:
@@ -20,7 +20,7 @@ def envelope(kind: str, message: str = "Something.", **more: JsonValue) -> bytes
     )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "kind", "expected"),
     [
         (400, "invalid_request_error", FailureKind.INVALID_REQUEST),
@@ -43,7 +43,7 @@ def test_a_type_means_the_same_with_and_without_its_status(status: int, kind: st
     assert failure_of(orjson.loads(envelope(kind))).kind is expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "expected"),
     [
         (302, FailureKind.MALFORMED),
@@ -59,7 +59,7 @@ def test_a_type_means_the_same_with_and_without_its_status(status: int, kind: st
         (529, FailureKind.OVERLOADED),
     ],
 )
-@pytest.mark.parametrize("body", [b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "text"}', envelope("new_error")])
+@looped("body", [b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "text"}', envelope("new_error")])
 def test_without_a_known_type_the_status_decides(status: int, expected: FailureKind, body: bytes) -> None:
     assert classify_answer(status, {}, body).kind is expected
 
@@ -69,7 +69,7 @@ def test_what_is_no_json_is_not_repeated() -> None:
     assert failure_of({}) == Failure(FailureKind.SERVER, "The upstream reported an error.")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "expected"),
     [
         ("prompt is too long: 200027 tokens > 200000 maximum", FailureKind.CONTEXT_LENGTH),
@@ -105,7 +105,7 @@ def test_a_spend_limit_is_not_a_rate_limit() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "param"),
     [
         ("prompt is too long: 5 tokens > 4 maximum", "prompt"),
@@ -130,12 +130,12 @@ def test_sizes_are_told() -> None:
     assert (failure.kind, failure.param, failure.message) == (FailureKind.INVALID_REQUEST, "max_tokens", text)
 
 
-@pytest.mark.parametrize("kind", ["rate_limit_error", "overloaded_error", "api_error", "authentication_error"])
+@looped("kind", ["rate_limit_error", "overloaded_error", "api_error", "authentication_error"])
 def test_sizes_are_believed_only_of_errors_about_the_request(kind: str) -> None:
     assert classify_answer(500, {}, envelope(kind, "prompt is too long: 5 tokens > 4 maximum")).overflow is None
 
 
-@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+@looped("text", NOT_OVERFLOWS)
 def test_errors_about_something_else_say_nothing_of_sizes(text: str) -> None:
     failure = classify_answer(400, {}, envelope("invalid_request_error", text))
     assert (failure.kind, failure.overflow) == (FailureKind.INVALID_REQUEST, None)

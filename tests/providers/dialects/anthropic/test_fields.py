@@ -15,6 +15,7 @@ from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.anthropic.kit import DIALECT, NEW_VERSION, TARGET, body_of, encode
 from tests.providers.dialects.kit import chat_request, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 CLOSED: JsonObject = {
     "type": "object",
@@ -32,7 +33,7 @@ def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"temperature": 0.5}, {"temperature": 0.5}),
@@ -80,7 +81,7 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
             assert body_of(chat_request(**{name: value}), target) == plain, name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),
@@ -122,13 +123,11 @@ def test_a_map_has_no_form_so_that_the_prompt_has_to_tell_it() -> None:
 NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "x", "schema": CLOSED}}
 
 
-@pytest.mark.parametrize(
+@looped(
     "params",
     [{"guided": Guided("json", CLOSED)}, {"guided": Guided("choice", ("a", "b"))}, {"response_format": NAMED}],
 )
-@pytest.mark.parametrize(
-    "model", ["claude-3-5-haiku-latest", "claude-sonnet-4-20250514", "claude-opus-4-1", "claude-3-7-sonnet-latest"]
-)
+@looped("model", ["claude-3-5-haiku-latest", "claude-sonnet-4-20250514", "claude-opus-4-1", "claude-3-7-sonnet-latest"])
 def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, params: dict[str, object]) -> None:
     older = replace(TARGET, model=model, upstream_model=model)
     sent = DIALECT.encode(chat_request(**params, max_tokens=9), older)
@@ -145,7 +144,7 @@ def test_a_model_before_4_5_is_refused_what_is_no_schema() -> None:
     assert refusal_of({"guided": Guided("regex", "a+")}, older).param == "guided_regex"
 
 
-@pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
+@looped("field", ["temperature", "top_p", "top_k"])
 def test_the_new_version_has_no_sampling_settings(field: str) -> None:
     value = {"temperature": 0.5, "top_p": 0.5, "top_k": 5}[field]
     assert refusal_of({field: value}, NEW_VERSION).param == field
@@ -168,7 +167,7 @@ def test_a_filled_in_temperature_gives_way_to_what_does_not_go_with_it(other: Js
     assert "temperature" not in body_of(replace(request, injected=frozenset({"temperature"})))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "fine"),
     [
         ({"temperature": 0.5}, False),
@@ -187,7 +186,7 @@ def test_thinking_leaves_one_way_of_sampling(params: dict[str, object], fine: bo
         assert refusal_of(thoughtful).param == name
 
 
-@pytest.mark.parametrize("field", ["temperature", "top_p", "top_k"])
+@looped("field", ["temperature", "top_p", "top_k"])
 def test_newer_models_have_no_sampling_settings_in_any_version(field: str) -> None:
     target = replace(TARGET, upstream_model="claude-opus-4-7")
     assert refusal_of({field: 0.5}, target).param == field
@@ -203,7 +202,7 @@ def test_what_promises_nothing_is_left_out_and_named() -> None:
     assert body_of(chat_request(metadata={"user_id": "u"}, user="v"))["metadata"] == {"user_id": "v"}
 
 
-@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999", "x" * 257])
+@looped("user", ["ada@example.com", "+47 22 33 44 55", "(555) 010-9999", "x" * 257])
 def test_a_user_who_looks_like_an_address_or_a_number_or_is_long_becomes_a_digest(user: str) -> None:
     digest = hashlib.sha256(user.encode()).hexdigest()
     assert body_of(chat_request(user=user))["metadata"] == {"user_id": digest}

@@ -11,6 +11,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt
 from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, body_of
 from tests.providers.dialects.kit import chat_request, user
+from tests.support.looped import looped
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 PDF = "data:application/pdf;base64,JVBERi0="
@@ -86,7 +87,7 @@ def test_blank_text_is_left_out_and_blank_turns_with_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "source"),
     [
         (PNG, PNG_BLOCK["source"]),
@@ -100,7 +101,7 @@ def test_images_keep_their_place_their_data_and_their_address(url: str, source: 
     assert turns(user([text("see"), {"type": "image_url", "image_url": url}])) == turns(user([text("see"), image]))
 
 
-@pytest.mark.parametrize(
+@looped(
     "url",
     [
         "http://example.com/a.png",
@@ -151,7 +152,7 @@ def test_calls_and_their_results_go_both_ways() -> None:
     ]
 
 
-@pytest.mark.parametrize("content", ["", [], [text(" ")]])
+@looped("content", ["", [], [text(" ")]])
 def test_an_empty_result_has_no_content(content: JsonValue) -> None:
     last = turns(user("go"), assistant(None, call()), result(content))
     assert isinstance(last, list)
@@ -181,7 +182,7 @@ def test_what_an_answer_carries_beside_its_text_may_come_back() -> None:
     assert turns(user("a"), signed, user("c")) == turns(user("a"), assistant("b"), user("c"))
 
 
-@pytest.mark.parametrize(
+@looped(
     "messages",
     [
         [user("a"), user([{"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}])],
@@ -201,7 +202,7 @@ def test_what_has_no_place_there_is_refused_with_its_message(messages: list[Json
     assert "messages[1]" in refusal.message
 
 
-@pytest.mark.parametrize(
+@looped(
     "messages",
     [
         [assistant("a"), user("b")],
@@ -262,7 +263,7 @@ def test_a_name_is_left_out_and_noted_and_a_legacy_function_is_a_tool() -> None:
     assert b'"tool_use_id":"call_f"' in sent.body
 
 
-@pytest.mark.parametrize(
+@looped(
     ("file", "block"),
     [
         ({"file_id": "file_1"}, {"source": {"type": "file", "file_id": "file_1"}}),
@@ -295,7 +296,7 @@ def test_a_text_that_is_none_is_a_bad_value(data: str) -> None:
     assert refusal_of(user([file])).code == "invalid_value"
 
 
-@pytest.mark.parametrize(
+@looped(
     "part",
     [
         {"type": "search_result", "source": "https://a", "title": "A", "content": [text("b")]},
@@ -376,7 +377,7 @@ def test_blocks_of_server_tools_come_back_behind_thinking_where_the_tools_are_of
             pytest.fail(f"unexpected turns {other}")
 
 
-@pytest.mark.parametrize(("detail", "dropped"), [("low", ("detail",)), ("auto", ()), (None, ())])
+@looped(("detail", "dropped"), [("low", ("detail",)), ("auto", ()), (None, ())])
 def test_how_closely_an_image_is_to_be_seen_is_named_where_it_is_left_out(
     detail: str | None, dropped: tuple[str, ...]
 ) -> None:

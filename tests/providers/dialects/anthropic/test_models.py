@@ -1,11 +1,10 @@
 """Facts about Claude models by name."""
 
-import pytest
-
 from providers.dialects.anthropic.models import BUDGETS, EFFORT_WORDS, UNKNOWN, claude_model
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     [
         "claude-opus-4-1",
@@ -30,7 +29,7 @@ def test_a_date_is_not_taken_for_a_minor_version() -> None:
     assert claude_model("claude-sonnet-4-20250514") != claude_model("claude-sonnet-4-5-20250929")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "most", "usual"),
     [
         ("claude-3-opus-20240229", 4_096, 4_096),
@@ -49,7 +48,7 @@ def test_the_output_limit_follows_the_model(name: str, most: int | None, usual: 
     assert (model.most_output, model.usual_output) == (most, usual)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "word", "sent"),
     [
         ("claude-haiku-4-5", "high", None),
@@ -65,7 +64,7 @@ def test_an_effort_becomes_a_word_that_the_model_has(name: str, word: str, sent:
     assert claude_model(name).nearest_effort(word) == sent
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "budgets", "always", "sampling", "forced", "binds"),
     [
         ("claude-sonnet-4-5", True, False, True, True, False),

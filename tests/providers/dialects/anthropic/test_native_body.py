@@ -3,7 +3,6 @@
 from copy import deepcopy
 
 import orjson
-import pytest
 
 from providers.dialects.anthropic.native_body import (
     MendedBody,
@@ -14,6 +13,7 @@ from providers.dialects.anthropic.native_body import (
     unscope_markers,
 )
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 MARK: JsonValue = {"type": "ephemeral"}
 SIGNED: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCgIYAhIM+/8="}
@@ -68,7 +68,7 @@ def test_null_at_the_top_is_absent() -> None:
     assert made.body == body(user(SAID))
 
 
-@pytest.mark.parametrize("signature", [None, "", SEALED, "dragoman.thinking.2:x", "call__thought__abc", 7, "a b"])
+@looped("signature", [None, "", SEALED, "dragoman.thinking.2:x", "call__thought__abc", 7, "a b"])
 def test_thinking_that_no_claude_signed_is_left_out_and_named(signature: JsonValue) -> None:
     foreign: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": signature}
     made = mended(body(user(SAID), model(foreign, SIGNED, SAID), user(SAID)))
@@ -122,7 +122,7 @@ def test_markers_beyond_the_fourth_go_and_are_named() -> None:
     assert made.dropped == ["cache_control"]
 
 
-@pytest.mark.parametrize("messages", ["x", None, [1, "x", None], [{"role": "user"}], [{"content": 1}], [[]]])
+@looped("messages", ["x", None, [1, "x", None], [{"role": "user"}], [{"content": 1}], [[]]])
 def test_what_has_no_form_of_a_turn_is_the_vendor_s_to_refuse(messages: JsonValue) -> None:
     given: JsonObject = {"messages": messages, "system": 5, "tools": {"a": 1}}
     made = mended(given)

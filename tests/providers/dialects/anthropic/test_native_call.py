@@ -13,6 +13,7 @@ from providers.unified_request import NativeApi, NativeRequest
 from tests.providers.dialects.anthropic.kit import NEW_VERSION, TARGET, answer, sdk_check
 from tests.providers.dialects.anthropic.native_kit import DOING, DONE, HELLO, own_body, own_call, own_request
 from tests.providers.dialects.kit import chat_request
+from tests.support.looped import looped
 
 THOUGHT: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
 CLAUDE_CODE: JsonObject = {
@@ -63,7 +64,7 @@ def test_a_request_of_another_api_is_none_of_this_dialect() -> None:
 # Headers ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("table", "client", "sent"),
     [
         (None, "2026-10-21", "2026-10-21"),
@@ -96,7 +97,7 @@ def test_extra_members_are_merged_last_and_tools_are_joined() -> None:
 # The limit ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "table", "sent", "named"),
     [(500, 8192, 500, ()), (70_000, 8192, 64_000, ("max_tokens",)), (70_000, 80_000, 70_000, ()), (0, 8192, 0, ())],
 )
@@ -134,7 +135,7 @@ def test_settings_that_ask_for_nothing_are_left_out_where_there_is_no_sampling(t
     assert not {"temperature", "top_p", "top_k"} & body.keys()
 
 
-@pytest.mark.parametrize(("name", "value"), [("temperature", 0.2), ("top_p", 0.5), ("top_k", 3)])
+@looped(("name", "value"), [("temperature", 0.2), ("top_p", 0.5), ("top_k", 3)])
 def test_others_are_refused_by_name(name: str, value: JsonValue) -> None:
     refused = refusal_of(NEW_VERSION, more={name: value})
     assert (refused.param, refused.code) == (name, "unsupported_parameter")
@@ -143,7 +144,7 @@ def test_others_are_refused_by_name(name: str, value: JsonValue) -> None:
 # Thinking -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "given", "sent"),
     [
         ("claude-haiku-4-5", {"type": "adaptive"}, {"type": "enabled", "budget_tokens": 10_000}),
@@ -159,12 +160,12 @@ def test_thinking_gets_the_form_that_the_model_has(model: str, given: JsonValue,
     assert call.emulated == (() if given == sent else ("thinking",))
 
 
-@pytest.mark.parametrize("thinking", ["on", {"type": ["adaptive"]}, {"budget_tokens": 5}, []])
+@looped("thinking", ["on", {"type": ["adaptive"]}, {"budget_tokens": 5}, []])
 def test_thinking_that_makes_no_sense_is_the_vendor_s_to_refuse(thinking: JsonValue) -> None:
     assert own_body(own_request(thinking=thinking), TARGET)["thinking"] == thinking
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "config", "sent"),
     [
         ("claude-haiku-4-5", {"effort": "high"}, None),

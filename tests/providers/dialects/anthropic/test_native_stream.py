@@ -31,6 +31,7 @@ from tests.providers.dialects.kit import (
     streamed,
     target_of,
 )
+from tests.support.looped import looped
 
 VERTEX = target_of("vertex_anthropic", max_output_tokens=100, base_url="https://us-aiplatform.googleapis.com/v1")
 SENT = own_call(own_request(stream=True), TARGET)[0]
@@ -44,7 +45,7 @@ WHOLE = [
 ]
 PAIRS = sorted((FIXTURES / "recorded").glob("*.json"))
 SANE = [path for path in WHOLE if path.stem != "noise"]
-each_stream = pytest.mark.parametrize("data", [pytest.param(path.read_bytes(), id=path.name) for path in WHOLE])
+each_stream = looped("data", [pytest.param(path.read_bytes(), id=path.name) for path in WHOLE])
 
 
 def plain(events: list[StreamEvent]) -> list[StreamEvent]:
@@ -73,7 +74,7 @@ def given(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 @each_stream
-@pytest.mark.parametrize("sent", [SENT, ON_VERTEX], ids=["anthropic", "vertex"])
+@looped("sent", [SENT, ON_VERTEX], ids=["anthropic", "vertex"])
 def test_every_event_is_shown_as_the_vendor_sent_it(sent: UpstreamRequest, data: bytes) -> None:
     parser = SSEParser()
     read = [*parser.feed(shown(streamed(sent, data)))]
@@ -98,7 +99,7 @@ def test_a_stream_cut_at_any_byte_is_never_a_success(data: bytes) -> None:
     check_cuts(SENT, data, end if data[end:].strip() == b"" else end + 1)
 
 
-@pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.stem)
+@looped("path", PAIRS, ids=lambda path: path.stem)
 def test_a_recorded_answer_is_kept_whole_and_ends_as_its_stream_does(path: Path) -> None:
     body = path.read_bytes()
     whole, told = decoded(SENT, body), gathered(streamed(SENT, path.with_suffix(".sse").read_bytes()))
@@ -126,13 +127,13 @@ def test_unknown_events_and_pings_are_shown() -> None:
     assert plain(events) == plain(streamed(SENT, data.removeprefix(noise)))
 
 
-@pytest.mark.parametrize("data", [b"event: later\ndata: no json\n\n", b"data: 5\n\n", b'data: {"type":"a\\nb"}\n\n'])
+@looped("data", [b"event: later\ndata: no json\n\n", b"data: 5\n\n", b'data: {"type":"a\\nb"}\n\n'])
 def test_what_is_no_object_with_a_name_is_not_shown(data: bytes) -> None:
     events, error = stream_failure(SENT, data)
     assert (events, error.failure.kind) == ([], FailureKind.TRUNCATED)
 
 
-@pytest.mark.parametrize("data", [pytest.param(path.read_bytes(), id=path.name) for path in SANE])
+@looped("data", [pytest.param(path.read_bytes(), id=path.name) for path in SANE])
 def test_what_is_shown_is_the_same_message_to_the_vendor_s_client(data: bytes) -> None:
     assert assembled_by_the_sdk(shown(streamed(SENT, data))) == assembled_by_the_sdk(data)
 

@@ -17,6 +17,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, encode, stream
 from tests.providers.dialects.kit import chat_request, check_cuts, check_pieces, chunks, streamed, text_of, usage_in
+from tests.support.looped import looped
 
 SENT = encode(replace(chat_request(), stream=True))
 CHOOSE = encode(replace(chat_request(guided=Guided("choice", ("yes", "no"))), stream=True))
@@ -39,7 +40,7 @@ def test_the_fixtures_are_all_here() -> None:
     assert sorted(path.stem for path in (FIXTURES / "streams").iterdir()) == sorted(WHOLE + BROKEN)
 
 
-@pytest.mark.parametrize("name", [name for name in WHOLE if name != "noise"])
+@looped("name", [name for name in WHOLE if name != "noise"])
 def test_every_event_of_a_fixture_is_one_to_the_vendors_types(name: str) -> None:
     for event, data in SSEParser().feed(stream(name)):
         if event != "ping":
@@ -60,7 +61,7 @@ def assembled_by_the_sdk(data: bytes) -> bytes:
         return answered.get_final_message().to_json(use_api_names=True).encode()
 
 
-@pytest.mark.parametrize("name", [name for name in WHOLE if name != "noise"])
+@looped("name", [name for name in WHOLE if name != "noise"])
 def test_a_stream_says_what_the_vendors_own_client_makes_of_it(name: str) -> None:
     whole = DIALECT.decode(SENT, assembled_by_the_sdk(stream(name)))
     events = streamed(SENT, stream(name))
@@ -78,12 +79,12 @@ def test_a_stream_says_what_the_vendors_own_client_makes_of_it(name: str) -> Non
     assert usage_in(events) == whole.usage
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@looped("name", WHOLE)
 def test_the_events_are_the_same_whatever_the_pieces(name: str) -> None:
     check_pieces(SENT, stream(name))
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@looped("name", WHOLE)
 def test_a_stream_cut_at_any_byte_is_never_a_success(name: str) -> None:
     check_cuts(SENT, stream(name), len(stream(name).rstrip()))
 
@@ -184,7 +185,7 @@ def test_an_answer_without_the_choice_is_malformed() -> None:
     assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_an_error_event_ends_the_stream_where_it_stands(size: int) -> None:
     for name, text in (("error_first", ""), ("error_after_text", "Checking Oslo")):
         decoder, data = DIALECT.stream(SENT), stream(name)
@@ -204,7 +205,7 @@ def test_nothing_is_read_after_the_end() -> None:
     assert streamed(SENT, data, 1) == streamed(SENT, stream("text"))
 
 
-@pytest.mark.parametrize(
+@looped(
     "data",
     [
         b"event: content_block_delta\ndata: {\n\n",
@@ -225,7 +226,7 @@ def test_an_endless_event_is_malformed() -> None:
     assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize(
+@looped(
     "event",
     [
         b"data: 3",

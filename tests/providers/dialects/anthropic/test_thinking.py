@@ -13,6 +13,7 @@ from providers.unified_request import UnifiedRequest
 from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, encode
 from tests.providers.dialects.anthropic.vendor_rules import VendorRefusal, check_rules
 from tests.providers.dialects.kit import chat_request, chunks, refusal_for, streamed, text_of, tool, user
+from tests.support.looped import looped
 
 ENABLED: JsonObject = {"type": "enabled", "budget_tokens": 2048}
 FOREIGN: JsonObject = {"type": "reasoning.text", "text": "Hm", "signature": "x", "format": "google-gemini-v1"}
@@ -33,7 +34,7 @@ def budget(tokens: int) -> JsonObject:
 SUMMARIZED: JsonObject = {"type": "adaptive", "display": "summarized"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "word", "thinking", "effort"),
     [
         ("claude-haiku-4-5", "minimal", budget(1024), None),
@@ -63,7 +64,7 @@ def test_effort_has_the_form_that_the_model_takes(
     assert written(model, **params) == (thinking, effort, ())
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "params", "emulated"),
     [
         ("claude-fable-5", {"reasoning_effort": "none"}, True),
@@ -88,7 +89,7 @@ def test_what_cannot_be_switched_off_is_as_little_as_possible() -> None:
     assert written("claude-fable-5", reasoning_effort="none") == (None, "low", ())
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "effort", "code"),
     [
         ("claude-haiku-4-5", True, "invalid_value"),
@@ -102,7 +103,7 @@ def test_what_is_no_effort_there_is_refused(model: str, effort: object, code: st
     assert (refusal.param, refusal.code) == ("reasoning_effort", code)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("limit", "thinking", "dropped"),
     [
         (20_000, budget(16_384), ()),
@@ -135,7 +136,7 @@ def test_the_clients_own_thinking_is_sent_as_it_came() -> None:
     assert written("claude-opus-5", thinking=off, reasoning_effort="max") == (off, "high", ())
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "own", "thinking", "emulated", "dropped"),
     [
         ("claude-opus-4-7", ENABLED, SUMMARIZED, ("thinking",), ()),
@@ -162,8 +163,8 @@ def test_a_forced_call_means_no_budget_of_thinking(choice: JsonValue) -> None:
     assert written("claude-opus-4-5", reasoning_effort="low", **asked) == (None, "low", ("reasoning_effort",))
 
 
-@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look"}}])
-@pytest.mark.parametrize("model", ["claude-opus-4-6", "claude-sonnet-4-6"])
+@looped("choice", ["required", {"type": "function", "function": {"name": "look"}}])
+@looped("model", ["claude-opus-4-6", "claude-sonnet-4-6"])
 def test_a_forced_call_of_a_model_that_takes_it_alone_means_no_thinking(model: str, choice: JsonValue) -> None:
     asked = {"tools": [tool()], "tool_choice": choice}
     assert written(model, reasoning_effort="low", **asked) == (None, "low", ("reasoning_effort",))
@@ -279,10 +280,10 @@ def repeated(choice: Choice, returned: JsonObject) -> list[JsonObject]:
     return [said, *results]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("returns", [as_details, as_blocks, as_text, as_nothing])
-@pytest.mark.parametrize("model", ["claude-haiku-4-5", "claude-opus-4-6", "claude-opus-5-5"])
-@pytest.mark.parametrize("params", [{"reasoning_effort": "medium"}, {"thinking": {**ENABLED}}])
+@looped("stream", [False, True])
+@looped("returns", [as_details, as_blocks, as_text, as_nothing])
+@looped("model", ["claude-haiku-4-5", "claude-opus-4-6", "claude-opus-5-5"])
+@looped("params", [{"reasoning_effort": "medium"}, {"thinking": {**ENABLED}}])
 def test_five_turns_of_thinking_and_tools_keep_the_vendors_rules(
     model: str, returns: object, stream: bool, params: dict[str, object]
 ) -> None:
@@ -331,7 +332,7 @@ def test_a_text_to_be_continued_means_no_budget_of_thinking() -> None:
     assert sent.dropped == ("reasoning_effort",)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "params", "kept"),
     [
         ("claude-haiku-4-5", {}, False),

@@ -13,6 +13,7 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, answer, body_of, encode, stream
 from tests.providers.dialects.kit import chat_request, chunks, only, refusal_for, streamed, target_of
+from tests.support.looped import looped
 
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -33,7 +34,7 @@ def test_a_function_becomes_a_tool_with_its_schema() -> None:
     assert "tool_choice" not in body
 
 
-@pytest.mark.parametrize(
+@looped(
     ("parameters", "schema"),
     [
         (None, {"type": "object", "properties": {}}),
@@ -56,7 +57,7 @@ def test_a_strict_tool_goes_out_strict() -> None:
             pytest.fail(f"unexpected body {other}")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "expected"),
     [
         ("auto", None),
@@ -69,7 +70,7 @@ def test_the_choice_is_said_in_the_vendors_words(choice: JsonValue, expected: Js
     assert body_of(chat_request(tools=[tool()], tool_choice=choice)).get("tool_choice") == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "expected"),
     [
         (None, {"type": "auto", "disable_parallel_tool_use": True}),
@@ -88,7 +89,7 @@ def test_without_tools_only_a_choice_that_asks_for_nothing_is_taken() -> None:
     assert refusal_of({"tool_choice": "required"}).param == "tool_choice"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param", "code"),
     [
         ({"tools": [{"type": "mcp", "server_url": "https://x"}]}, "tools", "unsupported_parameter"),
@@ -150,7 +151,7 @@ def test_tools_of_the_vendors_own_go_beside_functions_as_they_came() -> None:
     assert body["tool_choice"] == {"type": "tool", "name": "bash"}
 
 
-@pytest.mark.parametrize("kind", ["web_search", "file_search", "mcp", "bash_20250124; drop"])
+@looped("kind", ["web_search", "file_search", "mcp", "bash_20250124; drop"])
 def test_tools_of_other_vendors_are_refused_by_their_type(kind: str) -> None:
     refusal = refusal_of({"tools": [{"type": kind, "name": "x"}]})
     assert refusal.param == "tools"
@@ -174,7 +175,7 @@ def test_a_custom_tool_is_a_function_of_one_text() -> None:
     assert refusal_of({"tools": [{"type": "custom", "custom": {"name": "f", "format": grammar}}]}).param == "tools"
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_a_call_of_a_custom_tool_comes_back_as_its_text(size: int) -> None:
     weather: JsonObject = {"type": "custom", "custom": {"name": "get_weather"}}
     sent = encode(chat_request(tools=[weather, tool("now")]))
@@ -193,7 +194,7 @@ def test_a_call_of_a_custom_tool_comes_back_as_its_text(size: int) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("profile", "kind", "offered"),
     [
         ("vertex_anthropic", "web_search_20250305", True),

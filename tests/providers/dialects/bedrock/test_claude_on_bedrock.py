@@ -27,6 +27,7 @@ from tests.providers.dialects.kit import (
     usage_in,
     user,
 )
+from tests.support.looped import looped
 
 DIALECT, FIRST_PARTY = DIALECTS["bedrock_anthropic"], anthropic_kit.DIALECT
 CLAUDE = target(HAIKU, "bedrock_anthropic")
@@ -83,7 +84,7 @@ def test_the_path_says_the_model_and_whether_it_streams(stream: bool, action: st
     assert sent.emulated == ("prompt",)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "said"),
     [
         (None, "bedrock-2023-05-31"),
@@ -141,14 +142,14 @@ def test_the_table_is_anthropic_s_but_for_the_rules_of_schemas() -> None:
     assert (own.watched, own.counts) == (first.watched, first.counts)
 
 
-@pytest.mark.parametrize("name", [path.stem for path in (anthropic_kit.FIXTURES / "answers").iterdir()])
+@looped("name", [path.stem for path in (anthropic_kit.FIXTURES / "answers").iterdir()])
 def test_whole_answers_are_anthropic_s(name: str) -> None:
     sent = sent_for(chat_request(guided=Guided("choice", ("yes", "no"))), CLAUDE) if name == "choice" else SENT
     body = anthropic_kit.answer(name)
     assert DIALECT.decode(sent, body) == FIRST_PARTY.decode(sent, body)
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@looped("name", WHOLE)
 def test_streams_say_what_anthropic_s_say_in_any_pieces(name: str) -> None:
     for size in SIZES:
         assert streamed(SENT, framed(name), size) == first_party(name)
@@ -238,7 +239,7 @@ def test_what_the_service_lacks_is_refused_in_a_client_s_own_body() -> None:
     assert encode_native(chat_request(), CLAUDE) is None
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@looped("name", WHOLE)
 def test_a_native_stream_shows_every_event_in_the_frames(name: str) -> None:
     data = framed(name)
     events = streamed(NATIVE, data)

@@ -11,6 +11,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, TokenPrompt
 from tests.providers.dialects.bedrock.kit import answer, stream, target
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, streamed, text_request, user
+from tests.support.looped import looped
 
 CLAUDE = target()
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -26,7 +27,7 @@ HISTORY: tuple[JsonObject, ...] = (
 )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "path"),
     [
         ("amazon.nova-pro-v1:0", "/model/amazon.nova-pro-v1%3A0/converse"),
@@ -58,9 +59,7 @@ def test_a_stream_is_asked_for_by_the_path_alone() -> None:
     assert (whole.stream, streamed.stream) == (False, True)
 
 
-@pytest.mark.parametrize(
-    "prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))]
-)
+@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))])
 def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
     assert refusal_for(replace(text_request(), prompt=prompt), CLAUDE).param == "prompt"
 

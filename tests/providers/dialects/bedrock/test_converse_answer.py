@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import orjson
-import pytest
 
 from providers.completion import Choice, Extras, ToolCall, Usage
 from providers.dialects.bedrock.converse_answer import decode_converse, usage_of
@@ -12,6 +11,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided
 from tests.providers.dialects.bedrock.kit import FIXTURES, answer, failure_of, target
 from tests.providers.dialects.kit import chat_request, sent_for
+from tests.support.looped import looped
 
 SENT = sent_for(chat_request(), target())
 CHOOSE = sent_for(chat_request(guided=Guided("choice", ("yes", "no"))), target())
@@ -64,7 +64,7 @@ def test_calls_get_back_the_names_the_client_gave() -> None:
     assert [call.name for call in completion.choices[0].tool_calls] == ["get weather", "now"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "finish", "native"),
     [
         ("text", "stop", None),
@@ -182,12 +182,12 @@ def test_prompt_tokens_include_the_cached_ones() -> None:
     )
 
 
-@pytest.mark.parametrize("raw", [None, 3, {}, {"inputTokens": 1}, {"inputTokens": "1", "outputTokens": 2}])
+@looped("raw", [None, 3, {}, {"inputTokens": 1}, {"inputTokens": "1", "outputTokens": 2}])
 def test_usage_that_says_too_little_is_none(raw: JsonValue) -> None:
     assert usage_of(raw) is None
 
 
-@pytest.mark.parametrize("value", [-5, True, 2.5, "7", 10**15])
+@looped("value", [-5, True, 2.5, "7", 10**15])
 def test_what_is_no_count_is_taken_as_absent(value: JsonValue) -> None:
     counts: JsonObject = {"inputTokens": 3, "outputTokens": 4}
     assert usage_of({**counts, "cacheWriteInputTokens": value}) == Usage(3, 4)
@@ -211,7 +211,7 @@ def test_a_stop_string_that_is_not_told_cannot_be_put_back() -> None:
     assert failure_of(lambda: decode_converse(KEEP, answer("stop_untold"))).kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b"",

@@ -15,6 +15,7 @@ from providers.dialects.bedrock.converse_blocks import (
 from providers.json_types import JsonObject
 from tests.providers.dialects.bedrock.kit import target
 from tests.providers.dialects.kit import chat_request, sent_for
+from tests.support.looped import looped
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,6 @@ def test_the_stop_string_that_the_gateway_asked_for_is_no_member_of_the_answer()
     assert own_members(mine) == {"additionalModelResponseFields": mine["additionalModelResponseFields"]}
 
 
-@pytest.mark.parametrize(("pieces", "whole"), [(["AA=="], "AA=="), (["AA==", "AQ=="], "AAE="), (["A", "B"], "AB")])
+@looped(("pieces", "whole"), [(["AA=="], "AA=="), (["AA==", "AQ=="], "AAE="), (["A", "B"], "AB")])
 def test_base64_in_pieces_is_one_text(pieces: list[str], whole: str) -> None:
     assert joined_base64(pieces) == whole

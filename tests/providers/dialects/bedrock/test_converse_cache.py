@@ -20,6 +20,7 @@ from tests.providers.dialects.bedrock.conversations import (
     result,
 )
 from tests.providers.dialects.kit import user
+from tests.support.looped import looped
 
 TEXT: JsonObject = {"text": "a"}
 
@@ -35,7 +36,7 @@ def body(*contents: list[JsonObject], system: list[JsonObject] | None = None) ->
     }
 
 
-@pytest.mark.parametrize(("ttl", "kept"), [("1h", "1h"), ("5m", "5m"), ("1d", None), (None, None)])
+@looped(("ttl", "kept"), [("1h", "1h"), ("5m", "5m"), ("1d", None), (None, None)])
 def test_a_point_lasts_as_long_as_its_marker_says(ttl: str | None, kept: str | None) -> None:
     marker: JsonObject = {"type": "ephemeral", "ttl": ttl}
     assert cache_point(CLAUDE, marker) == point(kept)

@@ -12,6 +12,7 @@ from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.bedrock.kit import target
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 CLAUDE, OLD_CLAUDE, NEW_CLAUDE = (
     target(),
@@ -53,7 +54,7 @@ NAMED: JsonObject = {
 }
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "params", "members"),
     [
         (PLAIN, {"max_tokens": 5}, {"inferenceConfig": {"maxTokens": 5}}),
@@ -110,7 +111,7 @@ def test_a_field_is_written_in_the_service_s_words(to: Target, params: dict[str,
     assert body_for(chat_request(**params), to) == {**body_for(chat_request(), to), **members}
 
 
-@pytest.mark.parametrize("to", EVERY, ids=lambda each: each.model)
+@looped("to", EVERY, ids=lambda each: each.model)
 def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target) -> None:
     plain = body_for(chat_request(), to)
     for name, values in NEUTRAL.items():
@@ -123,7 +124,7 @@ def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target)
             assert body in (plain, *([{**plain, **said}] if not to.profile.drops_neutral else [])), name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "params", "param"),
     [
         *((each, {"n": 2}, "n") for each in EVERY),
@@ -197,7 +198,7 @@ def test_a_model_whose_own_default_cuts_answers_short_gets_a_limit() -> None:
     assert "inferenceConfig" not in body_for(chat_request(), replace(NOVA, max_output_tokens=None))
 
 
-@pytest.mark.parametrize("user", ["ada@example.com", "+47 22 33 44 55", "Ådne", "x" * 300])
+@looped("user", ["ada@example.com", "+47 22 33 44 55", "Ådne", "x" * 300])
 def test_a_user_who_looks_like_an_address_or_does_not_fit_becomes_a_digest(user: str) -> None:
     digest = hashlib.sha256(user.encode()).hexdigest()
     assert body_for(chat_request(user=user), CLAUDE)["requestMetadata"] == {"user": digest}
@@ -236,7 +237,7 @@ def test_the_name_in_the_table_tells_the_model_that_an_id_hides() -> None:
     assert "application-inference-profile" in sent_for(chat_request(), hidden).url
 
 
-@pytest.mark.parametrize(("to", "most"), [(CLAUDE, 32), (NOVA, 4), (LLAMA, 0), (PLAIN, 0)])
+@looped(("to", "most"), [(CLAUDE, 32), (NOVA, 4), (LLAMA, 0), (PLAIN, 0)])
 def test_stops_beyond_what_a_model_takes_are_left_to_the_gateway(to: Target, most: int) -> None:
     table = to.dialect.capabilities(chat_request(), to)
     assert (table.most_stops, table.blank_stops) == (most, False)
@@ -255,7 +256,7 @@ def test_a_window_in_the_table_makes_an_error_possible_where_the_service_ends_th
     assert body_for(chat_request(max_tokens=9, context_length_exceeded_behavior="error"), known)
 
 
-@pytest.mark.parametrize(
+@looped(
     "params",
     [
         {"guided": Guided("json", CLOSED)},
@@ -263,7 +264,7 @@ def test_a_window_in_the_table_makes_an_error_possible_where_the_service_ends_th
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": CLOSED}}},
     ],
 )
-@pytest.mark.parametrize("to", [OLD_CLAUDE, NOVA], ids=lambda each: each.model)
+@looped("to", [OLD_CLAUDE, NOVA], ids=lambda each: each.model)
 def test_a_model_that_cannot_be_held_is_told_a_constraint_in_the_prompt(to: Target, params: dict[str, object]) -> None:
     sent = sent_for(chat_request(**params), to)
     assert sent.in_text
@@ -272,7 +273,7 @@ def test_a_model_that_cannot_be_held_is_told_a_constraint_in_the_prompt(to: Targ
     assert b"jsonSchema" not in sent.body
 
 
-@pytest.mark.parametrize(("limit", "sent_limit"), [(200_000, 64_000), (64_000, 64_000), (5, 5)])
+@looped(("limit", "sent_limit"), [(200_000, 64_000), (64_000, 64_000), (5, 5)])
 def test_a_limit_above_the_model_s_becomes_the_model_s_and_is_named(limit: int, sent_limit: int) -> None:
     sent = sent_for(chat_request(max_tokens=limit), target())
     assert orjson.loads(sent.body)["inferenceConfig"] == {"maxTokens": sent_limit}

@@ -7,6 +7,7 @@ from providers.dialects.bedrock.converse_media import ConverseMedia
 from providers.dialects.bedrock.converse_models import ANY, converse_model
 from providers.failure import Refusal
 from providers.json_types import JsonObject
+from tests.support.looped import looped
 
 TURN = Turn("user", ())
 CLAUDE, NOVA = converse_model("claude-haiku-4-5"), converse_model("amazon.nova-pro-v1:0")
@@ -25,7 +26,7 @@ def test_what_is_in_s3_is_named_by_its_place() -> None:
     assert report == {"document": {"format": "docx", "name": "q", "source": source}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("media", "reason"),
     [
         (Address("https://example.com/a.png"), "fetches only from S3"),

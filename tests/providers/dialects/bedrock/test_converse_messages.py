@@ -26,6 +26,7 @@ from tests.providers.dialects.bedrock.conversations import (
     result,
 )
 from tests.providers.dialects.kit import user
+from tests.support.looped import looped
 
 
 def test_turns_of_the_same_role_become_one() -> None:
@@ -60,13 +61,13 @@ def test_images_are_sent_as_their_data(media: str) -> None:
     assert found == [{"role": "user", "content": [{"text": "See:"}, PNG_BLOCK]}]
 
 
-@pytest.mark.parametrize(("media", "form"), [("jpeg", "jpeg"), ("jpg", "jpeg"), ("gif", "gif"), ("webp", "webp")])
+@looped(("media", "form"), [("jpeg", "jpeg"), ("jpg", "jpeg"), ("gif", "gif"), ("webp", "webp")])
 def test_images_of_four_kinds_are_taken(media: str, form: str) -> None:
     found = read(user([image(f"data:image/{media};base64,AA==")])).turns
     assert found == [{"role": "user", "content": [{"image": {"format": form, "source": {"bytes": "AA=="}}}]}]
 
 
-@pytest.mark.parametrize("url", ["https://example.com/a.png", "data:image/tiff;base64,AA==", "data:image/png,x", "x"])
+@looped("url", ["https://example.com/a.png", "data:image/tiff;base64,AA==", "data:image/png,x", "x"])
 def test_other_images_are_refused_with_their_place(url: str) -> None:
     refusal = refusal_for(user("a"), user([image(url)]))
     assert (refusal.param, refusal.code) == ("messages", "unsupported_parameter")
@@ -105,7 +106,7 @@ def test_audio_is_sent_as_its_data() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     "content",
     [
         {"type": "file", "file": {"file_id": "file-1"}},
@@ -148,7 +149,7 @@ def test_an_empty_result_holds_nothing() -> None:
     assert turn["content"] == [{"toolResult": {"toolUseId": "call_1", "content": []}}]
 
 
-@pytest.mark.parametrize("number", ["call 1", "x" * 65, ""])
+@looped("number", ["call 1", "x" * 65, ""])
 def test_an_id_that_the_service_refuses_is_changed_alike_in_call_and_result(number: str) -> None:
     turns = read(user("go"), assistant(None, call(number=number)), result("12:00", number)).turns
     match turns:
@@ -221,7 +222,7 @@ def test_a_document_behind_results_stands_apart_on_claude_and_an_image_does_not(
     assert len(read(*messages, user([image(PNG)]), model=CLAUDE).turns) == 3
 
 
-@pytest.mark.parametrize(("model", "turns"), [(QWEN, 3), (LLAMA, 3), (CLAUDE, 3)])
+@looped(("model", "turns"), [(QWEN, 3), (LLAMA, 3), (CLAUDE, 3)])
 def test_media_that_no_result_may_hold_follow_all_results(model: ConverseModel, turns: int) -> None:
     given = read(
         user("go"),
@@ -244,9 +245,7 @@ def test_media_that_no_result_may_hold_follow_all_results(model: ConverseModel, 
         assert content[0] == {"toolResult": {"toolUseId": "a", "content": [{"text": "x"}, PNG_BLOCK]}}
 
 
-@pytest.mark.parametrize(
-    ("model", "first"), [(CLAUDE, "assistant"), (QWEN, "assistant"), (NOVA, "user"), (ANY, "user")]
-)
+@looped(("model", "first"), [(CLAUDE, "assistant"), (QWEN, "assistant"), (NOVA, "user"), (ANY, "user")])
 def test_the_user_begins_where_the_model_demands_it(model: ConverseModel, first: str) -> None:
     conversation = read(assistant("Hello!"), user("hi"), model=model)
     assert conversation.turns[0]["role"] == first
@@ -280,7 +279,7 @@ def test_search_results_and_guarded_texts_are_blocks_of_their_own() -> None:
     ]
 
 
-@pytest.mark.parametrize("model", [ANY, CLAUDE, LLAMA])
+@looped("model", [ANY, CLAUDE, LLAMA])
 def test_a_long_conversation_is_read_in_linear_time(model: ConverseModel) -> None:
     marked = part("a", cache_control={"type": "ephemeral"})
     loop = [user([marked]), assistant(None, call()), result([marked, image(PNG)]), user([marked])]
@@ -296,7 +295,7 @@ def test_a_refusal_of_the_model_s_is_text() -> None:
     assert read(user("a"), assistant(parts)).turns[1]["content"] == [{"text": "Never."}]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("messages", "code"),
     [
         ([], "invalid_value"),

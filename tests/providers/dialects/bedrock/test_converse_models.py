@@ -1,11 +1,10 @@
 """Which facts belong to which model on Converse."""
 
-import pytest
-
 from providers.dialects.bedrock.converse_models import ANY, converse_model
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "claude", "leads", "status", "limit"),
     [
         ("us.anthropic.claude-opus-4-7", True, True, True, None),
@@ -32,7 +31,7 @@ def test_the_name_in_the_table_tells_the_family_that_an_id_hides() -> None:
     assert converse_model(arn, "mine") is ANY
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "structured"),
     [
         ("mistral.magistral-small-2509", True),

@@ -4,7 +4,6 @@ from dataclasses import replace
 from time import process_time
 
 import orjson
-import pytest
 
 from providers.completion import Chunk, Completion, Extras, StreamEvent, ToolCall, ToolCallDelta, Usage
 from providers.dialect import UpstreamRequest
@@ -25,6 +24,7 @@ from tests.providers.dialects.bedrock.kit import (
     target,
 )
 from tests.providers.dialects.kit import SIZES, chat_request, chunks, sent_for, streamed, text_of, usage_in
+from tests.support.looped import looped
 
 DIALECT = DIALECTS["bedrock"]
 SENT = sent_for(replace(chat_request(), stream=True), target())
@@ -60,14 +60,12 @@ def test_the_raw_bytes_of_a_fixture_are_its_frames() -> None:
     assert (FIXTURES / "streams" / "text.bin").read_bytes() == stream("text")
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@looped("name", WHOLE)
 def test_a_stream_is_the_same_in_any_pieces_and_cut_at_any_byte_no_success(name: str) -> None:
     hold_cuts(DIALECT, stream(name), SENT)
 
 
-@pytest.mark.parametrize(
-    "name", ["text", "length", "guardrail", "window", "cached", "stop_sequence", "empty", "choice"]
-)
+@looped("name", ["text", "length", "guardrail", "window", "cached", "stop_sequence", "empty", "choice"])
 def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
     whole, events = decode_converse(SENT, answer(name)), read(name)
     choice, end = whole.choices[0], chunks(events)[-1]
@@ -221,7 +219,7 @@ def test_events_and_blocks_nobody_knows_are_passed_on_beside_the_text() -> None:
     assert whole.message["citations"] == [{"title": "A page"}]
 
 
-@pytest.mark.parametrize("kind", ["citation", "toolResult", "image"])
+@looped("kind", ["citation", "toolResult", "image"])
 def test_many_pieces_of_a_block_are_read_in_linear_time(kind: str) -> None:
     piece: JsonObject = {"citation": {"title": "a"}} if kind == "citation" else {"toolResult": [{"text": "ab"}]}
     if kind == "image":
@@ -248,8 +246,8 @@ def test_a_choice_comes_unwrapped_in_one_piece() -> None:
     assert failed.kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
+@looped("size", SIZES)
+@looped(
     ("name", "text", "kind"),
     [
         ("error_first", "", FailureKind.RATE_LIMITED),
@@ -273,7 +271,7 @@ def test_nothing_is_read_after_the_end() -> None:
         assert streamed(SENT, data, size) == read("text")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "payload"),
     [
         ("contentBlockDelta", b"{"),
@@ -296,7 +294,7 @@ def test_a_stream_that_was_malformed_by_its_model_is_an_error() -> None:
     assert failure_of(lambda: list(decoder.feed(event("metadata", usage)))).kind is FailureKind.NONCONFORMING
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "payload"),
     [
         ("contentBlockDelta", b"{}"),

@@ -22,6 +22,7 @@ from tests.providers.dialects.bedrock.conversations import (
 from tests.providers.dialects.bedrock.kit import target
 from tests.providers.dialects.bedrock.sdk_types import check_body
 from tests.providers.dialects.kit import body_for, chat_request, decoded, refusal_for, sent_for, user
+from tests.support.looped import looped
 
 HAIKU, OPUS, SONNET = target(), target("anthropic.claude-opus-4-7"), target("anthropic.claude-sonnet-4-6")
 OLD, SONNET_5_5, FABLE = (
@@ -51,7 +52,7 @@ def adaptive(effort: str, **more: JsonValue) -> JsonObject:
     return {**own(thinking={"type": "adaptive", **more}), "outputConfig": {"effort": effort}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "effort", "members", "emulated"),
     [
         (HAIKU, "minimal", {**budget(1024), "inferenceConfig": {"maxTokens": 8192}}, ()),
@@ -97,9 +98,7 @@ def test_the_highest_effort_of_nova_takes_neither_limit_nor_sampling() -> None:
     assert "inferenceConfig" not in body_for(filled, NOVA_2)
 
 
-@pytest.mark.parametrize(
-    ("limit", "tokens"), [(1024, None), (1025, 1024), (3000, 1976), (9000, 7976), (60_000, 10_000)]
-)
+@looped(("limit", "tokens"), [(1024, None), (1025, 1024), (3000, 1976), (9000, 7976), (60_000, 10_000)])
 def test_a_budget_stays_below_the_limit_of_the_answer(limit: int, tokens: int | None) -> None:
     sent = sent_for(chat_request(reasoning_effort="medium", max_tokens=limit), HAIKU)
     body = orjson.loads(sent.body)
@@ -116,7 +115,7 @@ def test_a_budget_without_any_limit_brings_one_with_room_for_the_text() -> None:
     assert body_for(chat_request(reasoning_effort="low"), bare)["inferenceConfig"] == {"maxTokens": 2048 + 4096}
 
 
-@pytest.mark.parametrize(("to", "effort"), [(OLD, "low"), (HAIKU, "huge"), (GPT, 4096), (target("x.y"), "low")])
+@looped(("to", "effort"), [(OLD, "low"), (HAIKU, "huge"), (GPT, 4096), (target("x.y"), "low")])
 def test_an_effort_that_the_model_cannot_have_is_refused(to: Target, effort: object) -> None:
     assert refusal_for(chat_request(reasoning_effort=effort), to).param == "reasoning_effort"
 
@@ -157,7 +156,7 @@ def test_between_tools_is_named_where_there_are_tools() -> None:
     assert (sent.emulated, sent.dropped) == (("reasoning_effort",), ())
 
 
-@pytest.mark.parametrize("off", [{}, {"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}])
+@looped("off", [{}, {"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}])
 def test_thinking_within_a_loop_of_tools_is_left_out_and_named_where_the_model_does_not_think(
     off: dict[str, object],
 ) -> None:
@@ -192,7 +191,7 @@ def test_claude_s_thinking_goes_back_first_with_its_signature() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "more"),
     [
         (CLAUDE, {"reasoning_details": [{**SIGNED, "format": "google-gemini-v1"}]}),
@@ -219,7 +218,7 @@ def test_redacted_thinking_of_another_api_becomes_base64() -> None:
     assert turns[1]["content"] == [{"reasoningContent": {"redactedContent": "bm8gYmFzZTY0IQ=="}}, {"text": "b"}]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("messages", "unthought"),
     [
         ([user("a"), assistant(None, call()), result("b")], True),
@@ -285,8 +284,8 @@ def whole_answer(number: int) -> bytes:
     return orjson.dumps({"output": {"message": message}, "stopReason": "tool_use", "usage": usage})
 
 
-@pytest.mark.parametrize("to", [HAIKU, SONNET, OPUS], ids=lambda each: each.model)
-@pytest.mark.parametrize("keeps", [True, False], ids=["keeps the details", "keeps nothing"])
+@looped("to", [HAIKU, SONNET, OPUS], ids=lambda each: each.model)
+@looped("keeps", [True, False], ids=["keeps the details", "keeps nothing"])
 def test_five_turns_of_thinking_and_tools_pass_what_the_service_checks(to: Target, keeps: bool) -> None:
     messages: list[JsonObject] = [user("What time is it?")]
     sent = sent_for(chat_request(*messages), to)

@@ -1,11 +1,10 @@
 """Tools on Converse: definitions, the choice among them, and what stands in for a choice that a model does not know."""
 
-import pytest
-
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from tests.providers.dialects.bedrock.kit import target
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for
+from tests.support.looped import looped
 
 CLOSED: JsonObject = {
     "type": "object",
@@ -58,9 +57,7 @@ def test_names_are_fitted_and_led_back() -> None:
     assert sent.tool_names == {"get_weather": "get weather", "x" * 64: "x" * 70}
 
 
-@pytest.mark.parametrize(
-    ("choice", "expected"), [("auto", None), ("required", {"any": {}}), (named(), {"tool": {"name": "look"}})]
-)
+@looped(("choice", "expected"), [("auto", None), ("required", {"any": {}}), (named(), {"tool": {"name": "look"}})])
 def test_a_choice_is_said_in_the_service_s_words(choice: object, expected: JsonValue) -> None:
     found = config(tool_choice=choice)
     assert isinstance(found, dict)
@@ -80,7 +77,7 @@ def test_a_model_that_knows_no_named_choice_is_offered_that_tool_alone() -> None
     assert sent.emulated == ("tool_choice",)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "own"),
     [
         ("auto", {"type": "auto", "disable_parallel_tool_use": True}),
@@ -94,7 +91,7 @@ def test_one_call_at_a_time_is_the_model_s_own_switch(choice: object, own: JsonV
     assert "additionalModelRequestFields" not in body_for(chat_request(parallel_tool_calls=False), CLAUDE)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "params", "param"),
     [
         (R1, {"tools": [tool()]}, "tools"),
@@ -112,7 +109,7 @@ def test_what_a_model_lacks_is_refused_by_name(to: Target, params: dict[str, obj
     assert (refusal.param, refusal.code) == (param, "unsupported_parameter")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"tool_choice": "required"}, "tool_choice"),

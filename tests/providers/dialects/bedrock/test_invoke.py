@@ -14,6 +14,7 @@ from providers.unified_request import Guided, LogprobsWanted, Operation, Params,
 from tests.providers.dialects.bedrock.kit import answer, invoked, target
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, streamed, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 
 def asked(**params: object) -> UnifiedRequest:
@@ -30,7 +31,7 @@ EVERY = (TITAN, LLAMA, MISTRAL, R1, COHERE)
 ASKED = {"max_tokens": 9, "temperature": 0.5, "top_p": 1}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "body"),
     [
         (TITAN, {"inputText": "Once", "textGenerationConfig": {"maxTokenCount": 9, "temperature": 0.5, "topP": 1}}),
@@ -66,7 +67,7 @@ def test_a_stream_is_asked_for_by_the_path(to: Target) -> None:
     assert streamed.body == whole.body
 
 
-@pytest.mark.parametrize("to", [MISTRAL, R1, COHERE], ids=lambda each: each.model)
+@looped("to", [MISTRAL, R1, COHERE], ids=lambda each: each.model)
 def test_models_that_count_in_streams_alone_are_always_asked_for_one(to: Target) -> None:
     whole, streamed = sent_for(text_request(), to), sent_for(replace(text_request(), stream=True), to)
     assert whole == replace(streamed, stream=False)
@@ -74,7 +75,7 @@ def test_models_that_count_in_streams_alone_are_always_asked_for_one(to: Target)
     assert whole.headers == STREAMED
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "params", "members"),
     [
         (MISTRAL, {"top_k": 40, "stop": ("a", "\n")}, {"top_k": 40, "stop": ["a", "\n"]}),
@@ -86,7 +87,7 @@ def test_some_makers_know_more(to: Target, params: dict[str, object], members: J
     assert body_for(asked(**params), to) == {**body_for(text_request(), to), **members}
 
 
-@pytest.mark.parametrize("to", EVERY, ids=lambda each: each.model)
+@looped("to", EVERY, ids=lambda each: each.model)
 def test_values_that_ask_for_nothing_are_no_error(to: Target) -> None:
     plain = body_for(text_request(), to)
     for name, values in NEUTRAL.items():
@@ -94,7 +95,7 @@ def test_values_that_ask_for_nothing_are_no_error(to: Target) -> None:
             assert name == "top_p" or body_for(asked(**{name: value}), to) == plain, name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("to", "params", "param"),
     [
         *((each, {"n": 2}, "n") for each in EVERY),
@@ -133,7 +134,7 @@ def test_an_answer_may_be_as_long_as_cohere_s_command_writes() -> None:
     assert body_for(asked(max_tokens=4097), MISTRAL)["max_tokens"] == 4097
 
 
-@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
+@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
 def test_other_prompts_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
     assert refusal_for(replace(text_request(), prompt=prompt), LLAMA).param == "prompt"
 
@@ -152,9 +153,7 @@ def test_a_model_whose_name_says_nothing_is_refused_with_the_remedy() -> None:
     assert body_for(text_request("Once"), of(arn, "meta.llama3-mine")) == {"prompt": "Once"}
 
 
-@pytest.mark.parametrize(
-    ("to", "name"), [(TITAN, "inputText"), (LLAMA, "prompt"), (COHERE, "num_generations"), (COHERE, "stream")]
-)
+@looped(("to", "name"), [(TITAN, "inputText"), (LLAMA, "prompt"), (COHERE, "num_generations"), (COHERE, "stream")])
 def test_prompt_and_number_of_answers_are_not_for_extra_params(to: Target, name: str) -> None:
     refusal = refusal_for(replace(text_request(), extra_params={name: 2}), to)
     assert refusal.param == "inference_extra_params"
@@ -171,7 +170,7 @@ def test_extra_params_and_headers_go_along() -> None:
     assert sent.headers == {"accept": "application/x", "x-amzn-bedrock-trace": "ENABLED"}
 
 
-@pytest.mark.parametrize(("to", "most"), [(TITAN, 0), (LLAMA, 0), (MISTRAL, 10), (R1, 0), (COHERE, 4)])
+@looped(("to", "most"), [(TITAN, 0), (LLAMA, 0), (MISTRAL, 10), (R1, 0), (COHERE, 4)])
 def test_stops_beyond_what_a_maker_takes_are_left_to_the_gateway(to: Target, most: int) -> None:
     table = to.dialect.capabilities(text_request(), to)
     assert table.most_stops == most

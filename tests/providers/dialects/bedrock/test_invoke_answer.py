@@ -4,7 +4,6 @@ from base64 import b64encode
 from itertools import pairwise
 
 import orjson
-import pytest
 
 from providers.completion import Choice, Chunk, Extras, StreamEvent, Usage
 from providers.dialect import Dialect
@@ -25,6 +24,7 @@ from tests.providers.dialects.bedrock.kit import (
     target,
 )
 from tests.providers.dialects.kit import chunks, sent_for, text_of, text_request, usage_in
+from tests.support.looped import looped
 
 DIALECT: Dialect = DIALECTS["bedrock_invoke"]
 TITAN, LLAMA, MISTRAL, R1, COHERE = FAMILIES
@@ -56,7 +56,7 @@ def test_the_fixtures_are_all_here() -> None:
     assert {path.stem for path in (FIXTURES / "invoke").iterdir()} == set(MAKERS)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "choice", "usage"),
     [
         ("titan", Choice(0, "\nIt is 3 °C.", "stop"), Usage(6, 5)),
@@ -73,7 +73,7 @@ def test_a_whole_answer_is_read(name: str, choice: Choice, usage: Usage) -> None
     assert (completion.choices, completion.usage) == ((choice,), usage)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "choice", "usage"),
     [
         ("mistral", Choice(0, " It is 3 °C.", "stop"), Usage(8, 5)),
@@ -88,12 +88,12 @@ def test_a_whole_answer_is_read_out_of_a_stream_where_only_that_counts(name: str
     assert failure.kind is FailureKind.TRUNCATED
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@looped("name", MAKERS)
 def test_a_stream_is_the_same_in_any_pieces_and_cut_at_any_byte_no_success(name: str) -> None:
     hold_cuts(DIALECT, invoked(name), sent_for(text_request(), target(MODELS[name], "bedrock_invoke")))
 
 
-@pytest.mark.parametrize("name", ["titan", "llama", "guardrail"])
+@looped("name", ["titan", "llama", "guardrail"])
 def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
     whole = decode_whole(MAKERS[name], answer(name, "invoke"))
     stream = InvokeStream(MAKERS[name])
@@ -109,7 +109,7 @@ def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
     assert usage_in(events) == whole.usage
 
 
-@pytest.mark.parametrize(
+@looped(
     ("reason", "finish", "native"),
     [
         ("FINISH", "stop", None),
@@ -189,18 +189,18 @@ def test_events_of_other_kinds_and_empty_pieces_change_nothing() -> None:
     assert list(InvokeStream(LLAMA).feed(data)) == list(InvokeStream(LLAMA).feed(invoked("llama")))
 
 
-@pytest.mark.parametrize("payload", [b"", b"[]", b'{"bytes":"?"}', b'{"bytes":"e30"}'])
+@looped("payload", [b"", b"[]", b'{"bytes":"?"}', b'{"bytes":"e30"}'])
 def test_pieces_that_make_no_sense_are_malformed(payload: bytes) -> None:
     assert failure_of(lambda: chunk_payload(payload)).kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize("inner", [b"{", b"[]", b"null"])
+@looped("inner", [b"{", b"[]", b"null"])
 def test_model_bytes_that_are_no_object_are_malformed(inner: bytes) -> None:
     assert failure_of(lambda: list(InvokeStream(LLAMA).feed(chunk(inner)))).kind is FailureKind.MALFORMED
     assert chunk_payload(orjson.dumps({"bytes": b64encode(inner).decode()})) == inner
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b"",

@@ -1,11 +1,10 @@
 """Which models of InvokeModel take a prompt as it is."""
 
-import pytest
-
 from providers.dialects.bedrock.invoke_models import FAMILIES, family_of
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "prompt", "text"),
     [
         ("amazon.titan-text-premier-v1:0", "inputText", "outputText"),
@@ -26,7 +25,7 @@ def test_a_model_is_known_by_its_id(name: str, prompt: str, text: str) -> None:
     assert (family.prompt, family.text) == (prompt, text)
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     [
         "amazon.nova-pro-v1:0",

@@ -19,6 +19,7 @@ from tests.providers.dialects.kit import (
     sent_for,
     target_of,
 )
+from tests.support.looped import looped
 
 answer = reader("cohere", "answers", "json")
 
@@ -52,7 +53,7 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("cohere", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "citations"))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_an_answer_becomes_one_choice(name: str) -> None:
     assert only(decoded(SENT, answer(name))) == ANSWERS[name]
 
@@ -91,7 +92,7 @@ def test_usage_is_what_the_model_read_and_wrote() -> None:
     assert decoded(SENT, answer("unknown")).usage is None
 
 
-@pytest.mark.parametrize("raw", [None, 3, {}, {"tokens": {}}, {"tokens": {"input_tokens": 1, "output_tokens": "2"}}])
+@looped("raw", [None, 3, {}, {"tokens": {}}, {"tokens": {"input_tokens": 1, "output_tokens": "2"}}])
 def test_without_counts_there_is_no_usage(raw: JsonValue) -> None:
     assert usage_of(raw) is None
 
@@ -121,6 +122,6 @@ def test_reasons_that_mean_failure_are_failures(reason: bytes, kind: FailureKind
     assert decode_failure(SENT, answer("text").replace(b"COMPLETE", reason)) is kind
 
 
-@pytest.mark.parametrize("raw", [None, 3, [], [3], [{}], [{"text": "a", "logprobs": []}]])
+@looped("raw", [None, 3, [], [3], [{}], [{"text": "a", "logprobs": []}]])
 def test_log_probabilities_that_nobody_gave_are_none(raw: JsonValue) -> None:
     assert logprobs_of(raw) is None

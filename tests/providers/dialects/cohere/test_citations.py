@@ -1,10 +1,9 @@
 """Citations as annotations."""
 
-import pytest
-
 from providers.completion import Extras
 from providers.dialects.cohere.citations import citation_extras, cited
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 PAGE: JsonObject = {"type": "tool", "id": "t:0", "tool_output": {"url": "https://example.com", "title": "A page"}}
 FILE: JsonObject = {"type": "document", "id": "d:0", "document": {"text": "a"}}
@@ -19,7 +18,7 @@ def annotation(start: int, end: int) -> JsonObject:
     return {"type": "url_citation", "url_citation": {**page, "start_index": start, "end_index": end}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "span"),
     [
         (citation(PAGE), (6, 8)),
@@ -31,7 +30,7 @@ def test_a_span_is_that_of_the_whole_text(given: JsonObject, span: tuple[int, in
     assert cited([given], {1: 5, 3: 10}) == ([annotation(*span)], [])
 
 
-@pytest.mark.parametrize("given", [citation(FILE), citation(), citation(PAGE, type="PLAN"), citation(PAGE, start=None)])
+@looped("given", [citation(FILE), citation(), citation(PAGE, type="PLAN"), citation(PAGE, start=None)])
 def test_what_is_no_web_page_or_no_text_is_passed_on(given: JsonObject) -> None:
     assert cited([given, "no citation"], {}) == ([], [given])
 

@@ -23,6 +23,7 @@ from tests.providers.dialects.kit import (
     tool,
     user,
 )
+from tests.support.looped import looped
 
 TARGET = target_of("cohere", "command-a-03-2025")
 
@@ -56,7 +57,7 @@ def test_images_of_a_prompt_stand_where_their_markers_were() -> None:
     assert sent.emulated == ("prompt", "images")
 
 
-@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
+@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
 def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
     assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
 

@@ -11,6 +11,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted, Operation
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("cohere")
 
@@ -23,7 +24,7 @@ SCHEMA = of_n({"type": "integer"})
 FORMAT = {"response_format": {"type": "json_object", "json_schema": SCHEMA}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"max_tokens": 5}, {"max_tokens": 5}),
@@ -76,7 +77,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
             assert body_for(chat_request(**{name: value}), TARGET)["messages"], name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),
@@ -150,9 +151,7 @@ def test_a_schema_that_is_not_of_an_object_is_told_in_the_prompt() -> None:
     assert (sent.unheld, sent.in_text) == (("guided_json",), True)
 
 
-@pytest.mark.parametrize(
-    "node", [{"type": "string", "pattern": "[0-9]{3}"}, {"anyOf": [{"type": "string"}]}, {"$ref": "#/$defs/x"}]
-)
+@looped("node", [{"type": "string", "pattern": "[0-9]{3}"}, {"anyOf": [{"type": "string"}]}, {"$ref": "#/$defs/x"}])
 def test_what_the_vendor_documents_is_taken(node: JsonObject) -> None:
     schema: JsonObject = {**of_n(node), "$defs": {"x": {"type": "string", "format": "date"}}}
     assert body_for(chat_request(guided=Guided("json", schema)), TARGET)["response_format"]
@@ -173,7 +172,7 @@ def test_the_table_says_what_the_encoder_does() -> None:
     assert capabilities(Operation.COMPLETIONS, verifies=False)["echo"].support is Support.EMULATED
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "effort", "tokens"),
     [
         ("command-a-03-2025", "max", 7_000),

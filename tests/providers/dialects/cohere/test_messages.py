@@ -7,6 +7,7 @@ from providers.dialects.cohere.tools import CohereToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import user
+from tests.support.looped import looped
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "get weather", "arguments": '{"at":"Oslo"}'}}
 WIRE_CALL: JsonObject = {**CALL, "function": {"name": "get_weather", "arguments": '{"at":"Oslo"}'}}
@@ -27,7 +28,7 @@ def read(*messages: JsonValue) -> list[JsonValue]:
     return CohereConversation(CohereToolNames(["get weather"]), "messages").read(messages)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "turn"),
     [
         (user("hi"), user("hi")),
@@ -68,9 +69,7 @@ def test_a_message_is_said_in_the_vendors_shape(message: JsonObject, turn: JsonO
     assert read(message) == [turn]
 
 
-@pytest.mark.parametrize(
-    "url", ["https://host/a.png", "http://host/a.png", "data:image/png;base64,AA=="], ids=["https", "http", "data"]
-)
+@looped("url", ["https://host/a.png", "http://host/a.png", "data:image/png;base64,AA=="], ids=["https", "http", "data"])
 def test_images_stay_what_the_client_sent(url: str) -> None:
     part: JsonObject = {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
     assert read(user([part])) == [user([part])]
@@ -148,7 +147,7 @@ def test_what_says_nothing_is_left_out() -> None:
     assert read(user(""), {"role": "assistant", "content": None}, user("hi")) == [user("hi")]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "reason"),
     [
         ("hi", "is not an object"),

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import orjson
-import pytest
 
 from providers.completion import Chunk, ToolCallDelta, Usage
 from providers.dialect import RunDecoder
@@ -25,6 +24,7 @@ from tests.providers.dialects.kit import (
     text_of,
     usage_in,
 )
+from tests.support.looped import looped
 
 stream = reader("cohere", "streams", "sse")
 
@@ -34,7 +34,7 @@ CHOOSE = sent_for(replace(chat_request(guided=Guided("choice", ("yes", "no"))), 
 ALSO_WHOLE = ("text", "tools", "thinking", "length", "empty", "choice", "logprobs")
 
 
-@pytest.mark.parametrize("name", ALSO_WHOLE)
+@looped("name", ALSO_WHOLE)
 def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
     whole = decoded(SENT, fixture("cohere", "answers", f"{name}.json"))
     made = gathered(streamed(SENT, stream(name)))
@@ -135,7 +135,7 @@ def test_an_error_envelope_in_the_stream_is_that_error() -> None:
     assert stream_failure(SENT, data)[1].failure.message == "internal error"
 
 
-@pytest.mark.parametrize(
+@looped(
     "event",
     [
         b'data: {"type":["x"]}',

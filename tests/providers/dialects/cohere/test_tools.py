@@ -1,10 +1,9 @@
 """Tools on Cohere's wire."""
 
-import pytest
-
 from providers.dialects.cohere.tools import CohereToolNames
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, tool
+from tests.support.looped import looped
 
 TARGET = target_of("cohere")
 NAMED: JsonObject = {"type": "function", "function": {"name": "b"}}
@@ -32,7 +31,7 @@ def test_a_function_keeps_its_shape_and_always_has_parameters() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "word"), [("auto", None), ("none", "NONE"), ("required", "REQUIRED")], ids=["auto", "none", "required"]
 )
 def test_a_choice_is_a_word_or_none(choice: str, word: str | None) -> None:
@@ -52,7 +51,7 @@ def test_strict_holds_for_all_tools_of_a_call() -> None:
     assert "strict_tools" not in tools_body(tools=[tool("a", strict=False)])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"tool_choice": "required"}, "tool_choice"),

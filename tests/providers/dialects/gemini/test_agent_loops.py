@@ -15,6 +15,7 @@ from providers.target import Target
 from tests.providers.dialects.gemini.kit import DIALECT, OLD, TARGET, VERTEX, tool
 from tests.providers.dialects.gemini.vendor_rules import AgentService, BadRequest
 from tests.providers.dialects.kit import chat_request, streamed, user
+from tests.support.looped import looped
 
 TOOLS = [tool("look", parameters={"type": "object"}), tool("listen")]
 
@@ -88,9 +89,9 @@ def reply(messages: list[JsonObject], choice: Choice, client: Client) -> None:
         messages.append(user("And tomorrow?"))
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("client", [keeps_ids, keeps_extra_content, keeps_everything])
-@pytest.mark.parametrize("target", [TARGET, VERTEX, OLD], ids=["gemini", "vertex", "2.5"])
+@looped("stream", [False, True], ids=["whole", "streamed"])
+@looped("client", [keeps_ids, keeps_extra_content, keeps_everything])
+@looped("target", [TARGET, VERTEX, OLD], ids=["gemini", "vertex", "2.5"])
 def test_five_turns_of_thinking_and_functions_keep_their_signatures(
     target: Target, client: Client, stream: bool
 ) -> None:
@@ -111,8 +112,8 @@ def test_signatures_stay_with_their_calls_where_a_client_numbers_them_itself() -
     assert service.skipped == 0
 
 
-@pytest.mark.parametrize("client", [keeps_ids, keeps_extra_content, keeps_everything])
-@pytest.mark.parametrize(("first", "second"), [(TARGET, VERTEX), (VERTEX, TARGET), (TARGET, OLD), (OLD, TARGET)])
+@looped("client", [keeps_ids, keeps_extra_content, keeps_everything])
+@looped(("first", "second"), [(TARGET, VERTEX), (VERTEX, TARGET), (TARGET, OLD), (OLD, TARGET)])
 def test_a_conversation_may_go_on_at_another_service_and_model(first: Target, second: Target, client: Client) -> None:
     messages = [user("Is it cold?")]
     services = {id(first): AgentService("one", first is not OLD), id(second): AgentService("two", second is not OLD)}

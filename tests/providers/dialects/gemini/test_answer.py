@@ -9,6 +9,7 @@ from providers.dialects.shared.thought_signatures import pack_call_id, unpack_ca
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, SIGNED, answer, sent
+from tests.support.looped import looped
 
 NAMES = (
     *(
@@ -151,7 +152,7 @@ def test_an_answer_that_the_model_broke_is_a_failure() -> None:
     assert kind_of(body) is FailureKind.INVALID_REQUEST
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b"",

@@ -15,6 +15,7 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SIGNATURE, VERTEX, answer, sent
 from tests.providers.dialects.kit import chat_request, check_pieces, chunks, streamed
+from tests.support.looped import looped
 
 SENT = sent(streamed=True)
 RECORDED = sorted(path.name for path in (FIXTURES / "recorded").iterdir())
@@ -114,7 +115,7 @@ def test_a_stream_of_one_part_each_says_the_same() -> None:
     check_pieces(SENT, data)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "expected"),
     [
         ("groundingMetadata", "grounding_metadata"),
@@ -170,7 +171,7 @@ def test_signatures_of_vertex_say_that_they_are() -> None:
 # Media --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 100])
+@looped("size", [1, 2, 3, 4, 5, 100])
 def test_a_sound_in_pieces_is_one_text_of_base64(size: int) -> None:
     sound = bytes(range(256)) * 3
     parts: list[JsonValue] = [
@@ -259,7 +260,7 @@ def test_an_answer_of_a_hundred_thousand_parts_is_read() -> None:
 # vercel/ai ed857f5 `packages/google/src/__fixtures__`, recorded from the Gemini API and Vertex AI.
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDED if name.endswith(".sse")])
+@looped("name", [name for name in RECORDED if name.endswith(".sse")])
 def test_recorded_streams_say_the_same_whatever_the_pieces(name: str) -> None:
     data = recorded(name)
     expected = streamed(SENT, data, len(data))
@@ -267,7 +268,7 @@ def test_recorded_streams_say_the_same_whatever_the_pieces(name: str) -> None:
     assert gathered(data).choices[0].finish_reason in ("stop", "tool_calls")
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDED if name.endswith(".sse")])
+@looped("name", [name for name in RECORDED if name.endswith(".sse")])
 def test_a_recorded_stream_that_was_cut_anywhere_is_never_a_success(name: str) -> None:
     data = recorded(name)
     declared = data.index(b'"finishReason"')

@@ -22,6 +22,7 @@ from tests.providers.dialects.gemini.kit import (
     tool,
 )
 from tests.providers.dialects.kit import chat_request, chunks, text_request, user
+from tests.support.looped import looped
 
 BASE = "https://generativelanguage.googleapis.com/v1beta"
 
@@ -41,7 +42,7 @@ def test_a_stream_is_another_verb_and_nothing_in_the_body() -> None:
     assert call.body == DIALECT.encode(chat_request(), TARGET).body
 
 
-@pytest.mark.parametrize(
+@looped(
     ("target", "model", "path"),
     [
         (TARGET, "models/gemini-3.8-flash", f"{BASE}/models/gemini-3.8-flash"),
@@ -63,9 +64,7 @@ def test_the_model_stands_in_the_path(target: Target, model: str, path: str) -> 
     assert call.url == f"{path}:generateContent"
 
 
-@pytest.mark.parametrize(
-    "prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))]
-)
+@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))])
 def test_prompts_that_no_turn_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
     with pytest.raises(Refusal) as caught:
         DIALECT.encode(replace(text_request(), prompt=prompt), TARGET)
@@ -91,7 +90,7 @@ def test_extra_params_are_merged_last_and_deep() -> None:
     assert body["safetySettings"] == safety
 
 
-@pytest.mark.parametrize(
+@looped(
     "extra",
     [
         {"contents": []},

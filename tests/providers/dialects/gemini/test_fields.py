@@ -18,6 +18,7 @@ from providers.unified_request import Guided, LogprobsWanted, Operation, Params
 from tests.providers.dialects.gemini.kit import DIALECT, NEWEST, OLD, TARGET, VERTEX, body_of, config_of, tool
 from tests.providers.dialects.kit import chat_request, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
@@ -28,7 +29,7 @@ def refusal_of(target: Target = TARGET, **params: object) -> Refusal:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "config"),
     [
         ({}, None),
@@ -80,9 +81,7 @@ def test_older_models_have_no_form_beside_functions() -> None:
     assert config_of(chat_request(tools=[tool()], response_format={"type": "text"}), OLD) is None
 
 
-@pytest.mark.parametrize(
-    ("tier", "native"), [("default", "standard"), ("flex", "flex"), ("priority", "priority"), ("auto", None)]
-)
+@looped(("tier", "native"), [("default", "standard"), ("flex", "flex"), ("priority", "priority"), ("auto", None)])
 def test_a_tier_is_said_in_the_body(tier: str, native: str | None) -> None:
     assert body_of(chat_request(service_tier=tier)).get("serviceTier") == native
 
@@ -94,7 +93,7 @@ def test_a_tier_is_refused_where_there_is_none() -> None:
         assert DIALECT.encode(chat_request(service_tier=tier), VERTEX).dropped == ("service_tier",)
 
 
-@pytest.mark.parametrize("name", ["presence_penalty", "frequency_penalty", "logprobs", "top_p", "top_k"])
+@looped("name", ["presence_penalty", "frequency_penalty", "logprobs", "top_p", "top_k"])
 def test_what_the_newest_models_lack_is_refused_there(name: str) -> None:
     value: object = LogprobsWanted(1, "content") if name == "logprobs" else 0.5
     assert refusal_of(NEWEST, **{name: value}).param == name
@@ -122,16 +121,14 @@ def test_metadata_are_labels_on_vertex_and_left_out_elsewhere() -> None:
     assert len(cast(JsonObject, body_of(chat_request(metadata=many), VERTEX)["labels"])) == 64
 
 
-@pytest.mark.parametrize(
-    "params", [{"user": "ann"}, {"store": False}, {"safety_identifier": "x"}, {"prompt_cache_key": "x"}]
-)
+@looped("params", [{"user": "ann"}, {"store": False}, {"safety_identifier": "x"}, {"prompt_cache_key": "x"}])
 def test_what_promises_nothing_is_left_out_and_named(params: dict[str, object]) -> None:
     sent = DIALECT.encode(chat_request(**params), TARGET)
     assert sent.dropped == tuple(params)
     assert body_of(chat_request(**params)) == body_of(chat_request())
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"guided": Guided("regex", "a")}, "guided_regex"),
@@ -150,17 +147,17 @@ def test_what_the_vendor_lacks_is_refused_by_name(params: dict[str, object], par
     assert refusal_of(OLD, **params).param == param
 
 
-@pytest.mark.parametrize("name", NEUTRAL)
-@pytest.mark.parametrize("target", [TARGET, OLD, NEWEST], ids=["3.1", "2.5", "newest"])
+@looped("name", NEUTRAL)
+@looped("target", [TARGET, OLD, NEWEST], ids=["3.1", "2.5", "newest"])
 def test_a_value_that_asks_for_nothing_changes_nothing(name: str, target: Target) -> None:
     plain = body_of(text_request(), target)
     for value in NEUTRAL[name]:
         assert body_of(text_request(**{name: value}), target) == plain
 
 
-@pytest.mark.parametrize("row", ["gemini", "vertex"])
-@pytest.mark.parametrize("model", ["gemini-2.0-flash", "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-3.8-flash"])
-@pytest.mark.parametrize("asked", Operation)
+@looped("row", ["gemini", "vertex"])
+@looped("model", ["gemini-2.0-flash", "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-3.8-flash"])
+@looped("asked", Operation)
 def test_a_table_says_something_of_every_feature(row: str, model: str, asked: Operation) -> None:
     profile = profile_for(load_profiles()[row], model)
     thinks = thinking_rule(model).thinks

@@ -4,9 +4,10 @@ import pytest
 
 from providers.dialects.gemini.finish_reasons import check_finish, finish_reason
 from providers.failure import FailureKind, UpstreamError
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("reason", "called", "expected"),
     [
         ("STOP", False, ("stop", None)),

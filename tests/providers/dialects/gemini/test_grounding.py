@@ -2,12 +2,12 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dialects.gemini.grounding import MOST_ANNOTATIONS, Spans, annotations_of
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 
 def support(start: int, end: int, *chunks: int, **segment: JsonValue) -> JsonObject:
@@ -89,7 +89,7 @@ def test_citations_are_annotations_too() -> None:
     assert spans_in("Oslo", None, citations) == [("https://a.example", "sl")]
 
 
-@pytest.mark.parametrize(
+@looped(
     "raw",
     [
         None,
@@ -116,7 +116,7 @@ def test_any_span_is_found_by_its_bytes(text: str, data: st.DataObject) -> None:
     assert Spans(text, {4: before}).find(segment) == (start, end)
 
 
-@pytest.mark.parametrize("wanted", ["x" * 50, "aaaaaaaaab", "ä" * 9])
+@looped("wanted", ["x" * 50, "aaaaaaaaab", "ä" * 9])
 def test_hostile_grounding_costs_a_bounded_amount(wanted: str) -> None:
     text = "aé" * 500_000
     supports: JsonValue = [support(7, 9, *range(100), text=wanted) for _ in range(1_000)]

@@ -7,11 +7,12 @@ from providers.dialects.gemini.media import Unsendable, fits_result, media_part,
 from providers.json_types import JsonObject
 from tests.providers.dialects.gemini.kit import TARGET, contents_of
 from tests.providers.dialects.kit import user
+from tests.support.looped import looped
 
 FILES = f"{TARGET.base_url}/files/"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("part", "native"),
     [
         (Image(Address("https://example.org/a.png?x=1#y")), ("image/png", "https://example.org/a.png?x=1#y")),
@@ -42,13 +43,13 @@ def test_the_type_of_an_uploaded_file_is_known_to_the_service() -> None:
     assert named == {"fileData": {"mimeType": "application/pdf", "fileUri": whole}}
 
 
-@pytest.mark.parametrize("kind", ["application/pdf", "text/plain", "text/x-python", "video/mp4", "image/png"])
+@looped("kind", ["application/pdf", "text/plain", "text/x-python", "video/mp4", "image/png"])
 def test_data_of_any_type_can_be_a_document(kind: str) -> None:
     native = {"inlineData": {"mimeType": kind, "data": "AA=="}}
     assert media_part(Document(InlineData(kind, "AA==")), None) == native
 
 
-@pytest.mark.parametrize(
+@looped(
     ("part", "reason"),
     [
         (Image(InlineData("image/gif", "AA==")), "image/gif"),
@@ -95,7 +96,7 @@ def test_the_vendors_own_parts_are_known_by_either_spelling() -> None:
     assert own_part(OtherPart("hologram", {"type": "hologram"})) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("part", "native"),
     [
         (

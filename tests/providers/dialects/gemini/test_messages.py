@@ -19,6 +19,7 @@ from tests.providers.dialects.gemini.kit import (
 )
 from tests.providers.dialects.gemini.turns import calls, result, says, text, turn
 from tests.providers.dialects.kit import chat_request, sent_for, target_of, text_request, user
+from tests.support.looped import looped
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 INLINE: JsonObject = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
@@ -231,7 +232,7 @@ def test_a_long_conversation_costs_time_in_proportion() -> None:
 # Media --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("part", "native"),
     [
         (
@@ -264,7 +265,7 @@ def test_media_become_parts(part: JsonObject, native: JsonObject) -> None:
     assert contents_of(user([part])) == [turn("user", native)]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("details", "resolution"),
     [(["low"], "LOW"), (["high"], "HIGH"), (["low", "auto", "high"], "HIGH"), (["low", "low"], "LOW")],
 )
@@ -274,7 +275,7 @@ def test_the_sharpest_detail_asked_for_holds_for_all_images(details: list[str], 
     assert config_of(chat_request(image(PNG, detail="auto"))) is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("messages", "code"),
     [
         ((user(" "),), "invalid_value"),

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.dialects.gemini.model_path import is_modern
 from tests.providers.dialects.gemini.kit import TARGET
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("upstream", "model", "newer"),
     [
         ("gemini-2.5-flash", "x", False),

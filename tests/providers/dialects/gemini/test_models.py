@@ -1,8 +1,7 @@
 """What Gemini's models take to set their thinking, told by their names."""
 
-import pytest
-
 from providers.dialects.gemini.models import BUDGETS, WORDS, thinking_rule
+from tests.support.looped import looped
 
 LEVELS = {
     "gemini-3-pro-preview": ("LOW", "HIGH"),
@@ -18,13 +17,13 @@ LEVELS = {
 }
 
 
-@pytest.mark.parametrize("model", LEVELS)
+@looped("model", LEVELS)
 def test_models_from_gemini_3_on_have_levels(model: str) -> None:
     assert thinking_rule(model).levels == LEVELS[model]
     assert thinking_rule(model).thinks
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "bounds"),
     [
         ("gemini-2.5-flash", (1, 24576, True)),
@@ -37,9 +36,7 @@ def test_models_of_gemini_2_5_have_budgets(model: str, bounds: tuple[int, int, b
     assert (rule.least, rule.most, rule.stops, rule.levels) == (*bounds, ())
 
 
-@pytest.mark.parametrize(
-    "model", ["gemini-1.5-pro", "gemini-2.0-flash", "gemini-2.5-flash-image", "gemma-3-27b-it", "models/gemma-4"]
-)
+@looped("model", ["gemini-1.5-pro", "gemini-2.0-flash", "gemini-2.5-flash-image", "gemma-3-27b-it", "models/gemma-4"])
 def test_some_models_do_not_think(model: str) -> None:
     assert not thinking_rule(model).thinks
 
@@ -48,7 +45,7 @@ def test_the_first_name_that_says_something_decides() -> None:
     assert thinking_rule("endpoints/123", "gemini-2.5-pro").least == 128
 
 
-@pytest.mark.parametrize("model", LEVELS)
+@looped("model", LEVELS)
 def test_every_word_has_a_level_and_more_effort_never_a_lower_one(model: str) -> None:
     rule = thinking_rule(model)
     order = ("MINIMAL", "LOW", "MEDIUM", "HIGH")

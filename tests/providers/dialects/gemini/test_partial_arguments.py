@@ -5,6 +5,7 @@ import pytest
 from providers.dialects.gemini.partial_arguments import MAX_DEPTH, Pieces
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 
 def assembled(*pieces: JsonValue) -> JsonObject:
@@ -46,7 +47,7 @@ def test_arguments_are_nested_no_deeper_than_a_request() -> None:
     assert caught.value.failure.kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize(
+@looped(
     "pieces",
     [
         [3],

@@ -12,6 +12,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import SSEParser
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, MEMBERS, SAID, SIGNATURE, SIGNED, sent, stream
 from tests.providers.dialects.kit import check_pieces, chunks, streamed, text_of, usage_in
+from tests.support.looped import looped
 
 SENT = sent(streamed=True)
 WHOLE = (
@@ -32,12 +33,12 @@ def test_the_fixtures_are_all_here() -> None:
     assert {path.stem for path in (FIXTURES / "streams").iterdir()} == {*WHOLE, *BROKEN}
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@looped("name", WHOLE)
 def test_the_events_are_the_same_whatever_the_pieces(name: str) -> None:
     check_pieces(SENT, stream(name))
 
 
-@pytest.mark.parametrize("name", [name for name in WHOLE if name != "array"])
+@looped("name", [name for name in WHOLE if name != "array"])
 def test_a_stream_that_was_cut_before_its_end_was_declared_is_never_a_success(name: str) -> None:
     data = stream(name)
     ending = data.index(b'"blockReason"' if name == "blocked" else b'"finishReason"')
@@ -47,7 +48,7 @@ def test_a_stream_that_was_cut_before_its_end_was_declared_is_never_a_success(na
     assert text_of(streamed(SENT, data[:declared])) == text_of(streamed(SENT, data))
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@looped("name", WHOLE)
 def test_a_stream_has_no_finish_reason_before_its_body_ends(name: str) -> None:
     decoder = DIALECT.stream(SENT)
     events = list(decoder.feed(stream(name)))
@@ -55,7 +56,7 @@ def test_a_stream_has_no_finish_reason_before_its_body_ends(name: str) -> None:
     assert all(chunk.finish_reason is None for chunk in chunks(events))
 
 
-@pytest.mark.parametrize("name", [name for name in WHOLE if name != "array"])
+@looped("name", [name for name in WHOLE if name != "array"])
 def test_a_stream_says_what_its_objects_say_together(name: str) -> None:
     parser = SSEParser()
     payloads = [orjson.loads(payload) for _, payload in parser.feed(stream(name))]
@@ -153,8 +154,8 @@ def test_noise_and_unknown_parts_change_nothing() -> None:
     assert (chunks(events)[-1].finish_reason, chunks(events)[-1].native_finish_reason) == ("SUNSET", "SUNSET")
 
 
-@pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("name", BROKEN)
+@looped("size", [1, 7, 4096])
 def test_an_error_ends_the_stream_where_it_stands_however_it_is_framed(name: str, size: int) -> None:
     decoder, data = DIALECT.stream(SENT), stream(name)
     events: list[StreamEvent] = []
@@ -180,7 +181,7 @@ def test_an_answer_that_the_model_broke_ends_after_its_text() -> None:
     assert caught.value.failure.kind is FailureKind.NONCONFORMING
 
 
-@pytest.mark.parametrize(
+@looped(
     "data",
     [
         b"data: nonsense\r\n\r\n",
@@ -193,7 +194,7 @@ def test_events_that_make_no_sense_are_malformed(data: bytes) -> None:
     assert failure_kind(data) is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize(
+@looped(
     "event",
     [
         b"data: 3",
@@ -222,6 +223,6 @@ def test_calls_get_back_the_names_the_client_gave() -> None:
     assert {delta.name for chunk in events for delta in chunk.tool_calls} == {"get weather"}
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>502</html>", b'{"candidates":[]}', b": nothing\n\n"])
+@looped("data", [b"", b"<html>502</html>", b'{"candidates":[]}', b": nothing\n\n"])
 def test_a_body_without_an_answer_is_truncated(data: bytes) -> None:
     assert failure_kind(data) is FailureKind.TRUNCATED

@@ -11,6 +11,7 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from tests.providers.dialects.gemini.kit import DIALECT, NEWEST, OLD, TARGET, VERTEX, body_of, config_of
 from tests.providers.dialects.kit import chat_request
+from tests.support.looped import looped
 
 
 def named(model: str, target: Target = TARGET) -> Target:
@@ -21,7 +22,7 @@ PRO, LITE, FLASH = named("gemini-2.5-pro"), named("gemini-2.5-flash-lite"), name
 SILENT = named("gemini-2.0-flash")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("target", "effort", "thinking"),
     [
         (TARGET, "low", {"thinkingLevel": "LOW"}),
@@ -45,7 +46,7 @@ def test_effort_is_a_level_or_a_budget(target: Target, effort: object, thinking:
     assert DIALECT.encode(request, target).emulated == ()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("target", "effort", "thinking"),
     [
         (TARGET, "minimal", {"thinkingLevel": "LOW"}),
@@ -70,7 +71,7 @@ def test_what_the_model_lacks_becomes_the_nearest_and_is_named(
     assert DIALECT.encode(request, target).emulated == ("reasoning_effort",)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("target", "effort", "limit", "budget", "emulated"),
     [
         (OLD, "medium", 1000, 500, ()),
@@ -100,14 +101,14 @@ def test_effort_as_a_switch_that_is_on_is_what_models_do() -> None:
     assert config_of(chat_request(reasoning_effort=True)) is None
 
 
-@pytest.mark.parametrize("effort", ["enormous", "", 1.5])
+@looped("effort", ["enormous", "", 1.5])
 def test_an_effort_that_nobody_knows_is_refused(effort: object) -> None:
     with pytest.raises(Refusal) as caught:
         DIALECT.encode(chat_request(reasoning_effort=effort), TARGET)
     assert (caught.value.param, caught.value.code) == ("reasoning_effort", "invalid_value")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("target", "asked", "thinking"),
     [
         (TARGET, {"type": "enabled", "budget_tokens": 1024}, {"thinkingBudget": 1024, "includeThoughts": True}),
@@ -127,7 +128,7 @@ def test_thinking_of_an_unknown_type_is_refused(asked: JsonObject) -> None:
         DIALECT.encode(chat_request(thinking=asked), TARGET)
 
 
-@pytest.mark.parametrize("model", ["gemini-2.0-flash", "gemini-2.5-flash-image", "gemma-3-27b-it"])
+@looped("model", ["gemini-2.0-flash", "gemini-2.5-flash-image", "gemma-3-27b-it"])
 def test_a_model_that_does_not_think_is_only_refused_an_effort(model: str) -> None:
     target = named(model)
     plain = body_of(chat_request(), target)
@@ -140,7 +141,7 @@ def test_a_model_that_does_not_think_is_only_refused_an_effort(model: str) -> No
     assert DIALECT.capabilities(chat_request(), target)["reasoning_effort"].refused
 
 
-@pytest.mark.parametrize("target", [TARGET, OLD, PRO, LITE, FLASH, NEWEST, VERTEX])
+@looped("target", [TARGET, OLD, PRO, LITE, FLASH, NEWEST, VERTEX])
 def test_every_word_of_effort_can_be_said_to_a_model_that_thinks(target: Target) -> None:
     assert rule_of(target).thinks
     for word in WORDS:

@@ -15,6 +15,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from tests.providers.dialects.gemini.kit import DIALECT, OLD, TARGET, VERTEX, body_of, tool
 from tests.providers.dialects.kit import chat_request, user
+from tests.support.looped import looped
 
 UNSUPPORTED_TOOLS = ("tools", "unsupported_parameter")
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -45,7 +46,7 @@ def test_arguments_are_an_object_even_where_nobody_says_so() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "config"),
     [
         ("none", {"mode": "NONE"}),
@@ -72,7 +73,7 @@ def test_strict_functions_are_validated() -> None:
     assert forced["toolConfig"] == {"functionCallingConfig": {"mode": "ANY"}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param", "code"),
     [
         ({"tool_choice": "required"}, "tool_choice", "invalid_value"),
@@ -139,7 +140,7 @@ def test_a_custom_tool_is_a_function_of_a_text_and_its_call_has_the_text() -> No
 # Tools that Google runs ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "native"),
     [
         ({"type": "google_search"}, {"googleSearch": {}}),
@@ -159,7 +160,7 @@ def test_a_custom_tool_is_a_function_of_a_text_and_its_call_has_the_text() -> No
         ({"type": "mcpServers", "mcpServers": [{"name": "a"}]}, {"mcpServers": [{"name": "a"}]}),
     ],
 )
-@pytest.mark.parametrize("target", [OLD, TARGET, VERTEX], ids=["2.5", "3.1", "vertex"])
+@looped("target", [OLD, TARGET, VERTEX], ids=["2.5", "3.1", "vertex"])
 def test_googles_own_tools_are_sent_in_its_form(given: JsonObject, native: JsonObject, target: Target) -> None:
     body = body_of(chat_request(tools=[given]), target)
     assert body["tools"] == [native]
@@ -167,7 +168,7 @@ def test_googles_own_tools_are_sent_in_its_form(given: JsonObject, native: JsonO
     assert server_tool(given) == native
 
 
-@pytest.mark.parametrize("other", [{"type": "web_search"}, {"type": "function"}, {"type": 3}, {"a": 1, "b": 2}, {}])
+@looped("other", [{"type": "web_search"}, {"type": "function"}, {"type": 3}, {"a": 1, "b": 2}, {}])
 def test_other_tools_are_not_googles(other: JsonObject) -> None:
     assert server_tool(other) is None
 

@@ -1,25 +1,25 @@
 """Token counts and log probabilities of Gemini's answers."""
 
 import orjson
-import pytest
 
 from providers.completion import ContentLogprobs, TokenLogprob, Usage
 from providers.dialects.gemini.usage import logprobs_of, usage_of
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize("raw", [{}, {"totalTokenCount": 3}, {"promptTokenCount": "3"}, {"promptTokenCount": True}])
+@looped("raw", [{}, {"totalTokenCount": 3}, {"promptTokenCount": "3"}, {"promptTokenCount": True}])
 def test_usage_without_a_prompt_is_none(raw: JsonObject) -> None:
     assert usage_of(raw) is None
 
 
-@pytest.mark.parametrize("value", [-5, True, 2.5, "7", 10**15, 4])
+@looped("value", [-5, True, 2.5, "7", 10**15, 4])
 def test_what_is_no_count_or_above_its_whole_is_taken_as_absent(value: JsonValue) -> None:
     raw: JsonObject = {"promptTokenCount": 3, "candidatesTokenCount": 2, "cachedContentTokenCount": value}
     assert usage_of(raw) == Usage(3, 2)
 
 
-@pytest.mark.parametrize("raw", [None, {}, {"chosenCandidates": []}, {"chosenCandidates": 3}, []])
+@looped("raw", [None, {}, {"chosenCandidates": []}, {"chosenCandidates": 3}, []])
 def test_log_probabilities_that_say_nothing_are_none(raw: JsonValue) -> None:
     assert logprobs_of(raw) is None
 

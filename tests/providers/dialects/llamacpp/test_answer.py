@@ -23,6 +23,7 @@ from tests.providers.dialects.kit import (
     text_request,
     usage_in,
 )
+from tests.support.looped import looped
 
 answer = reader("llamacpp", "answers", "json")
 stream = reader("llamacpp", "streams", "sse")
@@ -71,7 +72,7 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("llamacpp", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "batch"))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_an_answer_becomes_one_choice(name: str) -> None:
     assert only(decoded(SENT, answer(name))) == ANSWERS[name]
 

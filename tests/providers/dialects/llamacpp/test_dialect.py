@@ -23,6 +23,7 @@ from tests.providers.dialects.kit import (
     token_request,
     tool,
 )
+from tests.support.looped import looped
 
 TARGET = target_of("llamacpp_native")
 
@@ -35,7 +36,7 @@ def test_a_prompt_goes_raw() -> None:
     assert body_for(replace(text_request("The sky"), stream=True), TARGET)["stream"] is True
 
 
-@pytest.mark.parametrize(
+@looped(
     ("prompt", "wire"),
     [
         (TokenPrompt(((1, 2, 3),)), [1, 2, 3]),
@@ -76,7 +77,7 @@ def test_extra_params_are_merged_last() -> None:
     assert (body["cache_prompt"], body["top_k"]) == (False, 3)
 
 
-@pytest.mark.parametrize("name", ["n_cmpl", "input_prefix", "prompt"])
+@looped("name", ["n_cmpl", "input_prefix", "prompt"])
 def test_extra_params_never_reach_the_prompt_nor_the_number_of_answers(name: str) -> None:
     request = replace(text_request(), extra_params={name: 2})
     assert refusal_for(request, TARGET).param == "inference_extra_params"

@@ -1,7 +1,5 @@
 """Each unified field on llama.cpp's wire: written, left out because it asks for nothing, or refused by name."""
 
-import pytest
-
 from providers.capabilities import APPENDED, COUNTED, Support
 from providers.constraints.constraint_styles import regex_grammar
 from providers.dialects.llamacpp.fields import capabilities
@@ -11,13 +9,14 @@ from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.kit import body_for, refusal_for, sent_for, target_of, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("llamacpp_native")
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 ANY: JsonObject = {"type": "object"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"max_tokens": 5}, {"n_predict": 5}),
@@ -57,7 +56,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
             assert body_for(text_request(**{name: value}), TARGET)["prompt"] == "Say hi", name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),

@@ -1,7 +1,5 @@
 """Answers of LLM Engine's completions, whole and streamed."""
 
-import pytest
-
 from providers.completion import Choice, ContentLogprobs, TokenLogprob, Usage
 from tests.providers.dialects.kit import (
     decoded,
@@ -15,6 +13,7 @@ from tests.providers.dialects.kit import (
     target_of,
     text_request,
 )
+from tests.support.looped import looped
 
 stream = reader("llm_engine", "streams", "sse")
 
@@ -35,13 +34,13 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("llm_engine", "answers") == sorted(f"{name}.json" for name in ANSWERS)
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_a_whole_answer_is_one_choice(name: str) -> None:
     completion = decoded(SENT, fixture("llm_engine", "answers", f"{name}.json"))
     assert (only(completion), completion.usage) == ANSWERS[name]
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@looped("name", STREAMS)
 def test_a_stream_is_one_choice(name: str) -> None:
     completion = gathered(streamed(SENT, stream(name)))
     assert (only(completion), completion.usage) == STREAMS[name]

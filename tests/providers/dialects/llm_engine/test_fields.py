@@ -1,7 +1,5 @@
 """Each unified field on LLM Engine's wire: written, left out because it asks for nothing, or refused by name."""
 
-import pytest
-
 from providers.capabilities import RANKED
 from providers.dialects.llm_engine.fields import capabilities
 from providers.json_types import JsonObject
@@ -9,6 +7,7 @@ from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.kit import body_for, refusal_for, target_of, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("llm_engine", max_output_tokens=16)
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -20,7 +19,7 @@ def added(**params: object) -> JsonObject:
     return {name: value for name, value in body.items() if SMALLEST.get(name) != value}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"max_tokens": 5}, {"max_new_tokens": 5}),
@@ -53,7 +52,7 @@ def test_values_that_ask_for_nothing_change_nothing() -> None:
             assert all(member == value for member in added(**{name: value}).values()), name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),

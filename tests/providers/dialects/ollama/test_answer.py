@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.completion import Choice, Chunk, ContentLogprobs, Extras, TokenLogprob, ToolCall, ToolCallDelta, Usage
 from providers.dialects.ollama.answer import wants_logprobs
 from providers.failure import FailureKind
@@ -26,6 +24,7 @@ from tests.providers.dialects.kit import (
     text_request,
     usage_in,
 )
+from tests.support.looped import looped
 
 answer = reader("ollama", "answers", "json")
 stream = reader("ollama", "streams", "ndjson")
@@ -68,7 +67,7 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("ollama", "answers") == sorted(f"{name}.json" for name in ANSWERS)
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_an_answer_becomes_one_choice(name: str) -> None:
     assert with_made_ids(only(decoded(SENT, answer(name)))) == ANSWERS[name]
 
@@ -110,7 +109,7 @@ def test_only_the_calls_own_member_asks_for_log_probabilities() -> None:
 # Streams ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ALSO_STREAMED)
+@looped("name", ALSO_STREAMED)
 def test_a_stream_says_what_the_whole_answer_says(name: str) -> None:
     made, whole = gathered(streamed(SENT, stream(name))), decoded(SENT, answer(name))
     assert with_made_ids(only(made)) == with_made_ids(only(whole))

@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.capabilities import COUNTED, Support
 from providers.dialects.ollama.fields import capabilities
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted, Operation
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("ollama_native")
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -21,7 +20,7 @@ CHOICE: JsonObject = {
 }
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"max_tokens": 5}, {"options": {"num_predict": 5}}),
@@ -61,7 +60,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
                 assert body_for(request(**{name: value}), TARGET)["model"], name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),
@@ -103,7 +102,7 @@ def test_advisory_fields_are_left_out_and_named() -> None:
     assert sent.body == sent_for(chat_request(), TARGET).body
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"reasoning_effort": "low"}, "reasoning_effort"),

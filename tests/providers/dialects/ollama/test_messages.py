@@ -6,6 +6,7 @@ from providers.dialects.ollama.messages import OllamaConversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, tool, user
+from tests.support.looped import looped
 
 TARGET = target_of("ollama_native")
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "Oslo"}'}}
@@ -19,7 +20,7 @@ def read(*messages: JsonValue) -> list[JsonValue]:
     return OllamaConversation("messages").read(messages)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "turn"),
     [
         (user("hi"), user("hi")),
@@ -58,7 +59,7 @@ def test_a_result_is_named_after_the_call_it_answers() -> None:
     assert turns[1] == {"role": "tool", "content": "3", "tool_call_id": "c1", "tool_name": "look"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "reason"),
     [
         ("hi", "is not an object"),
@@ -136,7 +137,7 @@ def test_the_choice_of_none_is_made_by_offering_nothing() -> None:
     assert sent.emulated == ("tool_choice",)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"tool_choice": "required"}, "tool_choice"),

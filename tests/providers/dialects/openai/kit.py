@@ -18,6 +18,7 @@ from providers.unified_request import ChatPrompt, Operation, Params, Prompt, Tex
 from providers.vendor_credential import Credential
 from tests.providers.dialects.kit import chunks
 from tests.support.dialects import fixture_path
+from tests.support.looped import looped
 
 FIXTURES = Path(__file__).parent / "fixtures"
 DIALECT = OpenAIDialect()
@@ -31,7 +32,7 @@ SCHEMA: JsonObject = {
 }
 
 ROWS = tuple(name for name, profile in load_profiles().items() if profile.dialect == "openai" and profile.wires)
-every_row = pytest.mark.parametrize("row", ROWS)
+every_row = looped("row", ROWS)
 
 
 def target(row: str, model: str = "m", *, completions: bool | None = None, api_version: str | None = None) -> Target:

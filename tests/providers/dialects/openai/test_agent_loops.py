@@ -6,11 +6,11 @@ The checks are what the vendors answer with a 400 or a 422, as their users repor
 from collections.abc import Callable, Mapping
 
 import orjson
-import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params
 from tests.providers.dialects.openai.kit import DIALECT, chat, target
+from tests.support.looped import looped
 
 MARKER: JsonObject = {"type": "ephemeral"}
 IMAGE: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/jpg;base64,AA"}}
@@ -105,7 +105,7 @@ CHECKS: Mapping[tuple[str, str], Callable[[list[JsonObject]], None]] = {
 }
 
 
-@pytest.mark.parametrize(("row", "model"), CHECKS)
+@looped(("row", "model"), CHECKS)
 def test_five_turns_pass_the_vendor_s_check(row: str, model: str) -> None:
     messages, body, dropped = sent_to(row, model)
     CHECKS[row, model](messages)

@@ -29,6 +29,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.faults.memory import growth
 from tests.providers.dialects.openai.kit import DIALECT, ROWS, broken, decoded, fixture, sent
+from tests.support.looped import looped
 
 
 def only(name: str) -> Choice:
@@ -122,7 +123,7 @@ def test_a_choice_inside_an_object_comes_out() -> None:
     assert decoded(sent(unwrap=True), message(None, refusal="no")).choices[0].text == "no"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "kind"),
     [
         (b"", FailureKind.MALFORMED),

@@ -1,12 +1,11 @@
 """A row as a table: what each knob says of the features it is about."""
 
-import pytest
-
 from providers.capabilities import FEATURES, Cell, Support
 from providers.dialects.openai.capabilities import capabilities
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
 from tests.providers.dialects.openai.kit import every_row
+from tests.support.looped import looped
 
 TEXT, CHAT = Operation.COMPLETIONS, Operation.CHAT
 
@@ -30,7 +29,7 @@ def test_what_is_emulated_says_how(row: str) -> None:
         assert all(table[name].how for name in table if table[name].emulated)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "feature", "support"),
     [
         ("vllm", "prompt.batch", "native"),
@@ -82,7 +81,7 @@ def test_a_model_that_takes_no_stop_gets_none_and_the_gateway_scans() -> None:
     assert table.most_stops == 0
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "counted", "truncate", "error"),
     [
         ("fireworks", False, "native", "native"),

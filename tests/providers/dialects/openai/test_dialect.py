@@ -35,6 +35,7 @@ from tests.providers.dialects.openai.kit import (
     refusal_of,
     target,
 )
+from tests.support.looped import looped
 
 TOOL: JsonObject = {"type": "function", "function": {"name": "f"}}
 RICH: Params = {
@@ -117,7 +118,7 @@ def rich(row: str) -> Params:
     return params
 
 
-golden_row = pytest.mark.parametrize("row", GOLDEN)
+golden_row = looped("row", GOLDEN)
 
 
 @golden_row
@@ -157,7 +158,7 @@ def test_what_langchain_always_sends_works_everywhere(row: str) -> None:
         assert 256 in body.values()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "model", "operation", "url"),
     [
         ("openai", "gpt-4o", Operation.CHAT, "http://up/v1/chat/completions"),
@@ -209,7 +210,7 @@ def test_a_completion_model_neither_chats_nor_has_tools() -> None:
     assert refusal_of(completion(tools), target("openai", "davinci-002")).param == "tools"
 
 
-@pytest.mark.parametrize("model", ["o1", "o3-mini", "gpt-5", "gpt-5-mini", "ft:o4-mini:x"])
+@looped("model", ["o1", "o3-mini", "gpt-5", "gpt-5-mini", "ft:o4-mini:x"])
 def test_reasoning_models_get_only_what_they_take(model: str) -> None:
     to = target("openai", model)
     assert body_of(chat({"max_tokens": 5, "temperature": 1, "seed": 1}), to)["max_completion_tokens"] == 5
@@ -220,7 +221,7 @@ def test_reasoning_models_get_only_what_they_take(model: str) -> None:
     assert refusal_of(chat({"logprobs": LogprobsWanted(0, "content")}), to).param == "logprobs"
 
 
-@pytest.mark.parametrize("model", ["gpt-4o", "gpt-5-chat-latest", "gpt-5.1-chat-latest", "chatgpt-4o-latest"])
+@looped("model", ["gpt-4o", "gpt-5-chat-latest", "gpt-5.1-chat-latest", "chatgpt-4o-latest"])
 def test_other_models_keep_their_sampling(model: str) -> None:
     assert body_of(chat({"temperature": 0.5, "stop": ("a",)}), target("openai", model))["temperature"] == 0.5
 
@@ -243,7 +244,7 @@ def test_a_field_that_nobody_knows_is_forwarded_or_refused_by_name(row: str) -> 
         assert refusal_of(request, to).param == "min_tokens"
 
 
-@pytest.mark.parametrize("name", ["messages", "stream", "n", "repeat_penalty"])
+@looped("name", ["messages", "stream", "n", "repeat_penalty"])
 def test_an_unknown_field_cannot_replace_what_another_field_wrote(name: str) -> None:
     request = replace(completion({"repetition_penalty": 1.1}), unknown={name: 5})
     assert refusal_of(request, target("llamacpp")).code == "conflicting_parameters"
@@ -257,7 +258,7 @@ def test_extra_params_merge_last_and_deep() -> None:
     assert (body["temperature"], body["x"]) == (1, [1])
 
 
-@pytest.mark.parametrize("name", ["model", "stream", "stream_options", "messages", "prompt", "n"])
+@looped("name", ["model", "stream", "stream_options", "messages", "prompt", "n"])
 def test_extra_params_cannot_touch_what_is_protected(name: str) -> None:
     refusal = refusal_of(replace(chat(), extra_params={name: 1}), target("openai"))
     assert (refusal.param, refusal.code) == ("inference_extra_params", "invalid_value")
@@ -277,7 +278,7 @@ def test_encoding_never_changes_the_request() -> None:
     assert repr(request) == before
 
 
-@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
+@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
 def test_what_cannot_be_said_in_a_chat_is_refused(prompt: TextPrompt | TokenPrompt) -> None:
     request = UnifiedRequest(Operation.COMPLETIONS, "v/m", prompt, {})
     assert refusal_of(request, target("groq")).param == "prompt"

@@ -3,11 +3,11 @@
 from typing import cast
 
 import orjson
-import pytest
 
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, refusal_of, target
+from tests.support.looped import looped
 
 
 def effort(*words: str) -> dict[str, JsonObject]:
@@ -17,7 +17,7 @@ def effort(*words: str) -> dict[str, JsonObject]:
 WORDS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "model", "words", "named"),
     [
         ("openai", "o3", ("low", "low", "low", "medium", "high", "high", "high"), "none"),
@@ -65,7 +65,7 @@ ON: JsonObject = {"thinking": {"type": "enabled"}}
 OFF: JsonObject = {"thinking": {"type": "disabled"}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "model", "word", "members", "named"),
     [
         ("deepseek", "deepseek-v4", "none", OFF, False),
@@ -98,7 +98,7 @@ def test_an_effort_may_be_another_member_there_and_is_named_where_it_only_comes_
     assert call.dropped == (("reasoning_effort",) if named else ())
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "model"),
     [
         ("openai", "gpt-4o"),
@@ -122,8 +122,8 @@ def test_a_member_that_the_client_gives_itself_stays() -> None:
 NAMED_TOOL: JsonObject = {"type": "function", "function": {"name": "f"}}
 
 
-@pytest.mark.parametrize("choice", ["required", NAMED_TOOL])
-@pytest.mark.parametrize(
+@looped("choice", ["required", NAMED_TOOL])
+@looped(
     ("given", "dropped"),
     [
         ({}, ()),

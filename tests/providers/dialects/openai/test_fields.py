@@ -26,6 +26,7 @@ from tests.providers.dialects.openai.kit import (
     target,
 )
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 ASKING: Mapping[str, object] = {
     "max_tokens": 5,
@@ -83,7 +84,7 @@ def test_the_tables_hold_every_field() -> None:
 
 
 @every_row
-@pytest.mark.parametrize("name", NEUTRAL)
+@looped("name", NEUTRAL)
 def test_a_neutral_value_is_never_an_error(row: str, name: str) -> None:
     for value in NEUTRAL[name]:
         for request in (completion(one_param(name, value)), chat(one_param(name, value))):
@@ -91,7 +92,7 @@ def test_a_neutral_value_is_never_an_error(row: str, name: str) -> None:
 
 
 @every_row
-@pytest.mark.parametrize("name", ASKING)
+@looped("name", ASKING)
 def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_own_name(row: str, name: str) -> None:
     profile = load_profiles()[row]
     params = {**one_param(name, ASKING[name]), **BESIDE.get(name, {})}
@@ -124,7 +125,7 @@ REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {
 """Rows that take the field, but not the form in ASKING."""
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "name", "value", "members"),
     [
         ("sglang", "include_stop_str_in_output", True, {"no_stop_trim": True}),
@@ -154,7 +155,7 @@ def test_images_come_one_list_a_prompt() -> None:
     assert body_of(request, target("fireworks"))["images"] == [["data:x"], ["data:y"]]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "name", "value", "message"),
     [
         ("fireworks", "top_k", 101, "'top_k' must be at least 0 and at most 100 on v/m/d."),
@@ -175,7 +176,7 @@ def test_too_many_stops_are_refused() -> None:
     assert body_of(chat({"stop": stops}), target("deepseek"))["stop"] == list(stops)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "wanted", "on_completions", "on_chat"),
     [
         ("vllm", LogprobsWanted(0, "legacy"), {"logprobs": 0}, {"logprobs": True}),
@@ -221,7 +222,7 @@ def test_a_choice_inside_an_object_is_marked_for_the_answer() -> None:
     assert (call.unwrap_choice, call.emulated) == (True, ("guided_choice",))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "value", "refused"),
     [
         ("ollama", "auto", False),
@@ -273,14 +274,14 @@ def test_rows_are_compiled_once() -> None:
         assert writers(profile, Operation.CHAT) is writers(profile, Operation.CHAT)
 
 
-@pytest.mark.parametrize("row", ["openai", "groq", "ollama"])
+@looped("row", ["openai", "groq", "ollama"])
 def test_no_chat_is_asked_for_nothing(row: str) -> None:
     refusal = refusal_of(chat({"max_tokens": 0}), target(row))
     assert (refusal.param, refusal.code) == ("max_tokens", "invalid_value")
     assert "at least 1" in refusal.message
 
 
-@pytest.mark.parametrize(("name", "longest"), LONGEST_IDS.items())
+@looped(("name", "longest"), LONGEST_IDS.items())
 def test_a_long_id_goes_to_a_hosted_vendor_as_its_digest(name: str, longest: int) -> None:
     for text in ("x" * longest, "x" * (longest + 1)):
         written = text if len(text) <= longest else hashlib.sha256(text.encode()).hexdigest()
@@ -311,7 +312,7 @@ def test_an_answer_is_stored_only_where_it_can_be() -> None:
     assert body_of(chat({"store": False}), target("openai"))["store"] is False
 
 
-@pytest.mark.parametrize("model", ["gpt-4o", "o3", "gpt-5"])
+@looped("model", ["gpt-4o", "o3", "gpt-5"])
 def test_an_old_version_of_azure_is_not_sent_what_it_does_not_know(model: str) -> None:
     params: Params = {"metadata": {"a": "b"}, "store": False, "safety_identifier": "u", "prompt_cache_key": "k"}
     call = DIALECT.encode(chat(params), target("azure", model, api_version="2024-10-21"))
@@ -326,7 +327,7 @@ def asking(**unknown: JsonValue) -> UnifiedRequest:
     return replace(chat(), unknown=unknown)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "name", "value"),
     [
         ("openai", "web_search_options", {"search_context_size": "low"}),

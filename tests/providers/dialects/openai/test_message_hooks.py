@@ -14,6 +14,7 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HookName
 from tests.providers.dialects.openai.kit import target
+from tests.support.looped import looped
 
 TARGET = target("openai")
 
@@ -65,7 +66,7 @@ def test_every_name_that_a_row_may_use_is_a_hook() -> None:
     assert set(HOOKS) == set(get_args(HookName))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "given_", "expected"),
     [
         ("joined_text", [user([text("a"), text("b")])], [user("ab")]),
@@ -159,7 +160,7 @@ def test_a_hook_writes_the_same_in_another_form(
     assert apply_hooks(TARGET, (name,), expected) == expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "message", "reason"),
     [
         ("inline_images", user([ADDRESS]), "images as data URIs only"),

@@ -1,7 +1,5 @@
 """Parts and calls as vendors take them: markers, media types, refusals, calls of OpenAI's other forms."""
 
-import pytest
-
 from providers.dialects.openai.message_parts import (
     CallWriter,
     PartWriter,
@@ -12,6 +10,7 @@ from providers.dialects.openai.message_parts import (
 )
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
+from tests.support.looped import looped
 
 MARKER: JsonObject = {"type": "ephemeral"}
 CALL: JsonObject = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -27,7 +26,7 @@ def image(url: str) -> JsonObject:
     return {"type": "image_url", "image_url": {"url": url, "detail": "low"}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "part", "wanted", "dropped"),
     [
         ("openrouter", text("a", cache_control=MARKER), text("a", cache_control=MARKER), []),
@@ -83,7 +82,7 @@ def test_the_end_of_what_is_cached_is_marked_for_models_that_know_the_mark() -> 
     assert without_markers(part, load_profiles()["openai"].for_model("gpt-5.6"), []) == part
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "call", "wanted", "dropped"),
     [
         ("openai", CUSTOM, CUSTOM, []),

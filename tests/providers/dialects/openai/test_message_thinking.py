@@ -1,10 +1,9 @@
 """Thinking of earlier turns: under the member that the vendor reads, as received where signatures are in it."""
 
-import pytest
-
 from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
+from tests.support.looped import looped
 
 TURN: JsonObject = {"role": "assistant", "content": "a"}
 DETAILS: JsonObject = {
@@ -28,7 +27,7 @@ PARTS: JsonObject = {
 TEXT: JsonObject = {"type": "text", "text": "a"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "given", "wanted", "dropped"),
     [
         ("openrouter", {**TURN, **DETAILS}, {**TURN, **DETAILS, "reasoning": "hm"}, []),

@@ -17,6 +17,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import PLAIN_ROLES, ChatPrompt
 from tests.providers.dialects.openai.kit import ROWS, every_row, target
+from tests.support.looped import looped
 
 SIGNED: JsonObject = {"role": "assistant", "content": "a", "extra_content": {"google": {"thought_signature": "c2ln"}}}
 UNSIGNED: JsonObject = {"role": "assistant", "content": "a"}
@@ -32,7 +33,7 @@ def messages(row: str, *given: JsonObject, dropped: list[str] | None = None) -> 
     return vendor_messages(target(row), load_profiles()[row], ChatPrompt(given), noted)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "given", "wanted"),
     [
         ("openai", {"role": "user", "content": "a", "name": None}, {"role": "user", "content": "a"}),
@@ -87,7 +88,7 @@ def test_parts_become_one_text_where_content_must_be_a_string() -> None:
         messages(row, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "message", "kept", "dropped"),
     [
         ("xai", {"role": "user", "content": "a", "name": "ann"}, True, []),
@@ -114,7 +115,7 @@ def test_a_name_goes_where_it_is_taken_and_is_left_out_elsewhere(
     assert noted == dropped
 
 
-@pytest.mark.parametrize("row", ["openai", "fireworks", "groq", "mistral", "deepseek", "vllm"])
+@looped("row", ["openai", "fireworks", "groq", "mistral", "deepseek", "vllm"])
 def test_cache_markers_and_foreign_thinking_never_reach_vendors_that_refuse_them(row: str) -> None:
     noted: list[str] = []
     made = messages(

@@ -2,8 +2,6 @@
 
 from typing import cast
 
-import pytest
-
 from providers.completion import Extras, ToolCall
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Guided, Params
@@ -22,6 +20,7 @@ from tests.providers.dialects.openai.kit import (
     sent,
     target,
 )
+from tests.support.looped import looped
 
 USER: JsonObject = {"role": "user", "content": "hello"}
 
@@ -71,9 +70,7 @@ def test_mistral_s_results_name_their_functions_and_foreign_ids_fit() -> None:
     assert called["tool_calls"] == [call(str(answered["tool_call_id"]))]
 
 
-@pytest.mark.parametrize(
-    ("model", "added"), [("kimi-k2.5", True), ("kimi-k2-thinking", True), ("moonshot-v1-8k", False)]
-)
+@looped(("model", "added"), [("kimi-k2.5", True), ("kimi-k2-thinking", True), ("moonshot-v1-8k", False)])
 def test_moonshot_s_thinking_models_get_reasoning_with_calls(model: str, added: bool) -> None:
     bare: JsonObject = {"role": "assistant", "tool_calls": [call("1")]}
     reasoned: JsonObject = {**bare, "reasoning_content": "hm"}
@@ -81,13 +78,13 @@ def test_moonshot_s_thinking_models_get_reasoning_with_calls(model: str, added: 
     assert messages("moonshot", bare, reasoned, model=model) == [filled if added else bare, reasoned]
 
 
-@pytest.mark.parametrize("row", ["sambanova", "ollama", "lm_studio"])
+@looped("row", ["sambanova", "ollama", "lm_studio"])
 def test_an_image_by_its_address_is_refused_where_nobody_fetches_it(row: str) -> None:
     assert "data URIs only" in refusal_of(chat(prompt=ChatPrompt((IMAGE,))), target(row)).message
     assert messages("together", IMAGE) == [IMAGE]
 
 
-@pytest.mark.parametrize("row", ["sambanova", "moonshot", "dashscope", "cerebras"])
+@looped("row", ["sambanova", "moonshot", "dashscope", "cerebras"])
 def test_parts_that_are_all_text_become_one(row: str) -> None:
     assert messages(row, PARTS) == [{"role": "user", "content": "ab"}]
     assert messages("openai", PARTS) == [PARTS]
@@ -153,7 +150,7 @@ def test_gemini_s_signature_of_a_streamed_text_stands_in_a_delta() -> None:
     assert chunks(events)[1].extras == Extras(message={"extra_content": {"google": {"thought_signature": "QUJD"}}})
 
 
-@pytest.mark.parametrize("row", ["openai", "azure", "azure_v1", "openrouter", "github_models"])
+@looped("row", ["openai", "azure", "azure_v1", "openrouter", "github_models"])
 def test_ids_of_calls_that_are_too_long_for_openai_are_replaced_by_the_same_in_call_and_result(row: str) -> None:
     long = "call_1__thought__" + "QUJD" * 30
     foreign: JsonObject = {"role": "assistant", "tool_calls": [call(long), call("x" * 40, "g")]}
@@ -175,7 +172,7 @@ def test_nim_1_gets_what_openai_has_not_in_one_holder() -> None:
     assert "response_format" in body_of(chat({"guided": Guided("json", SCHEMA)}), target("nim"))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "name", "value", "members"),
     [
         ("zai", "user", "user-123", {"user_id": "user-123"}),
@@ -190,7 +187,7 @@ def test_a_field_goes_under_the_vendor_s_name(row: str, name: str, value: object
     assert {key: body[key] for key in body.keys() - {"model", "messages"}} == members
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "name", "value"),
     [
         ("moonshot", "temperature", 1.2),

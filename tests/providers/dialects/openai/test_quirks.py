@@ -15,6 +15,7 @@ from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.kit import chunks, usage_in
 from tests.providers.dialects.openai.kit import DIALECT, broken, chat, fixture, pieces, played, sent, target
 from tests.providers.dialects.openai.test_vendor_answers import asked, row, stream
+from tests.support.looped import looped
 
 
 def case(section: str, *values: object) -> object:
@@ -25,7 +26,7 @@ def case(section: str, *values: object) -> object:
 # Reasoning: 3.2 -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "thought"),
     [
         case("3.2 reasoning_content", "xai/chat", "Weigh it. "),
@@ -52,7 +53,7 @@ def test_reasoning_in_parts_of_a_whole_answer_is_told_apart() -> None:
 # Ends: 3.3 ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "reason", "native"),
     [
         case("3.3 model_context_window_exceeded", "zai/overflow", "length", "model_context_window_exceeded"),
@@ -78,7 +79,7 @@ def test_what_ended_a_text_is_told() -> None:
 # Usage: 3.4 -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "expected"),
     [
         case(
@@ -164,7 +165,7 @@ def test_streamed_arrays_are_read_as_they_come() -> None:
 # Streams: 3.6 ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "mark"),
     [
         case("3.6 comments", "openrouter/chat", b": OPENROUTER PROCESSING\n"),
@@ -225,7 +226,7 @@ def test_a_whole_body_may_answer_a_streamed_request(name: str) -> None:
     assert [chunk.text for chunk in chunks(events)] == [DIALECT.decode(sent(row(name)), body).choices[0].text]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "kind", "status"),
     [
         case("3.6 an error in a 200", "xai/error_200", FailureKind.SERVER, None),
@@ -268,7 +269,7 @@ def test_a_model_that_only_streams_answers_whole_requests_too() -> None:
 # Errors: 4.1, 4.2 -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "message"),
     [
         case("4.1 error with a request id", "sambanova/error_410", ""),
@@ -316,7 +317,7 @@ def test_a_limit_on_answers_lowers_the_next_call() -> None:
 # Limits: 4.3 ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "seconds"),
     [
         case("4.3 Go's durations", "openai/limits_429", 360),
@@ -346,7 +347,7 @@ def test_a_wait_is_read_from_every_vendor_s_headers(name: str, seconds: float | 
 DATE = {"date": "Sat, 21 Nov 2026 10:00:00 GMT"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "seconds"),
     [
         case("4.3 retryDelay", "gemini_compat/error_429", 34),

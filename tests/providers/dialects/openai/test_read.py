@@ -3,7 +3,6 @@
 from contextlib import suppress
 from typing import cast
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.openai.kit import decoded, sent
+from tests.support.looped import looped
 
 NAMES = (
     "choices message delta content text type tool_calls function name arguments id index logprobs tokens "
@@ -44,7 +44,7 @@ def test_no_answer_raises_anything_but_an_upstream_error(value: JsonValue) -> No
             assert decoded(sent("openai_compatible"), body).choices
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "usage"),
     [
         ({}, None),
@@ -97,7 +97,7 @@ COUNTS: JsonObject = {"prompt_tokens": 6, "completion_tokens": 2}
 OTHER: JsonObject = {"prompt_tokens": 1, "completion_tokens": 1}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "body", "usage"),
     [
         ("groq", {"x_groq": {"usage": COUNTS}}, COUNTS),
@@ -123,7 +123,7 @@ def test_an_error_is_lifted_from_the_vendors_own_member() -> None:
     assert lift_members(load_profiles()["groq"], {"x_groq": {"error": "x"}})["error"] == "x"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("raw", "calls", "expected"),
     [
         (None, False, (None, None)),
@@ -175,6 +175,6 @@ def test_only_the_usual_end_of_a_choice_is_known_to_be_nothing_else() -> None:
     assert {only_end_of({**usual, **other}) for other in others} == {""}
 
 
-@pytest.mark.parametrize(("word", "reason"), [("STOP", "stop"), ("Length", "length"), ("SUNSET", "SUNSET")])
+@looped(("word", "reason"), [("STOP", "stop"), ("Length", "length"), ("SUNSET", "SUNSET")])
 def test_known_finish_reasons_are_known_in_any_case(word: str, reason: str) -> None:
     assert finish_reason(word, tool_calls=False) == (reason, word)

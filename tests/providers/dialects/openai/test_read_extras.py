@@ -1,10 +1,9 @@
 """What answers hold beside text, reasoning and calls, from single choices."""
 
-import pytest
-
 from providers.completion import Extras
 from providers.dialects.openai.read_extras import ends_block, extras_of, repeated_in, thought_in
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 
 def of_message(message: JsonObject, **choice: JsonValue) -> Extras | None:
@@ -116,7 +115,7 @@ def test_a_signature_may_stand_in_a_summary() -> None:
     assert thought_in(part) == "Hm"
 
 
-@pytest.mark.parametrize("value", [None, "", 7, [], {}, [7], {"type": 7}])
+@looped("value", [None, "", 7, [], {}, [7], {"type": 7}])
 def test_members_of_a_wrong_form_break_nothing(value: JsonValue) -> None:
     names = ("annotations", "images", "audio", "reasoning_details", "thinking_blocks", "x")
     of_message({name: value for name in names})

@@ -22,10 +22,11 @@ from tests.providers.dialects.openai.kit import (
     text,
 )
 from tests.support.dialects import fixture_name
+from tests.support.looped import looped
 
 DONE = b"data: [DONE]\n\n"
 GOOD = sorted(fixture_name(path) for path in FIXTURES.glob("*.sse") if not path.stem.endswith("_error"))
-every_stream = pytest.mark.parametrize("name", GOOD)
+every_stream = looped("name", GOOD)
 
 
 def sent_for(name: str) -> UpstreamRequest:
@@ -58,7 +59,7 @@ def test_a_stream_that_nobody_asked_for_is_the_whole_answer(name: str) -> None:
 
 
 @every_stream
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_a_stream_gives_the_same_events_in_any_pieces(name: str, size: int) -> None:
     events, failure = played(sent_for(name), *pieces(fixture(name), size))
     assert failure is None
@@ -88,7 +89,7 @@ def test_each_choice_finishes_once_and_nothing_follows(name: str) -> None:
             ended.add(chunk.index)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "words", "reason", "native", "count"),
     [
         ("openai_completion", " Pàris", "stop", None, Usage(6, 2)),
@@ -177,7 +178,7 @@ def piece(index: int | None, identity: str | None, name: str | None, arguments: 
     return {**entry, "id": identity}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("frames", "expected"),
     [
         ([[piece(0, "a", "f", "1")], [piece(0, "b", "g", "2")]], [("a", "f", "1"), ("b", "g", "2")]),
@@ -203,7 +204,7 @@ def test_a_call_begins_with_a_new_index_or_another_id_and_a_name(
     assert chunks(events)[-1].finish_reason == "tool_calls"
 
 
-@pytest.mark.parametrize("entry", [1, {"index": 0}, {"index": 0, "id": "a", "function": {"arguments": "1"}}])
+@looped("entry", [1, {"index": 0}, {"index": 0, "id": "a", "function": {"arguments": "1"}}])
 def test_a_tool_call_that_makes_no_sense_is_malformed(entry: JsonValue) -> None:
     _, failure = played(sent(), delta(None, tool_calls=[entry]))
     assert failure is not None
@@ -240,7 +241,7 @@ def test_log_probabilities_come_in_the_shape_the_vendor_has() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("error", "kind"),
     [
         ({"error": {"message": "Upstream hung up", "code": 502}}, FailureKind.SERVER),
@@ -277,7 +278,7 @@ def test_openrouters_error_inside_a_chunk_is_raised() -> None:
     assert (failure.kind, failure.message, failure.status) == (FailureKind.SERVER, "Upstream hung up", 502)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("word", "kind"),
     [
         ("error", FailureKind.SERVER),
@@ -319,7 +320,7 @@ def test_a_choice_that_has_not_ended_when_another_has_cuts_the_stream() -> None:
     assert failure.kind is FailureKind.TRUNCATED
 
 
-@pytest.mark.parametrize(
+@looped(
     ("stream", "kind"),
     [
         (b"", FailureKind.TRUNCATED),
@@ -345,10 +346,8 @@ def test_a_stream_that_is_none_is_a_failure(stream: bytes, kind: FailureKind) ->
     assert failure.kind is kind
 
 
-@pytest.mark.parametrize(
-    "name", ["openai_chat", "openai_completion", "openai_tools", "openai_refusal", "deepseek_chat"]
-)
-@pytest.mark.parametrize("size", [1, 4096])
+@looped("name", ["openai_chat", "openai_completion", "openai_tools", "openai_refusal", "deepseek_chat"])
+@looped("size", [1, 4096])
 def test_a_whole_body_on_a_streamed_request_is_one_chunk_a_choice(name: str, size: int) -> None:
     body = fixture(f"openai/{name}.json")
     completion = DIALECT.decode(sent(), body)
@@ -371,7 +370,7 @@ def test_a_stream_is_complete_only_at_its_terminator_or_end() -> None:
     assert decoder.complete
 
 
-@pytest.mark.parametrize(
+@looped(
     ("frames", "expected"),
     [
         ([delta('{"choi'), delta('ce":"b'), delta('lue"}', "stop")], ["blue"]),

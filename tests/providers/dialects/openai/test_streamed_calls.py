@@ -12,6 +12,7 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import chunks
 from tests.providers.dialects.openai.kit import pieces, played, sent
+from tests.support.looped import looped
 
 
 def reader() -> StreamedCalls:
@@ -33,7 +34,7 @@ def test_the_first_piece_names_the_call_and_the_others_continue_it() -> None:
     assert calls.count == 1
 
 
-@pytest.mark.parametrize("function", [{}, {"arguments": ""}, {"arguments": None}])
+@looped("function", [{}, {"arguments": ""}, {"arguments": None}])
 def test_a_function_called_without_arguments_ends_with_an_empty_object(function: JsonObject) -> None:
     calls = reader()
     bare: list[JsonValue] = [{"index": at, "id": f"c{at}", "function": {"name": "f", **function}} for at in range(3)]
@@ -98,9 +99,7 @@ def test_further_members_of_a_call_come_with_it() -> None:
     assert delta.extra == extra
 
 
-@pytest.mark.parametrize(
-    "function", [{}, {"function": None}, {"function": {}}, {"function": {"name": "", "arguments": ""}}]
-)
+@looped("function", [{}, {"function": None}, {"function": {}}, {"function": {"name": "", "arguments": ""}}])
 def test_a_name_may_come_after_the_id(function: JsonObject) -> None:
     calls = reader()
     assert calls.read([{"index": 0, "id": "c1", "type": "function", "x": 1, **function}], "a") == ()
@@ -137,7 +136,7 @@ def test_a_name_that_never_comes_is_no_call() -> None:
         calls.rest()
 
 
-@pytest.mark.parametrize(
+@looped(
     "entry",
     [
         None,
@@ -173,7 +172,7 @@ _BESIDE_EACH = [
 ]
 
 
-@pytest.mark.parametrize(
+@looped(
     "end",
     [
         pytest.param([_called({}, "tool_calls")], id="a reason follows"),
@@ -182,7 +181,7 @@ _BESIDE_EACH = [
         pytest.param([], id="nothing follows"),
     ],
 )
-@pytest.mark.parametrize("size", [1, 100, 4096])
+@looped("size", [1, 100, 4096])
 def test_an_empty_reason_beside_each_piece_of_a_call_ends_nothing_before_the_end(end: list[bytes], size: int) -> None:
     data = b"".join([*_BESIDE_EACH, *end, b"data: [DONE]\n\n"])
     events, failure = played(sent("openai_compatible"), *pieces(data, size))

@@ -1,10 +1,9 @@
 """Runs of text in streams of the OpenAI family: when there are some, and what the decoder knows of them afterwards."""
 
-import pytest
-
 from providers.completion import Chunk, TextRun
 from providers.dialects.openai.stream import OpenAIStream
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
+from tests.support.looped import looped
 
 HEAD = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":%d,"delta":%b,'
 ROLE = HEAD % (0, b'{"role":"assistant","content":""}') + b'"finish_reason":null}]}\n\n'
@@ -47,7 +46,7 @@ def test_an_event_that_came_in_part_is_of_the_run_when_its_rest_comes() -> None:
     assert led(made, said("e")) == (["e"], b"")
 
 
-@pytest.mark.parametrize("begun", [b"event: x\n", b"data: x\n", said("c")[:-1], b"\r", b"x" * 9000])
+@looped("begun", [b"event: x\n", b"data: x\n", said("c")[:-1], b"\r", b"x" * 9000])
 def test_after_anything_else_that_is_begun_there_is_no_run(begun: bytes) -> None:
     assert led(decoder(*BEGUN, begun), said("d")) is None
 

@@ -15,6 +15,7 @@ from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import ChatPrompt, Operation, Params
 from tests.providers.dialects.kit import chunks
 from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, played, refusal_of, target
+from tests.support.looped import looped
 
 FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}
 CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
@@ -28,7 +29,7 @@ TOOL_ROWS = [
 MARKED: JsonObject = {**FUNCTION, "cache_control": {"type": "ephemeral"}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "tool"),
     [("openai", CUSTOM), ("azure", CUSTOM), ("openrouter", SEARCH), ("groq", BROWSER), ("openai_compatible", BROWSER)],
 )
@@ -69,17 +70,17 @@ BARE: JsonObject = {"type": "function", "function": {"name": "f", "parameters": 
 FILLED: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 
 
-@pytest.mark.parametrize("row", ["openai", "azure", "azure_v1"])
+@looped("row", ["openai", "azure", "azure_v1"])
 def test_a_bare_object_of_parameters_has_properties_where_the_vendor_refuses_it_without(row: str) -> None:
     assert body_of(chat({"tools": [BARE, CUSTOM]}), target(row))["tools"] == [FILLED, CUSTOM]
 
 
-@pytest.mark.parametrize("row", ["groq", "openrouter", "vllm", "openai_compatible"])
+@looped("row", ["groq", "openrouter", "vllm", "openai_compatible"])
 def test_a_bare_object_of_parameters_stays_for_other_vendors(row: str) -> None:
     assert body_of(chat({"tools": [BARE]}), target(row))["tools"] == [BARE]
 
 
-@pytest.mark.parametrize("row", ["openai", "fireworks", "ollama", "vllm"])
+@looped("row", ["openai", "fireworks", "ollama", "vllm"])
 def test_one_call_at_a_time_asks_for_nothing_without_tools(row: str) -> None:
     assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": False}), target(row))
 
@@ -93,9 +94,7 @@ def test_one_call_at_a_time_is_kept_or_refused_beside_tools() -> None:
 AS_FUNCTION: JsonObject = {"type": "function", "function": {"name": "grep"}}
 
 
-@pytest.mark.parametrize(
-    "row", ["mistral", "groq", "xai", "openrouter", "deepseek", "fireworks", "together", "cerebras", "moonshot"]
-)
+@looped("row", ["mistral", "groq", "xai", "openrouter", "deepseek", "fireworks", "together", "cerebras", "moonshot"])
 def test_a_custom_tool_is_a_function_with_one_text_where_the_vendor_has_functions_only(row: str) -> None:
     tools: list[JsonObject] = [FUNCTION, {**CUSTOM, "custom": {"name": "grep", "description": "d"}}]
     call = DIALECT.encode(chat({"tools": tools}), target(row))
@@ -165,7 +164,7 @@ def test_the_choice_that_is_the_default_is_left_out_where_there_is_no_field() ->
     )
 
 
-@pytest.mark.parametrize("row", sorted(TOOL_ROWS))
+@looped("row", sorted(TOOL_ROWS))
 def test_the_default_choice_is_never_an_error(row: str) -> None:
     for params in ({"tools": [FUNCTION], "tool_choice": "auto"}, {"tool_choice": "none"}):
         body_of(chat(cast(Params, params)), target(row))
@@ -178,7 +177,7 @@ def named(name: str, kind: str = "function") -> JsonObject:
     return {"type": kind, kind: {"name": name}}
 
 
-@pytest.mark.parametrize("row", ["openai", "groq", "deepseek"])
+@looped("row", ["openai", "groq", "deepseek"])
 def test_a_name_that_openai_s_pattern_does_not_allow_is_changed_and_changed_back(row: str) -> None:
     called: JsonObject = {"id": "c", "type": "function", "function": {"name": LONG, "arguments": "{}"}}
     request = replace(

@@ -2,13 +2,12 @@
 
 from copy import deepcopy
 
-import pytest
-
 from providers.dialects.openai.message_hooks import apply_hooks
 from providers.dialects.openai.turn_hooks import calls_of, split_tool_results
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HookName
 from tests.providers.dialects.openai.kit import target
+from tests.support.looped import looped
 
 TARGET = target("mistral")
 USER: JsonObject = {"role": "user", "content": "q"}
@@ -39,7 +38,7 @@ def name(number: int) -> JsonObject:
 CALLING = model("", tool_calls=[call("1")])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "given", "expected"),
     [
         ("no_empty_turns", [USER, model(""), USER, model([])], [USER, USER]),

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +31,7 @@ from tests.providers.dialects.openai.kit import (
     sent,
     text,
 )
+from tests.support.looped import looped
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ BROKEN_STREAMS: dict[str, tuple[str, FailureKind, int | None]] = {
     "localai/text_error": ("Once", FailureKind.NONCONFORMING, None),
 }
 
-every_stream = pytest.mark.parametrize("name", STREAMS)
+every_stream = looped("name", STREAMS)
 
 
 def test_every_stream_of_a_row_is_in_a_table() -> None:
@@ -170,7 +170,7 @@ def test_a_vendor_s_stream_comes_to_its_answer(name: str) -> None:
 
 
 @every_stream
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_a_stream_gives_the_same_events_in_pieces_of_any_size(name: str, size: int) -> None:
     whole, _ = played(asked(name), stream(name))
     assert played(asked(name), *pieces(stream(name), size)) == (whole, None)
@@ -190,8 +190,8 @@ def test_a_stream_cut_at_any_byte_is_never_taken_for_a_whole_one(name: str) -> N
             assert failure is None or failure.kind is FailureKind.TRUNCATED, (cut, failure)
 
 
-@pytest.mark.parametrize("name", BROKEN_STREAMS)
-@pytest.mark.parametrize("size", [1, 4096])
+@looped("name", BROKEN_STREAMS)
+@looped("size", [1, 4096])
 def test_a_stream_that_breaks_keeps_its_beginning_and_says_why(name: str, size: int) -> None:
     said, kind, status = BROKEN_STREAMS[name]
     events, failure = played(asked(name), *pieces(stream(name), size))
@@ -302,7 +302,7 @@ def test_fireworks_answers_a_flag_with_a_content_list() -> None:
     assert found.usage == Usage(1, 1)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "kind", "status"),
     [
         ("openrouter/error_200", FailureKind.CONTEXT_LENGTH, 400),

@@ -3,12 +3,11 @@
 The bytes are in tests/providers/dialects/openai/fixtures as `ROW/error_STATUS_CASE.json`.
 """
 
-import pytest
-
 from providers.dialects.shared.errors import classify
 from providers.failure import FailureKind
 from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.openai.kit import FIXTURES, fixture
+from tests.support.looped import looped
 
 KINDS: dict[str, FailureKind] = {
     "openai/error_401": FailureKind.AUTH,
@@ -155,7 +154,7 @@ def test_every_error_fixture_is_in_the_table() -> None:
     assert {f"{path.parent.name}/{path.stem}" for path in files} == set(KINDS)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@looped("name", KINDS)
 def test_a_vendor_s_error_means_what_its_row_and_words_say(name: str) -> None:
     row, _, case = name.partition("/")
     status = int(case.split("_")[1])
@@ -166,7 +165,7 @@ def test_a_vendor_s_error_means_what_its_row_and_words_say(name: str) -> None:
         assert secret not in failure.message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "part"),
     [
         ("openai/error_400_unsupported", "Unsupported parameter: 'max_tokens'"),

@@ -22,6 +22,7 @@ from tests.providers.dialects.openai.kit import (
     refusal_of,
     target,
 )
+from tests.support.looped import looped
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ANSWERED: JsonObject = {
@@ -57,9 +58,7 @@ def test_the_null_content_of_a_turn_that_only_calls_is_sent_where_the_client_sen
         assert ("content" in sent, sent.get("content")) == ("content" in turn, None)
 
 
-@pytest.mark.parametrize(
-    ("row", "role"), [("openai", "developer"), ("azure", "developer"), ("vllm", "system"), ("mistral", "system")]
-)
+@looped(("row", "role"), [("openai", "developer"), ("azure", "developer"), ("vllm", "system"), ("mistral", "system")])
 def test_the_developer_s_role_is_the_system_s_where_nobody_knows_it(row: str, role: str) -> None:
     assert messages(row, {"role": "developer", "content": "be brief"}) == [{"role": role, "content": "be brief"}]
 
@@ -67,7 +66,7 @@ def test_the_developer_s_role_is_the_system_s_where_nobody_knows_it(row: str, ro
 ASKED: JsonObject = {"role": "user", "content": "2+2?"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "model", "member"),
     [
         ("deepseek", "deepseek-chat", "reasoning_content"),
@@ -159,9 +158,7 @@ def test_openrouter_s_client_may_say_otherwise_without_touching_the_row() -> Non
     assert body_of(chat(), target("openrouter"))["provider"] == {"require_parameters": True}
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"), [("default", "on_demand"), ("auto", "auto"), ("flex", "flex"), ("on_demand", "on_demand")]
-)
+@looped(("asked", "told"), [("default", "on_demand"), ("auto", "auto"), ("flex", "flex"), ("on_demand", "on_demand")])
 def test_groq_s_word_for_the_default_tier_is_its_own(asked: str, told: str) -> None:
     call = DIALECT.encode(chat({"service_tier": asked}), target("groq"))
     assert (orjson.loads(call.body)["service_tier"], call.emulated) == (told, ())
@@ -233,7 +230,7 @@ def test_either_behaviour_is_kept_where_there_is_no_window() -> None:
         assert body_of(chat(params), target("mock")) == body_of(chat({"max_tokens": 5}), target("mock"))
 
 
-@pytest.mark.parametrize("row", ["fireworks", "together", "tgi", "lm_studio"])
+@looped("row", ["fireworks", "together", "tgi", "lm_studio"])
 def test_calls_one_at_a_time_are_refused_where_nobody_would_keep_them_so(row: str) -> None:
     params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
     assert refusal_of(chat(params), target(row)).param == "parallel_tool_calls"
@@ -247,7 +244,7 @@ CALLED: JsonObject = {
 RESULT: JsonObject = {"role": "tool", "tool_call_id": "abcdefgh1", "content": "4"}
 
 
-@pytest.mark.parametrize("model", ["deepseek-reasoner", "deepseek-v4", "deepseek-v4-flash"])
+@looped("model", ["deepseek-reasoner", "deepseek-v4", "deepseek-v4-flash"])
 def test_deepseek_gets_the_reasoning_of_every_turn_of_a_tool_loop(model: str) -> None:
     thought: JsonObject = {**CALLED, "reasoning_content": "hm"}
     said: JsonObject = {"role": "assistant", "content": "4"}
@@ -293,7 +290,7 @@ FORMAT: JsonObject = {"type": "json_schema", "json_schema": {"name": "s", "schem
 TOOLS: list[JsonObject] = [{"type": "function", "function": {"name": "f"}}]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "more", "stream", "strict"),
     [
         ("openai/gpt-oss-120b", {}, False, True),
@@ -336,7 +333,7 @@ def test_cerebras_is_given_a_constraint_or_tools_but_not_both() -> None:
     assert "response_format" not in body_of(chat(text), target("cerebras"))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "model", "name", "value"),
     [
         ("openai", "gpt-4o", "verbosity", "low"),

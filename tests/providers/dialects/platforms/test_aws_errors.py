@@ -1,7 +1,6 @@
 """Errors of Bedrock and SageMaker."""
 
 import orjson
-import pytest
 
 from providers.context_overflow import Overflow
 from providers.dialects.platforms.aws_errors import (
@@ -17,6 +16,7 @@ from providers.json_types import JsonValue
 from tests.providers.dialects import kit
 from tests.providers.dialects.bedrock.kit import FIXTURES
 from tests.providers.overflows import NOT_OVERFLOWS
+from tests.support.looped import looped
 
 
 def fixture(name: str) -> bytes:
@@ -45,8 +45,8 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("status", "named", "expected"), TYPES)
-@pytest.mark.parametrize("around", ["{}", "{}:http://internal.amazon.com/coral/com.amazon.bedrock/", "com.amazon.x#{}"])
+@looped(("status", "named", "expected"), TYPES)
+@looped("around", ["{}", "{}:http://internal.amazon.com/coral/com.amazon.bedrock/", "com.amazon.x#{}"])
 def test_the_type_decides_wherever_it_stands(status: int, named: str, expected: FailureKind, around: str) -> None:
     header = around.format(named)
     failure = classify_answer(BEDROCK, status, {"x-amzn-errortype": header}, told())
@@ -57,7 +57,7 @@ def test_the_type_decides_wherever_it_stands(status: int, named: str, expected: 
     assert failure_in_frame(BEDROCK, in_stream, told()).kind is expected
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "expected"),
     [
         (302, FailureKind.MALFORMED),
@@ -72,7 +72,7 @@ def test_the_type_decides_wherever_it_stands(status: int, named: str, expected: 
         (503, FailureKind.OVERLOADED),
     ],
 )
-@pytest.mark.parametrize("body", [fixture("502"), b"", b"[]", b'{"message": 7}', told()])
+@looped("body", [fixture("502"), b"", b"[]", b'{"message": 7}', told()])
 def test_without_a_known_type_the_status_decides(status: int, expected: FailureKind, body: bytes) -> None:
     assert classify_answer(BEDROCK, status, {"x-amzn-errortype": "NewException"}, body).kind is expected
 
@@ -87,7 +87,7 @@ def test_what_is_no_json_is_not_repeated() -> None:
     assert failure_in_frame(BEDROCK, {}, b"<html>").message == "The upstream reported an error."
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "kind", "expected"),
     [
         ("400_filter", "ValidationException", FailureKind.CONTENT_FILTER),
@@ -112,7 +112,7 @@ def test_a_model_without_throughput_of_its_own_names_the_remedy() -> None:
     assert failure.message == NEEDS_PROFILE
 
 
-@pytest.mark.parametrize(
+@looped(
     ("original", "expected"),
     [
         (400, FailureKind.INVALID_REQUEST),
@@ -142,20 +142,18 @@ def test_sizes_are_told() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("status", "named", "kind"), [row for row in TYPES if row[2] is not FailureKind.INVALID_REQUEST]
-)
+@looped(("status", "named", "kind"), [row for row in TYPES if row[2] is not FailureKind.INVALID_REQUEST])
 def test_sizes_are_believed_only_of_errors_about_the_request(status: int, named: str, kind: FailureKind) -> None:
     failure = classify_answer(BEDROCK, status, {"x-amzn-errortype": named}, fixture("400_context"))
     assert (failure.kind, failure.overflow) == (kind, None)
 
 
-@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+@looped("text", NOT_OVERFLOWS)
 def test_errors_about_something_else_say_nothing_of_sizes(text: str) -> None:
     assert classify_answer(BEDROCK, 400, {"x-amzn-errortype": "ValidationException"}, told(text)).overflow is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("field", "param"),
     [
         ("stopSequences", "stop"),
@@ -210,7 +208,7 @@ def test_every_sagemaker_fixture_is_used() -> None:
     assert kit.names_in("sagemaker", "errors") == sorted([*SAGEMAKER_ERRORS, *OF_CONTAINER])
 
 
-@pytest.mark.parametrize("name", SAGEMAKER_ERRORS)
+@looped("name", SAGEMAKER_ERRORS)
 def test_errors_of_sagemaker_are_classified_by_their_type(name: str) -> None:
     status, named, kind = SAGEMAKER_ERRORS[name]
     headers = {"x-amzn-errortype": named, "retry-after": "3"}
@@ -221,7 +219,7 @@ def test_errors_of_sagemaker_are_classified_by_their_type(name: str) -> None:
     assert "10.0.0.7" not in failure.message
 
 
-@pytest.mark.parametrize("name", SAGEMAKER_ERRORS)
+@looped("name", SAGEMAKER_ERRORS)
 def test_without_a_type_sagemakers_status_decides(name: str) -> None:
     status, _, _ = SAGEMAKER_ERRORS[name]
     failure = classify_answer(SAGEMAKER, status, {}, sagemaker_fixture(name))
@@ -233,7 +231,7 @@ def test_sagemakers_type_is_read_from_the_header_alone() -> None:
     assert classify_answer(SAGEMAKER, 400, {}, body).kind is FailureKind.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("name", OF_CONTAINER)
+@looped("name", OF_CONTAINER)
 def test_a_containers_answer_has_its_own_status_and_body(name: str) -> None:
     answered = read_container_answer(sagemaker_fixture(name))
     assert answered is not None

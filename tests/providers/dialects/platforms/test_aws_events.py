@@ -1,11 +1,10 @@
 """Events out of frames, and the errors in them."""
 
-import pytest
-
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.failure import FailureKind
 from tests.providers.dialects.bedrock.kit import event, failure_of, frame, frames, stream
+from tests.support.looped import looped
 
 
 def test_events_come_with_their_type_and_payload() -> None:
@@ -26,7 +25,7 @@ def test_the_end_of_a_body_completes_no_frame() -> None:
     assert list(parser.finish()) == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("line", "kind", "message"),
     [
         (

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from providers.dialects.platforms.aws_sigv4 import Signer, host_of
+from tests.support.looped import looped
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 MOMENT = "20150830T123600Z"
@@ -30,7 +31,7 @@ def clear(headers: dict[str, SecretStr]) -> dict[str, str]:
 HOST = "https://example.amazonaws.com"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("method", "url", "signed", "body", "signature"),
     [
         ("GET", f"{HOST}/", {}, b"", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
@@ -132,7 +133,7 @@ def test_the_key_of_a_new_day_is_a_new_one() -> None:
         assert clear(kept.headers("GET", f"{HOST}/", {}, b"", moment)) == fresh
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "host"),
     [
         ("https://h.example/x", "h.example"),

@@ -7,6 +7,7 @@ from providers.dialects.platforms.google_errors import classify_answer, error_in
 from providers.failure import OUR_WORDS, Failure, FailureKind
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, error, sent
+from tests.support.looped import looped
 
 KINDS = {
     "invalid": (400, FailureKind.INVALID_REQUEST),
@@ -44,7 +45,7 @@ def test_the_fixtures_are_all_here() -> None:
     }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@looped("name", KINDS)
 def test_an_error_is_of_its_kind(name: str) -> None:
     status, kind = KINDS[name]
     failure = DIALECT.classify(sent(), status, {}, error(f"{name}.json"))
@@ -52,7 +53,7 @@ def test_an_error_is_of_its_kind(name: str) -> None:
     assert failure.message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "kind"),
     [
         (302, FailureKind.MALFORMED),
@@ -95,7 +96,7 @@ def test_the_wait_is_the_details_unless_a_header_tells() -> None:
     assert failure_of({"message": "Please retry in 7.5s.", "code": 429}, 429).retry_after == 7.5
 
 
-@pytest.mark.parametrize(
+@looped(
     "details",
     ["x", [3], [{"retryDelay": 3}], [{"retryDelay": "soon"}], [{"violations": 3}], [{"reason": []}], [{"reason": {}}]],
 )
@@ -118,7 +119,7 @@ def test_an_error_without_a_status_of_http_goes_by_its_own_number() -> None:
     assert failure_of({}).message == "The upstream reported an error."
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "found"),
     [
         ({"error": {"code": 1}}, {"code": 1}),

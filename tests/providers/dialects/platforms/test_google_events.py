@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from providers.dialects.platforms.google_events import EventsOrJSON
 from providers.framing.parse_sse import MAX_EVENT, EventTooLarge, SSEParser
+from tests.support.looped import looped
 
 ERROR = json.dumps({"error": {"code": 503, "message": 'a "}" of ü\n'}}, indent=2, ensure_ascii=False).encode()
 
@@ -18,20 +19,20 @@ def read(data: bytes, size: int) -> list[tuple[str, bytes]]:
     return [*events, *parser.finish()]
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 4096])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@looped("size", [1, 2, 7, 4096])
+@looped("end", [b"\n", b"\r\n", b"\r"])
 def test_a_bare_text_is_an_event_between_others(size: int, end: bytes) -> None:
     event = b"data: {}" + end + end
     data = event + ERROR + end + event + b"[1,\n2]" + end
     assert read(data, size) == [("", b"{}"), ("", ERROR), ("", b"{}"), ("", b"[1,\n2]")]
 
 
-@pytest.mark.parametrize("size", [1, 3, 4096])
+@looped("size", [1, 3, 4096])
 def test_texts_may_follow_each_other_on_one_line(size: int) -> None:
     assert read(b'{"a":1}{"b":2}\n{"c":3}', size) == [("", b'{"a":1}'), ("", b'{"b":2}'), ("", b'{"c":3}')]
 
 
-@pytest.mark.parametrize("size", [1, 5, 4096])
+@looped("size", [1, 5, 4096])
 def test_a_text_that_was_cut_is_given_as_it_is(size: int) -> None:
     assert read(b"data: 1\n\n" + ERROR[:20], size) == [("", b"1"), ("", ERROR[:20])]
 

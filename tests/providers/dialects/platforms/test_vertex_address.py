@@ -1,13 +1,12 @@
 """Where Vertex AI is."""
 
-import pytest
-
 from providers.dialects.platforms.vertex_address import resolve_host
+from tests.support.looped import looped
 
 PATH = "/v1/projects/p/locations/global"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("template", "host"),
     [
         ("https://global-aiplatform.googleapis.com", "https://aiplatform.googleapis.com"),

@@ -17,6 +17,7 @@ from tests.providers.dialects.kit import (
     target_of,
     text_request,
 )
+from tests.support.looped import looped
 
 TARGET = target_of("replicate", "meta/llama")
 SENT = sent_for(text_request("The sky", max_tokens=16), TARGET)
@@ -42,14 +43,14 @@ def test_the_fixtures_are_all_here() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_a_prediction_is_one_choice(name: str) -> None:
     body = fixture("replicate", "answers", f"{name}.json")
     for completion in (decoded(SENT, body), gathered(streamed(SENT, body))):
         assert (only(completion), completion.usage) == ANSWERS[name]
 
 
-@pytest.mark.parametrize("name", FAILED)
+@looped("name", FAILED)
 def test_a_prediction_that_failed_or_is_not_ready_is_an_error(name: str) -> None:
     body = fixture("replicate", "errors", f"{name}.json")
     with pytest.raises(UpstreamError) as caught:
@@ -64,13 +65,13 @@ def test_without_a_limit_nothing_says_that_one_ended_it() -> None:
     assert only(decoded(sent, fixture("replicate", "answers", "length.json"))).finish_reason == "stop"
 
 
-@pytest.mark.parametrize(
+@looped(
     "body", [b"", b"<html>", b"3", b'{"status": "succeeded", "output": 3}', b'{"status": "succeeded", "output": [3]}']
 )
 def test_a_body_that_makes_no_sense_is_malformed(body: bytes) -> None:
     assert decode_failure(SENT, body) is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize("body", [b'{"status": ["starting"]}', b'{"status": {}}', b'{"status": 3}', b"{}"])
+@looped("body", [b'{"status": ["starting"]}', b'{"status": {}}', b'{"status": 3}', b"{}"])
 def test_a_status_that_is_no_text_is_none_that_succeeded(body: bytes) -> None:
     assert decode_failure(SENT, body) is FailureKind.SERVER

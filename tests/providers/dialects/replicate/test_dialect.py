@@ -23,12 +23,13 @@ from tests.providers.dialects.kit import (
     text_request,
 )
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("replicate", "meta/llama")
 ORIGIN = "https://api.replicate.com"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "path", "members"),
     [
         ("meta/llama", "/v1/models/meta/llama/predictions", {}),
@@ -43,7 +44,7 @@ def test_a_prediction_is_made_where_the_model_is(model: str, path: str, members:
     assert orjson.loads(sent.body) == {**members, "input": {"prompt": "The sky"}}
 
 
-@pytest.mark.parametrize("model", ["llama", "a/b/versions", "deployments/a/b/c", "deployments/a", "a/", "/b", "a//b"])
+@looped("model", ["llama", "a/b/versions", "deployments/a/b/c", "deployments/a", "a/", "/b", "a//b"])
 def test_a_name_of_another_form_would_be_another_path(model: str) -> None:
     target = replace(target_of("replicate", "meta/llama"), upstream_model=model)
     refusal = refusal_for(text_request(), target)
@@ -59,7 +60,7 @@ def test_it_is_waited_for_whatever_a_client_says(stream: bool) -> None:
     assert orjson.loads(sent.body) == {"input": {"prompt": "Say hi"}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "written"),
     [
         ({"max_tokens": 5}, {"max_tokens": 5}),
@@ -78,7 +79,7 @@ def test_values_that_ask_for_nothing_ask_for_nothing() -> None:
             assert body in ({"input": {"prompt": "Say hi"}}, {"input": {"prompt": "Say hi", name: value}}), name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),
@@ -119,7 +120,7 @@ def test_an_answer_is_one_choice_whole_and_streamed() -> None:
     assert only(decoded(sent, data)).text == text_of(streamed(sent, data, 7)) == " is blue: 3 °C 👋."
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "status", "kind"),
     [
         ("error_401.json", 401, FailureKind.AUTH),

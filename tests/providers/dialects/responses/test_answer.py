@@ -10,6 +10,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import decode_failure, decoded, only
 from tests.providers.dialects.responses.kit import FIXTURES, WHOLE, message, response
+from tests.support.looped import looped
 
 WHOLE_ANSWERS = sorted([*FIXTURES.glob("answers/*.json"), *FIXTURES.glob("recorded/*.json")])
 
@@ -18,7 +19,7 @@ def read(status: str = "completed", *output: JsonValue, **members: JsonValue) ->
     return orjson.dumps(response(status, output, **members))
 
 
-@pytest.mark.parametrize("path", WHOLE_ANSWERS, ids=lambda path: path.stem)
+@looped("path", WHOLE_ANSWERS, ids=lambda path: path.stem)
 def test_an_answer_is_read_and_kept_as_it_came(path: Path) -> None:
     body = path.read_bytes()
     completion = decoded(WHOLE, body)
@@ -64,7 +65,7 @@ def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     assert (choice.text, choice.refusal, choice.finish_reason) == ("I cannot.", "I cannot.", "stop")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("reason", "finish", "native"),
     [
         ("max_output_tokens", "length", "max_output_tokens"),
@@ -77,7 +78,7 @@ def test_an_incomplete_answer_says_why(reason: str, finish: str, native: str | N
     assert (choice.finish_reason, choice.native_finish_reason) == (finish, native)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("code", "kind"),
     [
         ("server_error", FailureKind.SERVER),
@@ -105,7 +106,7 @@ def test_an_error_in_the_answer_s_place_is_a_failure() -> None:
     assert decode_failure(WHOLE, (FIXTURES / "errors" / "quota.json").read_bytes()) is FailureKind.QUOTA
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b"",

@@ -13,6 +13,7 @@ from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest
 from tests.providers.dialects.kit import chat_request, target_of
 from tests.providers.dialects.responses.kit import TARGET, message, own_body, own_call, own_request
+from tests.support.looped import looped
 
 ENCRYPTED = "reasoning.encrypted_content"
 CODEX: JsonObject = {
@@ -60,7 +61,7 @@ def test_the_response_before_is_never_named_to_the_vendor() -> None:
     assert "previous_response_id" not in own_body(previous_response_id="resp_1")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("profile", "base", "url"),
     [
         ("openai", "https://api.openai.com/v1", "https://api.openai.com/v1/responses"),
@@ -75,7 +76,7 @@ def test_the_vendors_that_have_the_api_are_asked_at_its_address(profile: str, ba
     assert (body["include"], body["reasoning"]) == ([ENCRYPTED], {"effort": "low"})
 
 
-@pytest.mark.parametrize("profile", ["vllm", "openrouter", "groq", "xai", "anthropic", "openai_compatible", "pais"])
+@looped("profile", ["vllm", "openrouter", "groq", "xai", "anthropic", "openai_compatible", "pais"])
 def test_other_vendors_get_a_chat(profile: str) -> None:
     assert encode_native(own_request(), target_of(profile)) is None
 
@@ -97,7 +98,7 @@ def test_items_that_only_a_store_could_resolve_are_left_out_and_named() -> None:
     assert sent.dropped == ("reasoning",)
 
 
-@pytest.mark.parametrize("items", [None, 5, [5, None, "x", {"unheard_of": 1}]])
+@looped("items", [None, 5, [5, None, "x", {"unheard_of": 1}]])
 def test_what_is_no_list_of_items_is_the_vendor_s_to_refuse(items: JsonValue) -> None:
     assert own_body(input=items)["input"] == items
 
@@ -125,7 +126,7 @@ def test_an_effort_that_the_model_has_not_is_refused_and_may_be_dropped() -> Non
     assert plan.calls[0].sent.native
 
 
-@pytest.mark.parametrize(
+@looped(
     ("members", "include"),
     [({}, None), ({"include": [ENCRYPTED]}, [ENCRYPTED]), ({"reasoning": {"effort": "low"}}, [ENCRYPTED])],
 )
@@ -135,7 +136,7 @@ def test_of_a_model_with_a_name_of_the_operator_s_the_client_s_word_is_taken(
     assert own_body(UNNAMED, members).get("include") == include
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "reasons"),
     [("o3", True), ("gpt-5-mini", True), ("gpt-5-chat-latest", False), ("gpt-6-astra", True), ("gpt-4o", False)],
 )

@@ -25,13 +25,14 @@ from tests.providers.dialects.kit import (
     usage_in,
 )
 from tests.providers.dialects.responses.kit import FIXTURES, STREAMED, WHOLE, ended, message, sse
+from tests.support.looped import looped
 
 PATHS = [path for path in sorted(FIXTURES.glob("*/*.sse")) if path.stem not in ("error", "failed")]
 COMPLETE = [path for path in PATHS if path.stem != "phases"]
 """Without the one that was published with most of its deltas left out."""
 
-each_stream = pytest.mark.parametrize("data", [pytest.param(path.read_bytes(), id=path.stem) for path in PATHS])
-short_stream = pytest.mark.parametrize(
+each_stream = looped("data", [pytest.param(path.read_bytes(), id=path.stem) for path in PATHS])
+short_stream = looped(
     "data", [pytest.param(path.read_bytes(), id=path.stem) for path in PATHS if path.stat().st_size < 10_000]
 )
 
@@ -84,7 +85,7 @@ def test_a_stream_cut_at_any_byte_is_never_a_success(data: bytes) -> None:
     check_cuts(STREAMED, data, len(data.rstrip(b"\n")))
 
 
-@pytest.mark.parametrize("path", COMPLETE, ids=lambda path: path.stem)
+@looped("path", COMPLETE, ids=lambda path: path.stem)
 def test_a_recorded_stream_says_what_its_last_event_holds_whole(path: object) -> None:
     data = (Path(str(path))).read_bytes()
     events = streamed(STREAMED, data)
@@ -96,13 +97,13 @@ def test_a_recorded_stream_says_what_its_last_event_holds_whole(path: object) ->
     assert told.service_tier == whole.service_tier
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looped("size", SIZES)
 def test_a_failure_of_the_server_s_is_one_that_another_may_answer(size: int) -> None:
     data = (FIXTURES / "streams" / "failed.sse").read_bytes()
     assert stream_failure(STREAMED, data, size)[1].failure.kind is FailureKind.SERVER
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looped("size", SIZES)
 def test_a_recorded_failure_is_a_failure_by_its_code(size: int) -> None:
     data = (FIXTURES / "recorded" / "error.sse").read_bytes()
     events, error = stream_failure(STREAMED, data, size)
@@ -165,7 +166,7 @@ def test_calls_are_counted_densely_and_their_kind_is_told() -> None:
     assert chunks(events)[-1].finish_reason == "tool_calls"
 
 
-@pytest.mark.parametrize(
+@looped(
     "events",
     [
         [item("added", call()), item("done", call('{"a":1}')), ended(output=[call('{"a":1}')])],
@@ -225,7 +226,7 @@ def test_an_end_that_holds_nothing_but_its_response_s_id_is_an_end() -> None:
 # Failures -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@looped(
     ("event", "kind"),
     [
         ({"type": "error", "code": "rate_limit_exceeded", "message": "Try again in 2s."}, FailureKind.RATE_LIMITED),
@@ -257,12 +258,12 @@ def test_a_call_that_begins_twice_is_malformed() -> None:
     assert error.failure.kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize("data", [b"data: 5\n\n", b"data: {\n\n", b"event: x\ndata: []\n\n"])
+@looped("data", [b"data: 5\n\n", b"data: {\n\n", b"event: x\ndata: []\n\n"])
 def test_events_that_are_no_objects_are_malformed(data: bytes) -> None:
     assert stream_failure(STREAMED, data)[1].failure.kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize(
+@looped(
     "event",
     [
         {"type": "response.output_text.delta"},

@@ -19,6 +19,7 @@ from tests.providers.dialects.kit import (
     text_of,
     text_request,
 )
+from tests.support.looped import looped
 
 frames = reader("sagemaker", "frames", "bin")
 
@@ -54,8 +55,8 @@ def test_a_stream_cut_at_any_byte_is_never_a_success() -> None:
     check_cuts(SENT, frames("tgi"), len(frames("tgi")))
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", BROKEN)
+@looped("size", SIZES)
+@looped("name", BROKEN)
 def test_a_frame_that_tells_a_failure_ends_the_stream(name: str, size: int) -> None:
     text, kind = BROKEN[name]
     events, error = stream_failure(SENT, frames(name), size)

@@ -38,6 +38,7 @@ from tests.providers.dialects.kit import (
     token_request,
     usage_in,
 )
+from tests.support.looped import looped
 
 answer = reader("sglang", "answers", "json")
 stream = reader("sglang", "streams", "sse")
@@ -75,7 +76,7 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("sglang", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "echo", "batch"))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_an_answer_becomes_one_choice(name: str) -> None:
     assert only(decoded(SENT, answer(name))) == ANSWERS[name]
 
@@ -122,7 +123,7 @@ def test_a_log_probability_that_is_no_triple_is_malformed() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "kind"),
     [
         (b'{"text":"","meta_info":{"finish_reason":{"type":"abort","message":"x","status_code":503}}}', "overloaded"),

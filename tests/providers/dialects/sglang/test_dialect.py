@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import orjson
-import pytest
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation, TextPrompt, TokenPrompt
@@ -21,6 +20,7 @@ from tests.providers.dialects.kit import (
     text_request,
     tool,
 )
+from tests.support.looped import looped
 
 TARGET = target_of("sglang_native")
 NO_LIMIT: JsonObject = {"max_new_tokens": None}
@@ -34,7 +34,7 @@ def test_a_prompt_goes_raw_and_is_not_cut_short_by_a_default() -> None:
     assert body_for(replace(text_request(), stream=True), TARGET)["stream"] is True
 
 
-@pytest.mark.parametrize(
+@looped(
     ("prompt", "members"),
     [
         (TextPrompt(("a", "b")), {"text": ["a", "b"]}),
@@ -63,7 +63,7 @@ def test_extra_params_reach_the_sampling_settings() -> None:
     assert body["lora_path"] == "a"
 
 
-@pytest.mark.parametrize("extra", [{"text": "x"}, {"input_ids": [1]}, {"sampling_params": {"n": 2}}])
+@looped("extra", [{"text": "x"}, {"input_ids": [1]}, {"sampling_params": {"n": 2}}])
 def test_extra_params_never_reach_the_prompt_nor_the_number_of_answers(extra: JsonObject) -> None:
     assert refusal_for(replace(text_request(), extra_params=extra), TARGET).param == "inference_extra_params"
 

@@ -3,7 +3,6 @@
 from typing import cast
 
 import orjson
-import pytest
 
 from providers.capabilities import Support
 from providers.dialects.sglang.fields import MOST_STOPS, capabilities
@@ -11,6 +10,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.kit import body_for, refusal_for, sent_for, target_of, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("sglang_native")
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -23,7 +23,7 @@ def sampling(**params: object) -> JsonObject:
     return {name: value for name, value in found.items() if value is not None}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"max_tokens": 0}, {"max_new_tokens": 0}),
@@ -58,7 +58,7 @@ def test_a_field_is_written_in_the_engines_words(params: dict[str, object], memb
     assert sampling(**params) == members
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"logprobs": WANTED}, {"return_logprob": True, "return_text_in_logprobs": True}),
@@ -82,7 +82,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
             assert body_for(text_request(**{name: value}), TARGET)["text"] == "Say hi", name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"best_of": 2}, "best_of"),

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import orjson
-import pytest
 
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import chat_request, sent_for, target_of, tool
+from tests.support.looped import looped
 
 SETTINGS: JsonObject = {
     "cache_control": {"type": "ephemeral"},
@@ -15,7 +15,7 @@ SETTINGS: JsonObject = {
 }
 
 
-@pytest.mark.parametrize("profile", ["gemini", "vertex", "cohere", "ollama_native"])
+@looped("profile", ["gemini", "vertex", "cohere", "ollama_native"])
 def test_settings_of_caches_that_a_vendor_lacks_are_left_out_and_named(profile: str) -> None:
     target = target_of(profile)
     sent = sent_for(replace(chat_request(), unknown=SETTINGS), target)
@@ -36,7 +36,7 @@ def test_bedrocks_own_tools_stand_beside_the_functions() -> None:
     assert [next(iter(each)) for each in held] == ["toolSpec", "systemTool"]
 
 
-@pytest.mark.parametrize("profile", ["gemini", "cohere", "bedrock", "ollama_native"])
+@looped("profile", ["gemini", "cohere", "bedrock", "ollama_native"])
 def test_a_custom_tool_that_becomes_a_function_is_named(profile: str) -> None:
     custom: JsonObject = {"type": "custom", "custom": {"name": "run"}}
     model = "amazon.nova-pro-v1:0" if profile == "bedrock" else "tiny"
@@ -44,7 +44,7 @@ def test_a_custom_tool_that_becomes_a_function_is_named(profile: str) -> None:
     assert sent_for(chat_request(tools=[tool()]), target_of(profile, model)).emulated == ()
 
 
-@pytest.mark.parametrize("profile", ["gemini", "cohere", "anthropic", "deepseek", "groq"])
+@looped("profile", ["gemini", "cohere", "anthropic", "deepseek", "groq"])
 def test_how_thinking_is_shown_is_left_out_and_named_where_a_vendor_cannot_say_it(profile: str) -> None:
     target = target_of(profile)
     sent = sent_for(replace(chat_request(), unknown={"reasoning": {"exclude": True}}), target)

@@ -7,6 +7,7 @@ from providers.dialects.shared.custom_tools import InputReader, as_functions, in
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
+from tests.support.looped import looped
 
 CUSTOM: JsonObject = {
     "type": "custom",
@@ -33,16 +34,14 @@ def test_other_tools_stay_as_they_are() -> None:
     assert as_functions({}) == ({}, frozenset())
 
 
-@pytest.mark.parametrize(
-    "custom", [{}, {"name": ""}, {"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "lark"}}}]
-)
+@looped("custom", [{}, {"name": ""}, {"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "lark"}}}])
 def test_a_custom_tool_without_a_name_or_with_a_grammar_is_refused(custom: JsonObject) -> None:
     with pytest.raises(Refusal) as caught:
         as_functions({"tools": [{"type": "custom", "custom": custom}]})
     assert caught.value.param == "tools"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("arguments", "text"),
     [('{"input":"SELECT 1"}', "SELECT 1"), ("SELECT 1", "SELECT 1"), ("{}", "{}"), ('{"input":3}', '{"input":3}')],
 )
@@ -56,7 +55,7 @@ def test_a_call_of_a_custom_tool_alone_is_changed() -> None:
     assert whole_call(call, frozenset({"sql"})) == ToolCall("a", "sql", "x", "custom")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("arguments", "text"),
     [
         (r'{"input":"abc', "abc"),
@@ -77,7 +76,7 @@ def read(pieces: list[str]) -> list[str]:
     return [*[reader.add(piece) for piece in pieces], reader.rest()]
 
 
-@pytest.mark.parametrize(
+@looped(
     "arguments",
     [
         r'{ "input" : "a\n\u00e9\ud83d\ude00 \"q\" \\\ud83d\\ude00 end", "more": [1]}',

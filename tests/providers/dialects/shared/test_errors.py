@@ -14,6 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.openai.kit import DIALECT, sent
 from tests.providers.overflows import NOT_OVERFLOWS, SAMPLES, Sample
+from tests.support.looped import looped
 
 K = FailureKind
 
@@ -25,7 +26,7 @@ def failed(
     return DIALECT.classify(sent(row), status, headers or {}, raw)
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         {"error": {"message": "too hot", "type": "invalid_request_error", "param": None, "code": None}},
@@ -51,7 +52,7 @@ def test_the_message_is_found_in_every_envelope(body: JsonValue | bytes) -> None
     assert (failure.kind, failure.message, failure.status) == (K.INVALID_REQUEST, "too hot", 400)
 
 
-@pytest.mark.parametrize("body", [b"", b"<html><h1>Bad</h1></html>", b"{}", {"error": {}}, {"detail": []}])
+@looped("body", [b"", b"<html><h1>Bad</h1></html>", b"{}", {"error": {}}, {"detail": []}])
 def test_without_a_message_the_status_is_told(body: JsonValue | bytes) -> None:
     assert failed(502, body).message == "The upstream answered with status 502 (server)."
 
@@ -65,7 +66,7 @@ def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject
     return {"error": {"message": message, "code": code, **more}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "status", "body", "kind"),
     [
         ("openai", 401, error("invalid_api_key"), K.AUTH),
@@ -127,7 +128,7 @@ def test_an_answer_means_what_its_vendor_means(
     assert failed(status, body, row).kind is kind
 
 
-@pytest.mark.parametrize(
+@looped(
     "message",
     [
         "This model's maximum context length is 4097 tokens, however you requested 4116 tokens",
@@ -159,8 +160,8 @@ OF_ANSWER = [sample for sample in SAMPLES if sample.overflow.of_answer]
 OF_WINDOW = [sample for sample in SAMPLES if not sample.overflow.of_answer]
 
 
-@pytest.mark.parametrize("sample", OF_WINDOW, ids=lambda sample: sample.text[:60])
-@pytest.mark.parametrize("status", [400, 413, 422])
+@looped("sample", OF_WINDOW, ids=lambda sample: sample.text[:60])
+@looped("status", [400, 413, 422])
 def test_a_message_about_the_window_keeps_its_numbers(sample: Sample, status: int) -> None:
     bodies: list[JsonValue] = [error(None, sample.text), {"error": sample.text}, {"detail": sample.text}]
     bodies.append([error(status, sample.text)])
@@ -169,20 +170,20 @@ def test_a_message_about_the_window_keeps_its_numbers(sample: Sample, status: in
         assert (failure.kind, failure.overflow, failure.param) == (K.CONTEXT_LENGTH, sample.overflow, None)
 
 
-@pytest.mark.parametrize("sample", OF_ANSWER, ids=lambda sample: sample.text[:60])
+@looped("sample", OF_ANSWER, ids=lambda sample: sample.text[:60])
 def test_a_message_about_the_most_tokens_of_an_answer_names_the_field(sample: Sample) -> None:
     for param in (None, "max_completion_tokens"):
         failure = failed(400, error("invalid_value", sample.text, param=param))
         assert (failure.kind, failure.param, failure.overflow) == (K.INVALID_REQUEST, "max_tokens", sample.overflow)
 
 
-@pytest.mark.parametrize("text", NOT_OVERFLOWS)
+@looped("text", NOT_OVERFLOWS)
 def test_other_errors_keep_their_kind_and_field(text: str) -> None:
     failure = failed(400, error("string_above_max_length", text, param="user"))
     assert (failure.kind, failure.param, failure.overflow) == (K.INVALID_REQUEST, "user", None)
 
 
-@pytest.mark.parametrize(("status", "kind"), [(429, K.RATE_LIMITED), (500, K.SERVER), (401, K.AUTH)])
+@looped(("status", "kind"), [(429, K.RATE_LIMITED), (500, K.SERVER), (401, K.AUTH)])
 def test_sizes_are_believed_only_of_errors_about_the_request(status: int, kind: FailureKind) -> None:
     for sample in SAMPLES:
         failure = failed(status, error(None, sample.text))
@@ -219,7 +220,7 @@ def test_an_error_inside_a_stream_tells_sizes() -> None:
 SECRET = "sk-proj-abcdefghijklmnop1234"
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 404, 429, 500, 503])
+@looped("status", [400, 401, 402, 404, 429, 500, 503])
 def test_neither_our_key_nor_the_upstreams_address_is_shown(status: int) -> None:
     message = f"key {SECRET} at https://internal.example.com/v1 and 10.0.0.7:8000 failed"
     failure = failed(status, error(SECRET + " x", message, param="http://10.0.0.7"))
@@ -236,7 +237,7 @@ def test_codes_and_fields_are_shown_only_where_they_help_the_client() -> None:
     assert failed(400, error("Client specified an invalid argument")).code is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "expected"),
     [
         ({"error": {"message": "x"}}, True),
@@ -286,7 +287,7 @@ FAULT: JsonObject = {
 }
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         {"detail": [{**FAULT, "input": "canary"}]},

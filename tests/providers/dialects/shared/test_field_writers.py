@@ -19,6 +19,7 @@ from providers.failure import Refusal
 from providers.request_fields import STOP_STRING
 from providers.unified_request import LogprobsWanted, UnifiedRequest
 from tests.providers.dialects.kit import chat_request, target_of, text_request
+from tests.support.looped import looped
 
 TARGET = target_of("ollama_native")
 
@@ -42,7 +43,7 @@ def test_images_belong_to_a_prompt_that_goes_as_a_chat() -> None:
         check_images(draft_of(text_request()), images)
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, "1", float("nan")])
+@looped("value", [0, -1, 1.5, "1", float("nan")])
 def test_what_is_not_above_zero_or_too_much_is_refused(value: object) -> None:
     draft = draft_of(text_request())
     with pytest.raises(Refusal, match="must be above 0 and at most 1 on"):

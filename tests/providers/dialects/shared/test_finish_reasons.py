@@ -5,6 +5,7 @@ import pytest
 from providers.dialects.shared.finish_reasons import read_finish_reason, vendor_finish_reason
 from providers.failure import FailureKind, UpstreamError
 from tests.providers.dialects.kit import decoded, fixture, sent_for, target_of, text_request
+from tests.support.looped import looped
 
 ANSWERS = {
     "anthropic": ("anthropic", "answers", "unknown.json"),
@@ -30,14 +31,12 @@ def failure_of(word: str) -> FailureKind:
     return caught.value.failure.kind
 
 
-@pytest.mark.parametrize(
-    "word", ["pause_turn", "never seen", "SUNSET", "function_call_filter: OTHER", "terror", "x" * 64]
-)
+@looped("word", ["pause_turn", "never seen", "SUNSET", "function_call_filter: OTHER", "terror", "x" * 64])
 def test_a_word_nobody_knows_stays_what_it_is(word: str) -> None:
     assert vendor_finish_reason(word) == word
 
 
-@pytest.mark.parametrize(
+@looped(
     ("word", "kind"),
     [
         ("cancelled", FailureKind.SERVER),
@@ -59,7 +58,7 @@ def test_a_word_for_a_broken_answer_is_a_failure_of_its_kind(word: str, kind: Fa
     assert failure_of(word) is kind
 
 
-@pytest.mark.parametrize("profile", ANSWERS)
+@looped("profile", ANSWERS)
 def test_on_every_dialect_an_unknown_end_is_no_stop_and_a_cancelled_answer_none(profile: str) -> None:
     address = "https://host/projects/p" if profile == "watsonx" else "https://host"
     sent = sent_for(text_request("The sky", max_tokens=9), target_of(profile, base_url=address))

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pytest
-
 from providers.context_overflow import Overflow
 from providers.failure import Failure, FailureKind
 from providers.target import Target
 from providers.unified_request import UnifiedRequest
 from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_for, target_of, text_request
+from tests.support.looped import looped
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +180,12 @@ def failure_of(wire: str, name: str, headers: dict[str, str]) -> Failure:
     return row.target.dialect.classify(sent, row.errors[name].status, headers, fixture(wire, "errors", name))
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@looped("wire", WIRES)
 def test_the_errors_are_all_here(wire: str) -> None:
     assert names_in(wire, "errors") == sorted(WIRES[wire].errors)
 
 
-@pytest.mark.parametrize(("wire", "name"), ERRORS)
+@looped(("wire", "name"), ERRORS)
 def test_errors_mean_what_their_server_says(wire: str, name: str) -> None:
     told = WIRES[wire].errors[name]
     failure = failure_of(wire, name, {})
@@ -195,7 +194,7 @@ def test_errors_mean_what_their_server_says(wire: str, name: str) -> None:
     assert not [private for private in PRIVATE if private in failure.message]
 
 
-@pytest.mark.parametrize(("wire", "name"), ERRORS)
+@looped(("wire", "name"), ERRORS)
 def test_a_header_says_more_of_the_wait_than_a_body(wire: str, name: str) -> None:
     told = WIRES[wire].errors[name]
     failure = failure_of(wire, name, {"retry-after": "3"})

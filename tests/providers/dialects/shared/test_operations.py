@@ -17,6 +17,7 @@ from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.unified_request import Operation
 from tests.providers.dialects.kit import chat_request, target_of, text_request
+from tests.support.looped import looped
 
 TARGET = target_of("ollama_native")
 
@@ -29,7 +30,7 @@ def test_a_prompt_goes_out_raw_unless_the_model_only_chats_or_tools_are_beside_i
     assert choose_operation(chat_request(), TARGET) is Operation.CHAT
 
 
-@pytest.mark.parametrize("profile", ["ollama_native", "watsonx", "cohere", "gemini", "bedrock"])
+@looped("profile", ["ollama_native", "watsonx", "cohere", "gemini", "bedrock"])
 def test_an_operation_that_a_dialect_does_not_know_is_refused_by_name(profile: str) -> None:
     target = target_of(profile)
     request = replace(text_request(), operation=cast(Operation, "embeddings"))

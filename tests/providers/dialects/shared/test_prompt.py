@@ -19,6 +19,7 @@ from providers.json_types import JsonValue
 from providers.unified_request import Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from tests.providers.dialects.kit import target_of, text_request
 from tests.providers.dialects.openai.kit import TALK, body_of, completion, refusal_of, target
+from tests.support.looped import looped
 
 FORMS: list[tuple[Prompt, JsonValue]] = [
     (TextPrompt(("a",)), "a"),
@@ -28,12 +29,12 @@ FORMS: list[tuple[Prompt, JsonValue]] = [
 ]
 
 
-@pytest.mark.parametrize(("prompt", "wire"), FORMS)
+@looped(("prompt", "wire"), FORMS)
 def test_each_form_of_a_prompt_goes_as_it_is(prompt: Prompt, wire: JsonValue) -> None:
     assert body_of(completion(prompt=prompt), target("vllm"))["prompt"] == wire
 
 
-@pytest.mark.parametrize(
+@looped(
     ("row", "taken"),
     [
         ("together", [True, False, False, False]),
@@ -90,7 +91,7 @@ def test_a_prompt_is_its_text() -> None:
     assert prompt_text(draft(replace(text_request(), prompt=TextPrompt(("a",), listed=True)))) == "a"
 
 
-@pytest.mark.parametrize("prompt", [TextPrompt(("",)), TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
+@looped("prompt", [TextPrompt(("",)), TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
 def test_other_prompts_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
     with pytest.raises(Refusal) as caught:
         prompt_text(draft(replace(text_request(), prompt=prompt)))

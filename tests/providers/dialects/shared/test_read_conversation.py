@@ -30,6 +30,7 @@ from providers.conversation import (
 from providers.dialects.shared.read_conversation import data_uri, read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 CACHE: JsonObject = {"type": "ephemeral"}
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
@@ -51,7 +52,7 @@ def of_model(**members: JsonValue) -> tuple[Part, ...]:
     return turn({"role": "assistant", **members}).parts
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "role"),
     [
         ("system", "system"),
@@ -64,7 +65,7 @@ def test_a_text_is_read_in_every_role(given: str, role: str) -> None:
     assert turn({"role": given, "content": "hi"}) == Turn(role, (Text("hi"),))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "read"),
     [
         ({"type": "text", "text": " "}, Text(" ")),
@@ -111,7 +112,7 @@ def test_a_turn_of_the_model_has_its_thinking_first_and_its_calls_last() -> None
     assert of_model(content="so", reasoning_details=details, tool_calls=[CALL]) == (thought, Text("so"), called)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("call", "read"),
     [
         ({"id": "c", "function": {"name": "f", "arguments": ""}}, ToolUse("c", "f", {})),
@@ -169,7 +170,7 @@ def test_a_name_and_a_text_s_signature_are_the_turn_s() -> None:
     assert (read.name, read.text_signature) == ("ann", "c2ln")
 
 
-@pytest.mark.parametrize(
+@looped(
     "members",
     [
         {"annotations": [{"type": "url_citation"}]},
@@ -183,7 +184,7 @@ def test_what_clients_repeat_of_an_answer_is_no_reason_to_refuse_it(members: Jso
     assert of_model(content="x", **members) == (Text("x"),)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "reason"),
     [
         ("hi", "is not an object"),
@@ -313,7 +314,7 @@ def test_a_hundred_thousand_parts_take_no_more_than_a_second() -> None:
     assert len(third.parts) == 105_000
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "found"),
     [
         ("data:image/PNG;base64,AA==", ("image/png", "AA==")),
@@ -329,7 +330,7 @@ def test_a_data_uri_is_its_type_and_its_data(url: str, found: tuple[str, str]) -
     assert data_uri(url) == found
 
 
-@pytest.mark.parametrize("given", ["{bad", "[1]", '"x"', "null", 7])
+@looped("given", ["{bad", "[1]", '"x"', "null", 7])
 def test_arguments_that_are_no_object_stay_as_the_only_one(given: JsonValue) -> None:
     message: JsonObject = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"arguments": given}}]}
     (turn,) = read_conversation([message])

@@ -27,6 +27,7 @@ from providers.dialects.shared.read_json import (
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from tests.faults.memory import growth
+from tests.support.looped import looped
 
 
 def test_arguments_are_a_text_whatever_the_vendor_sends() -> None:
@@ -46,7 +47,7 @@ def test_a_refusal_among_the_parts_of_a_message_is_its_text() -> None:
     assert text_of([{"type": "refusal", "refusal": "I cannot."}]) == "I cannot."
 
 
-@pytest.mark.parametrize("content", [7, True, {"text": "abc"}, [7], [["a"]]])
+@looped("content", [7, True, {"text": "abc"}, [7], [["a"]]])
 def test_content_of_another_form_is_no_answer(content: JsonValue) -> None:
     with pytest.raises(UpstreamError) as caught:
         text_of(content)
@@ -61,7 +62,7 @@ def test_blank_lines_around_a_body_are_ignored() -> None:
     assert json_object(b"\n\r\n" + orjson.dumps({"a": 1}) + b"\n") == {"a": 1}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "value"),
     [
         (b'"h\xffi"', "h\ufffdi"),
@@ -76,7 +77,7 @@ def test_what_is_no_utf8_is_replaced_and_nothing_else(text: bytes, value: JsonVa
     assert is_json(text)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("text", "value"),
     [
         (rb'"a\ud83d"', "a\ufffd"),
@@ -102,12 +103,12 @@ def test_a_text_of_halves_costs_time_in_proportion_to_its_size() -> None:
         assert time.process_time() - began < 5
 
 
-@pytest.mark.parametrize("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800', b'"\\u\\ud800"'])
+@looped("text", [b"", b"\xff", b'"h', b'{"a":\xff}', b'"\xff', b'"\\ud800', b'"\\u\\ud800"'])
 def test_replacing_makes_no_json_of_what_is_none(text: bytes) -> None:
     assert not is_json(text)
 
 
-@pytest.mark.parametrize("piece", [b"{},", b"[],", b'{"a":1},', b'"ab",'])
+@looped("piece", [b"{},", b"[],", b'{"a":1},', b'"ab",'])
 def test_a_text_whose_values_would_take_many_times_its_size_is_not_read(piece: bytes) -> None:
     text = b'{"choices":[' + piece * (31 * 2**20 // len(piece)) + b"0]}"
     with growth() as grown, pytest.raises(UpstreamError) as caught:
@@ -129,7 +130,7 @@ def test_unknown_members_are_those_that_say_something() -> None:
     assert unknown_in({"a": 1, "c": 0, "d": False, "e": [None]}, known) == {"c": 0, "d": False, "e": [None]}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("data", "passed"),
     [
         (b'{"a":1}', b'{"a":1}'),

@@ -1,7 +1,5 @@
 """Thinking of earlier turns, in each form in which clients send it back."""
 
-import pytest
-
 from providers.conversation import (
     CLAUDE_FORMAT,
     GEMINI_FORMAT,
@@ -20,6 +18,7 @@ from providers.dialects.shared.read_thinking import (
     thinking_of,
 )
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 CLAUDE = {"format": CLAUDE_FORMAT}
 
@@ -28,7 +27,7 @@ def text(said: str, **members: JsonValue) -> JsonObject:
     return {"type": "reasoning.text", "text": said, **members}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("details", "read"),
     [
         ([text("hm", signature="c2ln", **CLAUDE)], [Thinking("hm", "c2ln", CLAUDE_FORMAT)]),
@@ -66,7 +65,7 @@ def test_reasoning_details_are_blocks(details: list[JsonValue], read: list[Part]
     assert thinking_of({"role": "assistant", "reasoning_details": details}) == read
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "read"),
     [
         (
@@ -96,7 +95,7 @@ def test_the_most_exact_member_is_read_alone() -> None:
     assert thinking_of(message) == [Thinking("a", "s", CLAUDE_FORMAT)]
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 3, 50])
+@looped("pieces", [1, 2, 3, 50])
 def test_what_openai_s_client_joined_of_equal_parts_is_read_as_one(pieces: int) -> None:
     joined = text("hm", index=0, signature="s", format=CLAUDE_FORMAT * pieces, after=[*[2, 1] * pieces])
     assert thinking_of({"reasoning_details": [joined]}) == [Thinking("hm", "s", CLAUDE_FORMAT, (2, 1))]
@@ -133,7 +132,7 @@ def thought(name: str, *after: int) -> Thinking:
 A, B = ToolUse("a", "f", {}), ToolUse("b", "f", {})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("thoughts", "said", "parts"),
     [
         ([thought("1")], [Text("xy")], [thought("1"), Text("xy"), A, B]),

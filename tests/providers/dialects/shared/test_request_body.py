@@ -28,6 +28,7 @@ from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Guided, LogprobsWanted, Operation, UnifiedRequest
 from tests.providers.dialects.kit import chat_request, target_of, text_request
+from tests.support.looped import looped
 
 TARGET = target_of("cohere")
 ASKED = chat_request()
@@ -88,7 +89,7 @@ def test_neutral_values_may_be_left_out() -> None:
     assert written(listed("stop"), ()) == {}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("low", "high", "limits"),
     [(0, 1, "at least 0 and at most 1"), (3, None, "at least 3"), (None, 0, "at most 0"), (1, 1, "1")],
 )
@@ -124,7 +125,7 @@ def _encoding(name: str) -> Encoding:
 STYLE = replace(style_by_kind(_encoding), object_by_schema=True)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "body"),
     [
         (Guided("json", SCHEMA), {"json": SCHEMA}),
@@ -163,7 +164,7 @@ def test_what_the_gateway_has_a_part_in_is_named() -> None:
     assert work.emulated == ["guided_choice"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "param", "words"),
     [
         (Guided("regex", "a"), "guided_regex", "no patterns"),

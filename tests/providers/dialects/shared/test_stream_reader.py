@@ -18,6 +18,7 @@ from providers.dialects.shared.stream_reader import (
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import SSEParser
+from tests.support.looped import looped
 
 
 class Words:
@@ -87,7 +88,7 @@ def test_an_endless_event_is_malformed() -> None:
     assert kind_of(lines(cap=20), b"x" * 40) is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize("payload", [b"", b"{", b"3", b"[]", b"null", b"\xff"])
+@looped("payload", [b"", b"{", b"3", b"[]", b"null", b"\xff"])
 def test_what_is_no_object_is_malformed(payload: bytes) -> None:
     with pytest.raises(UpstreamError) as caught:
         event_object(payload)
@@ -98,7 +99,7 @@ def decode(body: bytes) -> Completion:
     return Completion((Choice(0, orjson.loads(body), "stop"),), Usage(1, 2))
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@looped("size", [1, 7, 4096])
 def test_the_answer_comes_in_one_piece_at_the_end(size: int) -> None:
     stream, data = WholeStream(decode), b'"a whole answer"'
     for start in range(0, len(data), size):
@@ -108,7 +109,7 @@ def test_the_answer_comes_in_one_piece_at_the_end(size: int) -> None:
     assert stream.complete
 
 
-@pytest.mark.parametrize("data", [b"", b'"a who', b"<html>"])
+@looped("data", [b"", b'"a who', b"<html>"])
 def test_a_body_that_is_cut_is_no_success(data: bytes) -> None:
     stream = WholeStream(decode)
     assert list(stream.feed(data)) == []
@@ -161,7 +162,7 @@ def test_an_event_goes_before_the_counts_that_are_all_its_meaning() -> None:
     assert read("e", Usage(1, 2)) == [Chunk(native=EVENT), Usage(1, 2)]
 
 
-@pytest.mark.parametrize("name", [None, "", "a b", "x\n\ndata: {}", "é", "e" * 200])
+@looped("name", [None, "", "a b", "x\n\ndata: {}", "é", "e" * 200])
 def test_what_has_no_name_that_could_stand_on_a_line_is_not_passed_on(name: str | None) -> None:
     assert read(name, Chunk(text="a")) == [Chunk(text="a")]
     assert read(name) == []

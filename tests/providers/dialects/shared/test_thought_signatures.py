@@ -3,7 +3,6 @@
 import base64
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from providers.dialects.shared.thought_signatures import (
     text_signature_for,
     unpack_call_id,
 )
+from tests.support.looped import looped
 
 
 @given(st.text("abc_-0", min_size=1, max_size=12), st.binary(min_size=1, max_size=80), st.booleans())
@@ -43,12 +43,12 @@ def test_the_form_that_another_gateway_writes_is_read() -> None:
     assert unpack_call_id("call_7__thought__c2ln/+==") == SignedId("call_7", "c2ln/+==")
 
 
-@pytest.mark.parametrize("given_id", ["call_1", "", "fc-1", "a__thought__", "a__thought__not base64", "__said__"])
+@looped("given_id", ["call_1", "", "fc-1", "a__thought__", "a__thought__not base64", "__said__"])
 def test_a_foreign_id_is_itself(given_id: str) -> None:
     assert unpack_call_id(given_id) == SignedId(given_id)
 
 
-@pytest.mark.parametrize("given", [None, "", "not base64!", "AAAAA", "=="])
+@looped("given", [None, "", "not base64!", "AAAAA", "=="])
 def test_text_that_cannot_be_a_signature_is_none(given: str | None) -> None:
     assert fit_signature(given) is None
 

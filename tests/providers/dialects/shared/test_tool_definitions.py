@@ -5,6 +5,7 @@ import pytest
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters, with_properties
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from tests.support.looped import looped
 
 
 @pytest.mark.parametrize("choice", ["none", "auto"])
@@ -34,7 +35,7 @@ A: JsonObject = {"type": "object", "properties": {"a": {}, "k": {}}, "required":
 B: JsonObject = {"type": "object", "properties": {"b": {}, "k": {}}, "required": ["b", "k"]}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("parameters", "required"),
     [
         ({"anyOf": [A, B]}, ["k"]),
@@ -70,7 +71,7 @@ def test_a_bare_object_gets_empty_properties_and_nothing_else_changes(bare: Json
     assert function["parameters"] is bare
 
 
-@pytest.mark.parametrize(
+@looped(
     "function",
     [
         {"name": "f"},

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from providers.dialects.shared.tool_names import DistinctNames, FittedNames, chosen_name, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonValue
+from tests.support.looped import looped
 
 
 class Led(FittedNames):
@@ -80,7 +81,7 @@ def test_the_function_a_choice_names_is_read_where_it_is_offered() -> None:
     assert chosen_name({"type": "function", "function": {"name": "weather"}}, {"weather", "time"}) == "weather"
 
 
-@pytest.mark.parametrize(
+@looped(
     "choice",
     [
         {"type": "custom", "function": {"name": "weather"}},

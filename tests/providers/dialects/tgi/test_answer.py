@@ -26,6 +26,7 @@ from tests.providers.dialects.kit import (
     usage_in,
 )
 from tests.providers.dialects.tgi.suite_data import ANSWER_SETS
+from tests.support.looped import looped
 
 stream = reader("tgi", "streams", "sse")
 answer = reader("tgi", "answers", "json")
@@ -59,7 +60,7 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("tgi", "answers") == ["echo.json", "listed.json", "stop.json", "without_mark.json"]
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_a_stream_is_one_choice_whole_and_in_pieces(name: str) -> None:
     assert only(decoded(SENT, stream(name))) == ANSWERS[name]
     assert gathered(streamed(SENT, stream(name))) == decoded(SENT, stream(name))
@@ -85,7 +86,7 @@ def test_log_probabilities_come_only_where_they_are_wanted() -> None:
     assert only(decoded(SCORED, stream("logprobs"))).logprobs == LOGPROBS
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looped("size", SIZES)
 def test_the_stop_that_the_server_leaves_in_the_text_is_taken_out_and_told(size: int) -> None:
     events = streamed(STOPS, stream("stop"), size)
     assert text_of(events) == "one, two"

@@ -20,6 +20,7 @@ from tests.providers.dialects.kit import (
     text_of,
     text_request,
 )
+from tests.support.looped import looped
 
 TARGET = target_of("tgi_native")
 PNG = "data:image/png;base64,AA=="
@@ -61,7 +62,7 @@ def test_images_stand_where_their_marks_were() -> None:
     assert refusal_for(text_request("<image>", images=((PNG,),), echo=True, **SCORED), TARGET).param == "echo"
 
 
-@pytest.mark.parametrize("prompt", [TextPrompt(("",)), TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
+@looped("prompt", [TextPrompt(("",)), TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
 def test_prompts_that_it_does_not_take_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
     assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
 
@@ -86,7 +87,7 @@ def test_extra_params_reach_the_parameters() -> None:
     }
 
 
-@pytest.mark.parametrize("extra", [{"inputs": "x"}, {"parameters": {"best_of": 2}}, {"parameters": {"details": False}}])
+@looped("extra", [{"inputs": "x"}, {"parameters": {"best_of": 2}}, {"parameters": {"details": False}}])
 def test_extra_params_never_reach_the_prompt_nor_what_decoding_needs(extra: JsonObject) -> None:
     assert refusal_for(replace(text_request(), extra_params=extra), TARGET).param == "inference_extra_params"
 

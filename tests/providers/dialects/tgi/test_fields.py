@@ -2,8 +2,6 @@
 
 from typing import cast
 
-import pytest
-
 from providers.capabilities import Support
 from providers.dialects.tgi.fields import MOST_STOPS, capabilities
 from providers.json_types import JsonObject
@@ -11,6 +9,7 @@ from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.kit import body_for, refusal_for, sent_for, target_of, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("tgi_native")
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -22,7 +21,7 @@ def parameters(**params: object) -> JsonObject:
     return {name: value for name, value in found.items() if name not in ("details", "return_full_text")}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"max_tokens": 5}, {"max_new_tokens": 5}),
@@ -59,7 +58,7 @@ def test_values_that_ask_for_nothing_change_nothing() -> None:
             assert parameters(**{name: value}) == {}, name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),

@@ -1,7 +1,5 @@
 """Answers of Triton's generate extension, whole and streamed."""
 
-import pytest
-
 from providers.completion import Choice, Chunk, Usage
 from providers.failure import FailureKind
 from providers.request_fields import STOP_STRING
@@ -21,6 +19,7 @@ from tests.providers.dialects.kit import (
     text_request,
     usage_in,
 )
+from tests.support.looped import looped
 
 stream = reader("triton", "streams", "sse")
 answer = reader("triton", "answers", "json")
@@ -51,13 +50,13 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("triton", "answers") == sorted(f"{name}.json" for name in ANSWERS)
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_a_whole_answer_is_one_choice(name: str) -> None:
     completion = decoded(SENT, answer(name))
     assert (only(completion), completion.usage) == ANSWERS[name]
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@looped("name", STREAMS)
 def test_a_stream_is_one_choice(name: str) -> None:
     completion = gathered(streamed(SENT, stream(name)))
     assert (only(completion), completion.usage) == STREAMS[name]
@@ -86,7 +85,7 @@ def test_a_window_that_is_full_ended_the_text() -> None:
     assert only(decoded(known, answer("text"))).finish_reason == "length"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@looped("size", SIZES)
 def test_the_stop_that_the_engine_leaves_in_the_text_is_taken_out_and_told(size: int) -> None:
     events = streamed(STOPS, stream("stop"), size)
     assert text_of(events) == "one, two"

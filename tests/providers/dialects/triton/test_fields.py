@@ -1,7 +1,5 @@
 """Each unified field as a tensor of Triton's: written, left out because it asks for nothing, or refused by name."""
 
-import pytest
-
 from providers.capabilities import COUNTED, Support
 from providers.dialects.triton.fields import capabilities
 from providers.json_types import JsonObject
@@ -10,6 +8,7 @@ from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.kit import body_for, refusal_for, sent_for, target_of, text_request
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("triton", max_output_tokens=16)
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -28,7 +27,7 @@ def test_the_limit_is_the_clients() -> None:
     assert body_for(text_request(max_tokens=5), TARGET)["max_tokens"] == 5
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "members"),
     [
         ({"temperature": 0.5}, {"temperature": 0.5, "top_p": 1.0}),
@@ -74,7 +73,7 @@ def test_values_that_ask_for_nothing_change_nothing() -> None:
             assert added(**{name: value}) == {}, name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),

@@ -23,6 +23,7 @@ from tests.providers.dialects.kit import (
     target_of,
     text_request,
 )
+from tests.support.looped import looped
 
 stream = reader("watsonx", "streams", "sse")
 answer = reader("watsonx", "answers", "json")
@@ -67,13 +68,13 @@ def test_the_fixtures_are_all_here() -> None:
     assert names_in("watsonx", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, *CHATS))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@looped("name", ANSWERS)
 def test_a_whole_answer_is_one_choice(name: str) -> None:
     completion = decoded(SENT, answer(name))
     assert (only(completion), completion.usage) == ANSWERS[name]
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@looped("name", STREAMS)
 def test_a_stream_is_one_choice(name: str) -> None:
     completion = gathered(streamed(SENT, stream(name)))
     assert (only(completion), completion.usage) == STREAMS[name]

@@ -1,7 +1,6 @@
 """Each unified field on watsonx.ai's two wires: written, left out because it asks for nothing, or refused by name."""
 
 import orjson
-import pytest
 
 from providers.capabilities import PREFIXED, Support
 from providers.dialects.watsonx.fields import MOST_STOPS, capabilities
@@ -10,6 +9,7 @@ from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted, Operation
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
 from tests.providers.neutral import NEUTRAL
+from tests.support.looped import looped
 
 TARGET = target_of("watsonx", base_url="https://host/projects/p")
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -26,7 +26,7 @@ def members(**params: object) -> JsonObject:
     return {name: value for name, value in body_for(chat_request(**params), TARGET).items() if name not in smallest}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "written"),
     [
         ({"temperature": 0}, {"decoding_method": "greedy"}),
@@ -54,7 +54,7 @@ def test_a_field_of_a_prompt_is_written_in_the_servers_words(params: dict[str, o
     assert parameters(**params) == written
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "written"),
     [
         ({"max_tokens": 5}, {"max_tokens": 5}),
@@ -99,7 +99,7 @@ def test_values_that_ask_for_nothing_ask_for_nothing() -> None:
             assert all(written == value for written in members(**{name: value}).values()), name
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"n": 2}, "n"),
@@ -124,7 +124,7 @@ def test_a_field_of_a_prompt_that_cannot_be_honoured_is_refused(params: dict[str
     assert TARGET.name in refusal.message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("params", "param"),
     [
         ({"max_tokens": 0}, "max_tokens"),

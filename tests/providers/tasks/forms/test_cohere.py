@@ -1,11 +1,10 @@
 """Cohere's embeddings, at Cohere and on Bedrock."""
 
-import pytest
-
 from providers.completion import Usage
 from providers.failure import FailureKind
 from providers.tasks.forms.bedrock_titan import COUNT_HEADER
 from tests.providers.tasks.kit import answered, at, body_of, embed, failure_of, numbers, refusal_of, url_of
+from tests.support.looped import looped
 
 ANSWER = (
     b'{"id":"da6e531f","embeddings":{"float":[[0.016296387,-0.008354187],[0.04663086,-0.0031433105]]},'
@@ -59,7 +58,7 @@ def test_bedrock_has_the_model_in_the_path_and_the_tokens_in_a_header() -> None:
     assert answered(request, target, plain, headers={COUNT_HEADER: "9" * 5000}).usage == without.usage
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"embeddings":null}', b'{"embeddings":{"int8":[[1],[2]]}}', b"[]"])
+@looped("body", [b"{}", b'{"embeddings":null}', b'{"embeddings":{"int8":[[1],[2]]}}', b"[]"])
 def test_an_answer_without_floats_is_malformed(body: bytes) -> None:
     request = embed("a", "b", input_type="search_query")
     assert failure_of(request, at("cohere"), body).kind is FailureKind.MALFORMED

@@ -2,12 +2,11 @@
 
 from typing import cast
 
-import pytest
-
 from providers.completion import Usage
 from providers.failure import FailureKind
 from providers.tasks.forms.prepare_task import embeddings_calls
 from tests.providers.tasks.kit import answered, at, bodies, body_of, embed, failure_of, numbers, url_of
+from tests.support.looped import looped
 
 BATCH = b'{"embeddings":[{"values":[-0.010632273,0.019375853]},{"values":[0.01,0.02]}]}'
 COUNTED = b'{"embeddings":[{"values":[1.0]}],"usageMetadata":{"promptTokenCount":6}}'
@@ -80,7 +79,7 @@ def test_a_text_that_was_cut_all_the_same_is_no_answer() -> None:
     assert failure_of(embed("a"), target, CONTENT.replace(b"false", b"true")).kind is FailureKind.MALFORMED
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"embeddings":[{}]}', b'{"embeddings":[7]}', b'{"predictions":[7]}', b"x"])
+@looped("body", [b"{}", b'{"embeddings":[{}]}', b'{"embeddings":[7]}', b'{"predictions":[7]}', b"x"])
 def test_what_makes_no_sense_is_malformed(body: bytes) -> None:
     assert failure_of(embed("a"), at("gemini"), body).kind is FailureKind.MALFORMED
     predicting = at("vertex", "text-embedding-005", base_url=VERTEX)

@@ -17,6 +17,7 @@ from tests.providers.tasks.kit import (
     openai_answer,
     url_of,
 )
+from tests.support.looped import looped
 
 OPENAI = b"""{
   "object": "list",
@@ -58,8 +59,8 @@ def test_base64_is_asked_for_where_the_client_wants_it_and_read() -> None:
     assert numbers(answered(request, at("openai"), BASE64)) == [[1.0, -2.0]]
 
 
-@pytest.mark.parametrize("body", [BASE64, openai_answer([[1.0, -2.0]])])
-@pytest.mark.parametrize("base64", [True, False])
+@looped("body", [BASE64, openai_answer([[1.0, -2.0]])])
+@looped("base64", [True, False])
 def test_either_form_is_read_whichever_was_asked_for(body: bytes, base64: bool) -> None:
     assert numbers(answered(embed("a", base64=base64), at("openai"), body)) == [[1.0, -2.0]]
 
@@ -74,7 +75,7 @@ def test_token_ids_go_as_lists() -> None:
     assert body_of(embed_ids((1, 2), (3,)), at("openai"))["input"] == [[1, 2], [3]]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("profile", "url"),
     [
         ("openai", "https://api.openai.com/v1/embeddings"),
@@ -97,7 +98,7 @@ def test_renamed_fields() -> None:
     assert body_of(embed("a", input_type="similarity"), at("jina"))["task"] == "text-matching"
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         *(b"", b"[]", b"null", b"{}", b'{"data":{}}', b'{"data":[1]}', b'{"data":[{}]}', b"\xff", b'{"data":['),

@@ -5,6 +5,7 @@ import pytest
 from providers.completion import Usage
 from providers.failure import FailureKind, UpstreamError
 from tests.providers.tasks.kit import at, body_of, places, rank, ranked, refusal_of, url_of
+from tests.support.looped import looped
 
 COHERE = (
     b'{"id":"07734bd2","results":[{"index":2,"relevance_score":0.999},{"index":0,"relevance_score":0.01}],'
@@ -64,7 +65,7 @@ def test_a_list_is_never_split() -> None:
     assert (refusal.param, refusal.code) == ("documents", "invalid_value")
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         *(b"{}", b'{"results":7}', b'{"results":[7]}', b'{"results":[]}', b"[]", b"x"),

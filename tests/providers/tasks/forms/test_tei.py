@@ -7,6 +7,7 @@ from providers.dialects.registry import DIALECTS
 from providers.failure import FailureKind, UpstreamError
 from providers.tasks.forms.prepare_task import embeddings_calls
 from tests.providers.tasks.kit import answered, at, body_of, embed, failure_of, numbers, places, rank, ranked, url_of
+from tests.support.looped import looped
 
 SCORES = b'[{"index":2,"score":0.9},{"index":0,"score":-3.5},{"index":1,"score":0.1}]'
 
@@ -37,14 +38,14 @@ def test_scores_are_put_in_order_and_cut() -> None:
     assert "top_n" not in body_of(rank(top_n=2), at("tei"))
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"embeddings":[]}', b"[1]", b"[[]]", b"null"])
+@looped("body", [b"{}", b'{"embeddings":[]}', b"[1]", b"[[]]", b"null"])
 def test_what_is_no_list_of_vectors_is_malformed(body: bytes) -> None:
     assert failure_of(embed("a"), at("tei"), body).kind is FailureKind.MALFORMED
     with pytest.raises(UpstreamError):
         ranked(rank(), at("tei"), body)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("status", "body", "kind"),
     [
         (

@@ -1,10 +1,9 @@
 """Keys, addresses and headers of accounts: nothing secret is copied, and what is private says so."""
 
-import pytest
-
 from proxy.cli.imports.accounts import Accounts, aws_region, name_of_address, vendor_of_address
 from proxy.cli.imports.table_draft import Block, Reference, TableDraft
 from tests.proxy.cli.imports.kit import section
+from tests.support.looped import looped
 
 
 def accounts() -> Accounts:
@@ -27,7 +26,7 @@ def test_one_written_credential_is_one_variable() -> None:
     assert "secret-" not in repr(made) + "".join(read.comments)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "settings"),
     [
         ("https://llm.example.com/", {"base_url": "https://llm.example.com/v1"}),
@@ -42,9 +41,7 @@ def test_an_address_is_written_as_a_table_wants_it(url: str, settings: dict[str,
     assert accounts().address(section(f"u: '{url}'"), "u", "x", "/v1") == settings
 
 
-@pytest.mark.parametrize(
-    "url", ["<your-endpoint>", "ftp://x", "https://u:canary@h", "http://169.254.169.254", "https://h:x"]
-)
+@looped("url", ["<your-endpoint>", "ftp://x", "https://u:canary@h", "http://169.254.169.254", "https://h:x"])
 def test_what_is_no_address_is_asked_for(url: str) -> None:
     read = section(f"u: '{url}'")
     assert accounts().address(read, "u", "my vendor") == {"base_url": Reference("${MY_VENDOR_BASE_URL}")}
@@ -102,7 +99,7 @@ def test_accounts_at_google() -> None:
     assert made.google_file(section("a: 1"), "f") == {}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("url", "name"),
     [
         ("https://api.siliconflow.cn/v1", "siliconflow.cn"),

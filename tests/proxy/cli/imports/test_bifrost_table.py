@@ -9,6 +9,7 @@ from providers.profiles.load_profiles import load_profiles
 from proxy.cli.imports.bifrost_table import KEYLESS, OWN_PATHS, PROFILES, variable_of, without_wrappers
 from proxy.cli.imports.foreign_section import ForeignSection
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, fixture, imported, section
+from tests.support.looped import looped
 
 EVERY = sorted(path.name for path in (FIXTURES / "bifrost").iterdir())
 
@@ -31,7 +32,7 @@ def test_a_provider_with_nothing_but_a_key_can_be_served(provider: str, tmp_path
     ]
 
 
-@pytest.mark.parametrize("name", EVERY)
+@looped("name", EVERY)
 def test_every_documented_configuration_is_a_table_that_can_be_served(name: str) -> None:
     made = fixture(f"bifrost/{name}")
     assert made.table.snapshot.models or made.table.snapshot.wildcards

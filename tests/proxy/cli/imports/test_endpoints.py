@@ -19,6 +19,7 @@ from proxy.cli.imports.endpoints import (
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from tests.proxy.cli.imports.kit import section
+from tests.support.looped import looped
 
 
 def written(*every: DraftEndpoint) -> tuple[Endpoints, str]:
@@ -125,7 +126,7 @@ def test_routes_are_as_short_as_they_can_be() -> None:
     assert list(in_weight([("a", 1), ("b", 3)], "priority")) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "profile", "task"),
     [
         ("text-embedding-3-small", "openai", Task.EMBEDDINGS),

@@ -1,8 +1,7 @@
 """Reading a foreign configuration: types, and that nothing is left without a word."""
 
-import pytest
-
 from tests.proxy.cli.imports.kit import section
+from tests.support.looped import looped
 
 TEXT = """\
 text: a
@@ -35,7 +34,7 @@ def test_what_is_absent_or_null_is_nothing() -> None:
     assert read.losses == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("key", "kind"),
     [
         ("map", "text"),
@@ -56,7 +55,7 @@ def test_a_value_of_another_type_is_told_and_not_taken(key: str, kind: str) -> N
     assert read.comments == [f"{key}: {read.losses[0].message}"]
 
 
-@pytest.mark.parametrize("number", ["1e400", "1e16", ".nan", ".inf", "-.inf", "'1' ", "''", "--1", "9" * 19])
+@looped("number", ["1e400", "1e16", ".nan", ".inf", "-.inf", "'1' ", "''", "--1", "9" * 19])
 def test_a_number_is_finite_and_plain(number: str) -> None:
     read = section(f"n: {number}")
     assert read.number("n") in (None, 1.0)

@@ -2,24 +2,23 @@
 
 from pathlib import Path
 
-import pytest
-
 from proxy.cli.imports.litellm_settings import variable_of
 from tests.proxy.cli.imports.kit import FIXTURES, fixture, imported
+from tests.support.looped import looped
 
 EVERY = sorted(path.name for path in (FIXTURES / "litellm").iterdir())
 AZURE = "azure/chatgpt-v-2/openai-gpt-4-test-v-1"
 RAILWAY = "exampleopenaiendpoint-production-up-railway"
 
 
-@pytest.mark.parametrize("name", EVERY)
+@looped("name", EVERY)
 def test_every_documented_configuration_is_a_table_that_can_be_served(name: str) -> None:
     made = fixture(f"litellm/{name}")
     assert made.table.snapshot.models
     assert made.text.startswith(f"# From {name}, a configuration of litellm")
 
 
-@pytest.mark.parametrize("name", EVERY)
+@looped("name", EVERY)
 def test_no_credential_that_is_written_out_is_copied_or_told(name: str) -> None:
     made = fixture(f"litellm/{name}")
     told = made.text + "\n".join(map(str, made.losses))

@@ -8,6 +8,7 @@ import pytest
 from providers.profiles.load_profiles import load_profiles
 from proxy.cli.imports.portkey_table import KEYLESS, PROFILES
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, fixture, imported
+from tests.support.looped import looped
 
 EVERY = sorted(path.name for path in (FIXTURES / "portkey").iterdir())
 CLAUDE = "claude-sonnet-4-20250514"
@@ -33,7 +34,7 @@ def test_a_target_with_nothing_but_its_provider_can_be_served(provider: str, tmp
     assert len(table(tmp_path, {"provider": provider}).reached("m")) == 1
 
 
-@pytest.mark.parametrize("name", EVERY)
+@looped("name", EVERY)
 def test_every_documented_config_is_a_table_that_can_be_served(name: str) -> None:
     made = fixture(f"portkey/{name}")
     assert made.table.snapshot.models or made.table.snapshot.wildcards

@@ -21,6 +21,7 @@ from genai_prices.types import (
 
 from proxy.cli.imports.price_data import KnownModel, ListPrice, PriceList, decimal, price_list
 from proxy.cli.terminal import CommandError
+from tests.support.looped import looped
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -57,7 +58,7 @@ def test_the_first_name_that_is_known_counts() -> None:
     assert found.price == per_million("2.5", "10", "1.25")
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8081/v1", "https://llm.example.com/v1", "mock://builtin/v1"])
+@looped("url", ["http://127.0.0.1:8081/v1", "https://llm.example.com/v1", "mock://builtin/v1"])
 def test_an_address_that_is_nobodys_has_no_prices(url: str) -> None:
     data = price_list(NOW)
     assert data.vendor(url) is None
@@ -112,9 +113,7 @@ def test_a_price_for_each_request_is_told() -> None:
     assert found.notes == ("Each request costs something too.",)
 
 
-@pytest.mark.parametrize(
-    "prices", [ModelPrice(), ModelPrice(output_mtok=Decimal(1)), listed("1e7", "1"), listed("1", "1e7")]
-)
+@looped("prices", [ModelPrice(), ModelPrice(output_mtok=Decimal(1)), listed("1e7", "1"), listed("1", "1e7")])
 def test_a_model_without_a_price_of_what_it_reads_has_none(prices: ModelPrice) -> None:
     found = of(prices)
     assert found.price is None
@@ -126,7 +125,7 @@ def test_a_model_that_only_reads_has_the_price_of_that() -> None:
     assert (str(found.price), found.notes) == ("input: 0.02", ())
 
 
-@pytest.mark.parametrize(("value", "text"), [("1E+1", "10"), ("0.0000010", "0.000001"), ("0", "0"), ("15.00", "15")])
+@looped(("value", "text"), [("1E+1", "10"), ("0.0000010", "0.000001"), ("0", "0"), ("15.00", "15")])
 def test_numbers_are_written_as_the_table_reads_them(value: str, text: str) -> None:
     assert decimal(Decimal(value)) == text
 

@@ -1,6 +1,5 @@
 """Names, durations and weights in the forms of a table."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -8,6 +7,7 @@ from pydantic import TypeAdapter
 from config.sections.value_types import DeploymentName, RouteName
 from proxy.cli.imports import table_values as values
 from tests.proxy.cli.imports.kit import section
+from tests.support.looped import looped
 
 
 @given(st.text(max_size=300))
@@ -32,7 +32,7 @@ def test_names_that_are_alike_are_told_apart() -> None:
     assert max(map(len, used)) == 64
 
 
-@pytest.mark.parametrize(
+@looped(
     ("number", "written"),
     [
         (30, "30s"),
@@ -62,7 +62,7 @@ def test_what_is_no_duration_or_number_of_tokens_is_told() -> None:
     assert [problem.path for problem in read.losses] == ["b", "d"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given_weights", "whole"),
     [([1, 1], [1, 1]), ([0.75, 0.25], [3, 1]), ([0.5, 0], [1, 0]), ([0, 0], [1, 1]), ([6, 1440], [6, 1440]), ([], [])],
 )
@@ -77,7 +77,7 @@ def test_any_weights_are_within_a_tables_limits(given_weights: list[float]) -> N
     assert sum(whole) > 0
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "value"),
     [
         ("X-Team", "search"),

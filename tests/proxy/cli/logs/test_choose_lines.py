@@ -8,6 +8,7 @@ import pytest
 from proxy.cli.logs.choose_lines import LogsOptions, line_choice
 from proxy.cli.logs.show_lines import parsed
 from proxy.cli.terminal import CommandError
+from tests.support.looped import looped
 
 NOW = datetime(2026, 11, 23, 6, 10, tzinfo=UTC)
 
@@ -42,7 +43,7 @@ def test_without_a_filter_every_line_is_shown() -> None:
     assert chosen(LogsOptions()) == set(LINES)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("options", "names"),
     [
         (LogsOptions(team="data"), {"data"}),
@@ -65,7 +66,7 @@ def test_a_filter_shows_what_it_names(options: LogsOptions, names: set[str]) -> 
     assert chosen(options) == names
 
 
-@pytest.mark.parametrize(
+@looped(
     ("options", "told"),
     [
         (LogsOptions(status="6xx"), "--status takes"),

@@ -39,6 +39,7 @@ def started(*arguments: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
+@pytest.mark.smoke
 def test_a_file_is_shown_filtered_to_people_and_to_programs(tmp_path: Path, capsys: Output) -> None:
     path = tmp_path / "a.log"
     data = line("data")
@@ -49,6 +50,7 @@ def test_a_file_is_shown_filtered_to_people_and_to_programs(tmp_path: Path, caps
     assert capsys.readouterr().out.encode() == data
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("env", "paint"),
     [({}, coloured), ({"NO_COLOR": "1"}, plain), ({"TERM": "dumb"}, plain), ({"NO_COLOR": ""}, coloured)],

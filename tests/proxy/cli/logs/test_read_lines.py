@@ -10,6 +10,7 @@ import pytest
 from proxy.cli.logs import read_lines
 from proxy.cli.logs.read_lines import MAX_LINE, LineSplitter, follow_all, follow_end, read_input, read_whole
 from proxy.cli.terminal import CommandError
+from tests.support.looped import looped
 
 
 class Over(Exception):
@@ -47,7 +48,7 @@ def add(path: Path, text: bytes) -> Callable[[], object]:
     return write
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 100])
+@looped("size", [1, 2, 7, 100])
 def test_lines_are_the_same_however_they_are_cut_by_reads(size: int) -> None:
     text, splitter = b"one\n\ntwo\r\nthree", LineSplitter()
     pieces = [text[start : start + size] for start in range(0, len(text), size)]

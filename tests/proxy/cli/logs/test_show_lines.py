@@ -3,13 +3,13 @@
 import json
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.cli.logs.show_lines import LineForm, coloured, escaped_json, for_people, for_programs, parsed
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from tests.proxy.telemetry.test_line_fields import full_record
+from tests.support.looped import looped
 
 PLAIN = LineForm()
 
@@ -51,7 +51,7 @@ def test_messages_of_the_process_have_their_level_and_their_traceback() -> None:
     assert 'statuses={"400":2}' in shown(malformed_line({400: 2}))[0]
 
 
-@pytest.mark.parametrize("line", ["", "plain\ttext", '{"a": 1}', "[1]", '{"torn', "žluťoučký kůň", '{"message":5}'])
+@looped("line", ["", "plain\ttext", '{"a": 1}', "[1]", '{"torn', "žluťoučký kůň", '{"message":5}'])
 def test_other_lines_are_shown_as_they_are(line: str) -> None:
     assert shown(line.encode()) == [line]
 

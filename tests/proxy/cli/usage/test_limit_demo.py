@@ -16,6 +16,9 @@ from proxy.ledger.usage_report import UsageReport
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
 
+pytestmark = pytest.mark.smoke
+
+
 Output = pytest.CaptureFixture[str]
 
 

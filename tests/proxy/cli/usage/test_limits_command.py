@@ -52,6 +52,7 @@ async def gateway(folder: Path, text: str = table(0)) -> AsyncIterator[int]:
         yield urlsplit(app.admin_url).port or 0
 
 
+@pytest.mark.smoke
 async def test_people_see_what_is_left_of_each_limit(source: Writer, tmp_path: Path, capsys: Output) -> None:
     async with gateway(tmp_path) as port:
         assert await asyncio.to_thread(limits, source(table(port)), LimitsOptions(), show_limits) == 0
@@ -64,6 +65,7 @@ async def test_people_see_what_is_left_of_each_limit(source: Writer, tmp_path: P
         assert budget[11:] == ["00:00", "reject", "at", "100%"]
 
 
+@pytest.mark.smoke
 async def test_one_team_is_shown_alone_and_as_json(source: Writer, tmp_path: Path, capsys: Output) -> None:
     async with gateway(tmp_path) as port:
         made, options = source(table(1)), LimitsOptions("data", port)

@@ -18,6 +18,9 @@ from proxy.process.load_table import Source
 from tests.proxy.cli.conftest import TABLE
 from tests.proxy.ledger.kit import journaled, line, sqlite
 
+pytestmark = pytest.mark.processes
+
+
 Writer = Callable[[str], Source]
 Output = pytest.CaptureFixture[str]
 
@@ -34,6 +37,7 @@ def filled(source: Source) -> Source:
     return source
 
 
+@pytest.mark.smoke
 def test_people_see_a_table_and_how_far_it_is_loaded(source: Writer, capsys: Output) -> None:
     made = filled(source(TABLE))
     assert made.path is not None

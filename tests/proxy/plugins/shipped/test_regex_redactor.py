@@ -17,6 +17,7 @@ from proxy.plugins.api import (
     Rewrite,
 )
 from proxy.plugins.shipped.regex_redactor import WINDOW, RegexRedactor
+from tests.support.looped import looped
 
 ABOUT = AboutRequest("r", "t", "m", "openai", None, {})
 SSN, MAIL = r"\b\d{3}-\d{2}-\d{4}\b", r"[\w.+-]{1,64}@[\w.-]{1,100}\.[a-z]{2,10}"
@@ -45,7 +46,7 @@ def test_it_refuses_and_looks_at_one_side_alone_where_it_is_told_to() -> None:
     assert silent.feed("secret") + silent.end() == "secret"
 
 
-@pytest.mark.parametrize("patterns", [[SSN], [MAIL, SSN], [r"(?<=a)1{1,3}(?!2)"], ["1-2"]])
+@looped("patterns", [[SSN], [MAIL, SSN], [r"(?<=a)1{1,3}(?!2)"], ["1-2"]])
 def test_a_stream_in_any_pieces_is_redacted_as_the_whole(patterns: list[str]) -> None:
     redactor, draw = RegexRedactor({"patterns": patterns}), random.Random(7)
     for _ in range(400):
@@ -65,7 +66,7 @@ def test_matches_over_the_edges_of_windows_are_found() -> None:
         assert redactor.replaced(text, 0, len(text) + 1)[0] == "x" * before + "[redacted]" + "y" * WINDOW
 
 
-@pytest.mark.parametrize(
+@looped(
     ("options", "path", "message"),
     [
         ({}, ("patterns",), "must be a list"),

@@ -13,8 +13,12 @@ from proxy.plugins.post_json import JsonPoster
 from proxy.plugins.shipped.webhook_sink import WebhookSink
 from tests.proxy.plugins.test_usage_sinks import ROW
 from tests.support.http_scripts import head
+from tests.support.looped import looped
 from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Send
+
+pytestmark = pytest.mark.smoke
+
 
 SECRET = "0123456789abcdef"
 OK = (Send(head(204, [("content-length", "0")])),)
@@ -42,14 +46,14 @@ async def test_any_other_status_is_a_failure() -> None:
             await sink.deliver([ROW], JsonPoster())
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.1", "169.254.169.254"])
+@looped("host", ["127.0.0.1", "localhost", "10.0.0.1", "169.254.169.254"])
 async def test_addresses_inside_are_not_called_unless_that_is_allowed(host: str) -> None:
     sink = WebhookSink({"url": f"https://{host}:1/x", "secret": SECRET})
     with pytest.raises(OSError, match=r"."):
         await sink.deliver([ROW], JsonPoster())
 
 
-@pytest.mark.parametrize(
+@looped(
     ("options", "path"),
     [
         ({"secret": SECRET}, "url"),

@@ -15,6 +15,9 @@ from proxy.process.table_checks.check_credentials import Lack, Machine, lack_of,
 from proxy.routing.snapshot import build_snapshot
 from tests.proxy.kit.tables import loaded
 
+pytestmark = pytest.mark.smoke
+
+
 AWS = AwsSource("bedrock", "eu-central-1")
 PROFILE = AwsSource("bedrock", "eu-central-1", "canary-profile")
 GOOGLE = GoogleSource("scope")

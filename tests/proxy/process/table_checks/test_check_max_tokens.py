@@ -9,6 +9,7 @@ from providers.profiles.load_profiles import load_profiles
 from proxy.process.load_table import Source
 from proxy.process.table_checks.check_max_tokens import needed_limits
 from proxy.routing.snapshot import build_snapshot
+from tests.support.looped import looped
 
 ROOT = Path(__file__).resolve().parents[4]
 EXAMPLES = sorted((ROOT / "config" / "examples").glob("*.yaml"))
@@ -33,7 +34,7 @@ models:
 """
 
 
-@pytest.mark.parametrize(
+@looped(
     ("model", "expected"),
     [
         ("anthropic/c:", ["6:3 models.anthropic/c.max_output_tokens"]),

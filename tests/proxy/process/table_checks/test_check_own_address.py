@@ -10,13 +10,14 @@ from providers.profiles.load_profiles import load_profiles
 from proxy.process.load_table import Source
 from proxy.process.table_checks.check_own_address import Listener
 from tests.proxy.cli.conftest import source
+from tests.support.looped import looped
 
 __all__ = ("source",)
 
 Writer = Callable[[str], Source]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("host", "url"),
     [
         ("127.0.0.1", "http://127.0.0.1:8080/v1"),
@@ -38,7 +39,7 @@ def test_an_address_that_the_listener_answers_to_is_its_own(host: str, url: str)
     assert Listener(host, 8080, ["llm.example.com"]).answers(url)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("host", "port", "url"),
     [
         ("127.0.0.1", 8080, "http://127.0.0.1:8081/v1"),

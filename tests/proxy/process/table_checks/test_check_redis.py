@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from config.load_config import load_text
 from proxy.process.table_checks.check_redis import redis_warnings
 from tests.support.redis import real_redis
+
+pytestmark = pytest.mark.smoke
+
 
 TABLE = "version: 1\nvendors: {mock: {}}\n"
 

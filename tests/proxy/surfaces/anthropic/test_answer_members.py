@@ -1,7 +1,5 @@
 """Stop reasons, counts, citations and the vendor's own members."""
 
-import pytest
-
 from providers.completion import Extras, Usage
 from providers.json_types import JsonObject
 from proxy.surfaces.anthropic.answer_members import (
@@ -11,6 +9,7 @@ from proxy.surfaces.anthropic.answer_members import (
     stop_members,
     usage_members,
 )
+from tests.support.looped import looped
 
 LINK: JsonObject = {
     "type": "url_citation",
@@ -26,7 +25,7 @@ LINK: JsonObject = {
 PLACE: JsonObject = {"type": "char_location", "cited_text": "c", "document_index": 0, "start_index": 0, "end_index": 1}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("finish", "native", "matched", "called", "refusal", "reason"),
     [
         ("stop", None, None, False, None, "end_turn"),

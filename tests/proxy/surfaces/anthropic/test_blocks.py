@@ -9,6 +9,7 @@ from proxy.surfaces.anthropic.blocks import content_blocks, parts_of
 from proxy.surfaces.anthropic.translation import Translation
 from proxy.surfaces.request.rule_kinds import Invalid
 from tests.proxy.surfaces.anthropic.kit import refused as refused_body
+from tests.support.looped import looped
 
 MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
 PNG: JsonObject = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
@@ -71,7 +72,7 @@ def test_a_search_result_is_a_text() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("block", "subject"),
     [
         ({"type": "container_upload", "file_id": "f"}, "'messages' with a block of type 'container_upload'"),
@@ -91,7 +92,7 @@ def test_what_only_anthropic_has_is_binding(block: JsonObject, subject: str) -> 
     assert binding(**block) == ([], subject)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("kind", "instead"),
     [
         *((kind, "type 'text' here") for kind in ("input_text", "output_text")),
@@ -118,7 +119,7 @@ def test_a_document_to_cite_is_binding_and_its_address_stays_for_the_table_s_rul
     assert parts(type="document", source=url, citations={"enabled": False})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "loc"),
     [
         (1, ()),
@@ -134,7 +135,7 @@ def test_blocks_without_a_form_are_refused_at_their_place(value: JsonValue, loc:
     assert caught.value.loc == loc
 
 
-@pytest.mark.parametrize(
+@looped(
     ("block", "loc"),
     [
         ({"type": "text"}, ("text",)),

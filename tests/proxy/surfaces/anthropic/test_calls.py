@@ -9,6 +9,7 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonValue
 from proxy.surfaces.anthropic.calls import MessageCalls, whole_calls
 from tests.proxy.surfaces.anthropic.kit import objects
+from tests.support.looped import looped
 
 
 def test_a_whole_call_has_its_arguments_as_an_object() -> None:
@@ -28,7 +29,7 @@ NO_OBJECTS = ("[1]", "1", "null", "{'a': 1}", "{bad", "{1:2}", "{,", "x", "\ud80
 """Arguments that do not begin like an object."""
 
 
-@pytest.mark.parametrize("arguments", [*NO_OBJECTS, '{"x"', "{", "{} {}"])
+@looped("arguments", [*NO_OBJECTS, '{"x"', "{", "{} {}"])
 def test_arguments_that_are_no_object_become_an_argument(arguments: str) -> None:
     assert whole_calls((ToolCall("a", "f", arguments), ToolCall("b", "g", "{}")), "tool_calls") == [
         {"type": "tool_use", "id": "a", "name": "f", "input": {"arguments": arguments}},
@@ -130,18 +131,18 @@ def streamed(arguments: str, *, finish: str, beside: int, size: int) -> JsonValu
     return value
 
 
-@pytest.mark.parametrize("finish", ["tool_calls", "length"])
-@pytest.mark.parametrize("size", [1, 2, 99])
-@pytest.mark.parametrize("beside", [0, 1])
-@pytest.mark.parametrize("arguments", [*NO_OBJECTS, *[f" \n{each}" for each in NO_OBJECTS]])
+@looped("finish", ["tool_calls", "length"])
+@looped("size", [1, 2, 99])
+@looped("beside", [0, 1])
+@looped("arguments", [*NO_OBJECTS, *[f" \n{each}" for each in NO_OBJECTS]])
 def test_streamed_arguments_that_begin_like_no_object_become_an_argument_too(
     arguments: str, beside: int, size: int, finish: str
 ) -> None:
     assert streamed(arguments, finish=finish, beside=beside, size=size) == {"arguments": arguments}
 
 
-@pytest.mark.parametrize("size", [1, 2, 99])
-@pytest.mark.parametrize("arguments", ["{}", ' {"x": "\'"}', '\n{ "a":{}}\n'])
+@looped("size", [1, 2, 99])
+@looped("arguments", ["{}", ' {"x": "\'"}', '\n{ "a":{}}\n'])
 def test_streamed_arguments_that_are_an_object_stay_as_they_are(arguments: str, size: int) -> None:
     for beside in (0, 1):
         assert streamed(arguments, finish="tool_calls", beside=beside, size=size) == json.loads(arguments)

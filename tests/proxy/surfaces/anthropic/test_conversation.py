@@ -1,12 +1,11 @@
 """Instructions and turns as messages of a chat."""
 
-import pytest
-
 from providers.dialects.shared.read_conversation import read_conversation
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.conversation import BILLING_HEADER, ROLES
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.anthropic.kit import chat, parse, refused, turn
+from tests.support.looped import looped
 
 MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
 SEALED: list[JsonObject] = [
@@ -144,7 +143,7 @@ def test_blocks_of_server_tools_are_binding() -> None:
     assert request.losses.binding == {"messages": "'messages' with a block of type 'server_tool_use'"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "param"),
     [
         (1, "messages.0"),
@@ -174,7 +173,7 @@ def test_a_turn_that_makes_no_sense_is_refused_at_its_place(message: JsonValue, 
     assert refused(messages=[message]).param == param
 
 
-@pytest.mark.parametrize("messages", [[], "x", {}])
+@looped("messages", [[], "x", {}])
 def test_there_has_to_be_a_list_of_messages(messages: JsonValue) -> None:
     assert refused(messages=messages).param == "messages"
 

@@ -1,7 +1,5 @@
 """Errors in Anthropic's envelope."""
 
-import pytest
-
 from providers.failure import Failure, FailureKind
 from proxy.errors import (
     ErrorFacts,
@@ -21,9 +19,10 @@ from proxy.errors import (
     upstream_failed,
 )
 from proxy.surfaces.anthropic.error_body import error_body, error_status
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("error", "status", "kind"),
     [
         (invalid_request((FieldProblem(("x",), "'x' is wrong."),)), 400, "invalid_request_error"),
@@ -50,7 +49,7 @@ def test_every_error_has_the_vendor_s_type_and_status(error: GatewayError, statu
     }
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "shown"),
     [
         ("prompt is too long: 9 tokens > 8 maximum", "prompt is too long: 9 tokens > 8 maximum"),

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import orjson
-import pytest
 
 from providers.emulation.split_into_calls import CallPlan
 from providers.json_types import JsonObject
@@ -12,6 +11,7 @@ from proxy.routing.snapshot import ANYONE
 from proxy.surfaces.anthropic.parse_body import parse_messages
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.kit.tables import snapshot
+from tests.support.looped import looped
 
 CLAUDE_CODE: JsonObject = orjson.loads(Path("tests/fixtures/anthropic/claude_code_request.json").read_bytes())
 TABLE = """
@@ -119,7 +119,7 @@ def planned(name: str, body: JsonObject) -> CallPlan:
     return prepared_for(parse_messages(orjson.dumps(body), None, {}), MODELS[name], ANYONE)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@looped("name", MODELS)
 def test_claude_code_s_body_goes_to_every_vendor(name: str) -> None:
     plan = planned(name, CLAUDE_CODE)
     wire = plan.calls[0].sent.body.decode()
@@ -130,7 +130,7 @@ def test_claude_code_s_body_goes_to_every_vendor(name: str) -> None:
     assert {"x-anthropic-billing-header", "context_management"} <= set(plan.dropped)
 
 
-@pytest.mark.parametrize("name", SEEING)
+@looped("name", SEEING)
 def test_every_block_goes_to_vendors_that_take_its_kind(name: str) -> None:
     plan = planned(name, EVERY_BLOCK)
     wire = plan.calls[0].sent.body.decode()

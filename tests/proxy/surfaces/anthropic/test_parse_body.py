@@ -11,6 +11,7 @@ from proxy.errors import GatewayError
 from proxy.surfaces.anthropic.parse_body import RULES, parse_count, parse_messages
 from proxy.surfaces.request.field_rules import FIELDS
 from tests.proxy.surfaces.anthropic.kit import body, parse, refused
+from tests.support.looped import looped
 
 CLAUDE_CODE = Path("tests/fixtures/anthropic/claude_code_request.json").read_bytes()
 
@@ -42,9 +43,7 @@ def test_the_gateway_s_own_fields_do_not_go_on() -> None:
     assert request.params["context_length_exceeded_behavior"] == "truncate"
 
 
-@pytest.mark.parametrize(
-    "fields", [{"seed": 1}, {"guided_json": {}}, {"frequency_penalty": 1}, {"user": "x"}, {"seed": 0}]
-)
+@looped("fields", [{"seed": 1}, {"guided_json": {}}, {"frequency_penalty": 1}, {"user": "x"}, {"seed": 0}])
 def test_a_field_that_anthropic_does_not_have_is_translated_with_all_others(fields: JsonObject) -> None:
     request = parse(**fields)
     assert request.native is None
@@ -58,9 +57,7 @@ def test_fields_that_ask_for_nothing_do_not_stand_in_the_way() -> None:
     assert "logprobs" not in request.params
 
 
-@pytest.mark.parametrize(
-    "fields", [{"n": 2}, {"logprobs": True}, {"logprobs": 0}, {"echo": True}, {"return_token_ids": True}]
-)
+@looped("fields", [{"n": 2}, {"logprobs": True}, {"logprobs": 0}, {"echo": True}, {"return_token_ids": True}])
 def test_what_an_answer_of_one_message_could_not_show_is_refused(fields: JsonObject) -> None:
     assert refused(**fields).param in fields
 
@@ -93,7 +90,7 @@ def test_a_member_that_names_another_address_is_refused() -> None:
     assert refused(api_base="http://x").param == "api_base"
 
 
-@pytest.mark.parametrize("value", ["a\nb", "é", "x" * 5000, ""])
+@looped("value", ["a\nb", "é", "x" * 5000, ""])
 def test_headers_that_could_harm_do_not_go_on(value: str) -> None:
     request = parse_messages(body(), None, {"anthropic-beta": value})
     assert request.native is not None

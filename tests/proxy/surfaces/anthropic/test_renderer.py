@@ -25,6 +25,7 @@ from proxy.surfaces.surface import Renderer
 from proxy.surfaces.thinking_envelope import open_sealed
 from tests.proxy.surfaces.anthropic.kit import accumulate, objects, play, renderer
 from tests.proxy.surfaces.kit import FACTS, converse
+from tests.support.looped import looped
 
 USAGE = Usage(20, 5, {"cached_tokens": 4, "cache_write_tokens": 2}, {"reasoning_tokens": 3})
 LINK: JsonObject = {"type": "url_citation", "url_citation": {"url": "https://x.example", "title": "X"}}
@@ -138,7 +139,7 @@ PAIRS: dict[str, tuple[list[Chunk | Usage], Completion]] = {
 }
 
 
-@pytest.mark.parametrize(("events", "whole"), PAIRS.values(), ids=PAIRS.keys())
+@looped(("events", "whole"), PAIRS.values(), ids=PAIRS.keys())
 def test_the_sdk_reads_a_stream_to_the_same_object_as_the_whole_answer(
     events: list[Chunk | Usage], whole: Completion
 ) -> None:
@@ -147,7 +148,7 @@ def test_the_sdk_reads_a_stream_to_the_same_object_as_the_whole_answer(
     assert streamed == read
 
 
-@pytest.mark.parametrize(("events", "whole"), PAIRS.values(), ids=PAIRS.keys())
+@looped(("events", "whole"), PAIRS.values(), ids=PAIRS.keys())
 def test_blocks_never_overlap_and_their_indexes_are_dense(events: list[Chunk | Usage], whole: Completion) -> None:
     kinds = [str(each["type"]) for each in objects(play(*events))]
     assert kinds[0] == "message_start"
@@ -370,7 +371,7 @@ PIECES = {
 }
 
 
-@pytest.mark.parametrize(("first", "piece"), PIECES.values(), ids=PIECES.keys())
+@looped(("first", "piece"), PIECES.values(), ids=PIECES.keys())
 def test_a_piece_costs_at_most_two_fifths_more_calls_than_that_of_a_chat(first: Chunk, piece: Chunk) -> None:
     chat = begun(OPENAI.renderer(converse(stream=True), FACTS), first)
     ours = begun(renderer(), first)

@@ -1,12 +1,11 @@
 """Settings in the unified fields, and what only Anthropic has."""
 
-import pytest
-
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import TranslationLosses
 from proxy.surfaces.anthropic.settings import ONLY_ANTHROPICS, only_here
 from proxy.surfaces.anthropic.translation import Translation
 from tests.proxy.surfaces.anthropic.kit import parse, refused
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {}}
 
@@ -16,7 +15,7 @@ def losses(**fields: JsonValue) -> TranslationLosses:
     return found or TranslationLosses({})
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "params", "instead"),
     [
         (
@@ -90,13 +89,13 @@ def test_tiers_have_the_unified_words() -> None:
     assert parse(service_tier="auto").params["service_tier"] == "auto"
 
 
-@pytest.mark.parametrize("value", [{}, {"edits": []}, {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}])
+@looped("value", [{}, {"edits": []}, {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}])
 def test_clearing_nothing_but_thinking_is_not_binding(value: JsonObject) -> None:
     assert losses(context_management=value).binding == {}
     assert losses(context_management=value).left_out == (("context_management",) if value.get("edits") else ())
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     [
         {"edits": [{"type": "clear_tool_uses_20250919"}]},
@@ -110,7 +109,7 @@ def test_other_management_of_the_context_is_binding(value: JsonObject) -> None:
     assert losses(context_management=value).binding == {"context_management": "'context_management'"}
 
 
-@pytest.mark.parametrize("name", ONLY_ANTHROPICS)
+@looped("name", ONLY_ANTHROPICS)
 def test_what_only_anthropic_has_is_binding_unless_it_asks_for_nothing(name: str) -> None:
     asked: JsonObject = {name: {"x": 1}}
     assert losses(**asked).binding == {name: f"'{name}'"}
@@ -118,7 +117,7 @@ def test_what_only_anthropic_has_is_binding_unless_it_asks_for_nothing(name: str
         assert parse(**{name: nothing}).losses is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "subject"),
     [
         ({"max_tokens": 0}, "'max_tokens' with a limit of 0"),
@@ -148,7 +147,7 @@ def test_only_here_keeps_to_the_values_it_was_given() -> None:
     assert made.binding == {"speed": "'speed'"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "param"),
     [
         ({"max_tokens": -1}, "max_tokens"),

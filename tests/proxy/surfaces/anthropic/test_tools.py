@@ -4,6 +4,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.surfaces.anthropic.kit import parse, refused
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
 TOOL: JsonObject = {"name": "f", "input_schema": SCHEMA}
@@ -42,7 +43,7 @@ def test_how_anthropic_offers_a_function_is_left_out_and_named() -> None:
     assert request.params["tools"] == [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
 
 
-@pytest.mark.parametrize("kind", ["web_search_20250305", "bash_20250124", "mcp_toolset", "of_tomorrow"])
+@looped("kind", ["web_search_20250305", "bash_20250124", "mcp_toolset", "of_tomorrow"])
 def test_a_tool_of_the_vendor_s_own_is_binding(kind: str) -> None:
     request = parse(tools=[TOOL, {"type": kind, "name": "x"}])
     assert request.losses is not None
@@ -65,7 +66,7 @@ def test_a_tool_names_no_other_model() -> None:
     assert refused(tools=[{"type": "advisor_20260301", "model": "claude-opus"}]).param == "tools.0.model"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "meant"),
     [
         ({"type": "auto"}, "auto"),
@@ -85,7 +86,7 @@ def test_one_call_at_a_time() -> None:
     assert parse(tools=[TOOL], tool_choice=choice).params["parallel_tool_calls"] is False
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "param"),
     [
         ({"tools": {}}, "tools"),

@@ -8,11 +8,12 @@ from providers.unified_request import ChatPrompt
 from proxy.surfaces.request.chat_messages import MAX_MESSAGES, messages
 from proxy.surfaces.request.parse_json import MAX_ELEMENTS
 from proxy.surfaces.request.rule_kinds import Invalid
+from tests.support.looped import looped
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
 
-@pytest.mark.parametrize(
+@looped(
     "message",
     [
         {"role": "system", "content": "be brief"},
@@ -51,7 +52,7 @@ def test_a_message_of_a_known_role_is_passed_on_untouched(message: JsonObject) -
     assert parsed.messages[0] is message
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "loc"),
     [
         ("hi", ()),
@@ -125,7 +126,7 @@ def test_a_message_that_would_break_a_dialect_is_refused_at_its_place(
     assert caught.value.loc == (1, *loc)
 
 
-@pytest.mark.parametrize("value", [[], {}, "hi", 1, True])
+@looped("value", [[], {}, "hi", 1, True])
 def test_a_conversation_is_a_list_of_at_least_one_message(value: JsonValue) -> None:
     with pytest.raises(Invalid, match="non-empty list"):
         messages(value)
@@ -138,7 +139,7 @@ def test_a_conversation_may_be_long_but_not_endless() -> None:
         messages([turn] * (MAX_MESSAGES + 1))
 
 
-@pytest.mark.parametrize(
+@looped(
     "message",
     [
         {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "MANY"}}]},
@@ -157,7 +158,7 @@ def test_what_is_in_the_arguments_of_calls_counts_as_elements(message: JsonObjec
         messages([with_elements(3 * MAX_ELEMENTS)])
 
 
-@pytest.mark.parametrize(
+@looped(
     ("message", "plain"),
     [
         ({"role": "user", "content": "hi"}, True),

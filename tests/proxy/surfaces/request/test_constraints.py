@@ -6,6 +6,7 @@ import pytest
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.constraints import choice, regex, response_format, schema, structured_outputs
 from proxy.surfaces.request.rule_kinds import Invalid
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}}
 WRITTEN = orjson.dumps(SCHEMA).decode()
@@ -21,7 +22,7 @@ def test_a_property_may_be_called_ref() -> None:
     assert schema(named) == named
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "reason"),
     [
         ([], "JSON Schema object"),
@@ -50,7 +51,7 @@ def test_what_is_data_in_a_schema_is_no_reference() -> None:
     assert schema(noted) == noted
 
 
-@pytest.mark.parametrize(
+@looped(
     "pattern",
     [
         r"\d{3}-\d{4}",
@@ -67,7 +68,7 @@ def test_a_pattern_of_any_dialect_is_taken_as_it_is(pattern: str) -> None:
     assert regex(pattern) == pattern
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "reason"),
     [
         ("", "must be a non-empty string"),
@@ -88,13 +89,13 @@ def test_a_choice_lists_its_words_in_order() -> None:
     assert choice(["b", "a"]) == ("b", "a")
 
 
-@pytest.mark.parametrize("value", [[], "a", {}, [""], [1], ["a", "b", "a"], [None]])
+@looped("value", [[], "a", {}, [""], [1], ["a", "b", "a"], [None]])
 def test_a_choice_without_distinct_words_is_refused(value: JsonValue) -> None:
     with pytest.raises(Invalid):
         choice(value)
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     [
         {"type": "text"},
@@ -117,7 +118,7 @@ def test_schemas_written_as_strings_come_out_as_objects_and_the_input_stays() ->
     assert response_format({"type": "json_object", "schema": WRITTEN}) == {"type": "json_object", "schema": SCHEMA}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "loc"),
     [
         ("json_object", ()),
@@ -141,7 +142,7 @@ def test_another_response_format_is_refused_at_its_place(value: JsonValue, loc: 
     assert caught.value.loc == loc
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "meant"),
     [
         ({}, {}),
@@ -159,7 +160,7 @@ def test_an_object_of_outputs_is_one_constraint_under_the_unified_name(value: Js
     assert structured_outputs(value) == meant
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "loc"),
     [
         ("json", ()),

@@ -2,7 +2,6 @@
 
 from copy import copy
 
-import pytest
 from hypothesis import given as given_that
 from hypothesis import strategies as st
 
@@ -13,13 +12,14 @@ from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from tests.proxy.surfaces.kit import ROWS, complete, converse, params_at_fault, refuse
 from tests.proxy.surfaces.request.test_field_rules import ROWS as FIELD_ROWS
+from tests.support.looped import looped
 
 OPENAI, PAIS, FIREWORKS = ROWS["openai"], ROWS["pais"], ROWS["fireworks"]
 TOOL: JsonValue = {"type": "function", "function": {"name": "f"}}
 URI = "data:image/png;base64,aGk="
 
 
-@pytest.mark.parametrize(
+@looped(
     "given",
     [
         {"max_tokens": 50},
@@ -36,7 +36,7 @@ def test_three_names_of_one_limit_agree(given: dict[str, JsonValue]) -> None:
     assert not params.keys() & {"max_new_tokens", "max_completion_tokens"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "param"),
     [
         ({"max_tokens": 50, "max_new_tokens": 60}, ["max_new_tokens"]),
@@ -96,7 +96,7 @@ def test_stops_are_counted_together_and_the_complaint_names_a_field_that_was_sen
     assert refuse(stop_sequences=[str(number) for number in range(33)]).param == "stop_sequences"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "wanted"),
     [
         ({"logprobs": 0}, LogprobsWanted(0, "legacy")),
@@ -123,7 +123,7 @@ def test_log_probabilities_are_one_wish(given: dict[str, JsonValue], wanted: Log
     assert not params.keys() & {"top_logprobs", "return_token_log_probs"}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "param", "code"),
     [
         ({"top_logprobs": 3}, "top_logprobs", "invalid_value"),
@@ -144,7 +144,7 @@ def test_fireworks_lists_at_most_five_alternatives() -> None:
     assert complete(FIREWORKS, logprobs=True, top_logprobs=5).params["logprobs"].top == 5
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "best"),
     [
         ({"best_of": 0}, None),
@@ -166,8 +166,8 @@ def test_best_of_below_n_or_in_a_stream_is_refused() -> None:
     assert (streamed.param, streamed.code) == ("best_of", "conflicting_parameters")
 
 
-@pytest.mark.parametrize("options", [{}, {"include_usage": True}])
-@pytest.mark.parametrize("stream", [None, False])
+@looped("options", [{}, {"include_usage": True}])
+@looped("stream", [None, False])
 def test_stream_options_need_a_stream(options: JsonValue, stream: JsonValue) -> None:
     assert refuse(stream_options=options, stream=stream).param == "stream_options"
 
@@ -199,7 +199,7 @@ def test_images_of_a_chat_belong_into_its_messages() -> None:
     assert "images" not in converse(images=[]).params
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "guided"),
     [
         ({"guided_json": {"type": "object"}}, Guided("json", {"type": "object"})),
@@ -228,7 +228,7 @@ def test_one_guided_field_survives(given: dict[str, JsonValue], guided: Guided) 
     assert params["guided"].field not in params
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "params"),
     [
         ({"guided_json": {}, "guided_regex": "a"}, ["guided_regex"]),
@@ -247,7 +247,7 @@ def test_a_second_constraint_conflicts(given: dict[str, JsonValue], params: list
     assert (params_at_fault(facts), facts.code) == (params, "conflicting_parameters")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "param"),
     [
         ({"echo": True}, "echo"),

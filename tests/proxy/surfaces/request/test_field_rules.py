@@ -10,6 +10,7 @@ from providers.unified_request import Operation, StreamOptions, TextPrompt
 from proxy.surfaces.request import field_rules as fields
 from proxy.surfaces.request.field_rules import FIELDS, fields_with
 from proxy.surfaces.request.rule_kinds import Invalid, integer
+from tests.support.looped import looped
 
 INT64 = 2**63 - 1
 URI = "data:image/png;base64,aGk="
@@ -136,21 +137,19 @@ def test_every_field_has_its_row() -> None:
     assert sorted(row.name for row in ROWS) == sorted(COMPLETIONS.keys() - {"messages"})
 
 
-@pytest.mark.parametrize(("name", "value"), [(row.name, value) for row in ROWS for value in row.same])
+@looped(("name", "value"), [(row.name, value) for row in ROWS for value in row.same])
 def test_a_good_value_stays_as_it_is(name: str, value: JsonValue) -> None:
     assert COMPLETIONS[name](value) == value
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "canonical"), [(row.name, value, canon) for row in ROWS for value, canon in row.becomes]
-)
+@looped(("name", "value", "canonical"), [(row.name, value, canon) for row in ROWS for value, canon in row.becomes])
 def test_another_spelling_becomes_the_canonical_one(name: str, value: JsonValue, canonical: object) -> None:
     result = COMPLETIONS[name](value)
     assert result == canonical
     assert type(result) is type(canonical)
 
 
-@pytest.mark.parametrize(("name", "value"), [(row.name, value) for row in ROWS for value in row.bad])
+@looped(("name", "value"), [(row.name, value) for row in ROWS for value in row.bad])
 def test_a_bad_value_is_refused(name: str, value: JsonValue) -> None:
     with pytest.raises(Invalid) as caught:
         COMPLETIONS[name](value)

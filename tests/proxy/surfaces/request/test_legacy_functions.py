@@ -9,6 +9,7 @@ from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 from proxy.errors import GatewayError
 from proxy.surfaces.registry import SURFACES
 from tests.proxy.surfaces.kit import FACTS
+from tests.support.looped import looped
 
 OPENAI = next(each for each in SURFACES if each.name == "openai")
 WEATHER: JsonObject = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
@@ -29,7 +30,7 @@ def test_functions_become_tools_and_their_choice_the_tools_choice() -> None:
     assert parsed(functions=[WEATHER], function_call="auto").params["tool_choice"] == "auto"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "problem"),
     [
         ({"functions": [WEATHER], "tools": []}, "'functions' cannot go with 'tools'"),

@@ -17,6 +17,7 @@ from proxy.surfaces.request.parse_json import (
     is_heavy,
     load,
 )
+from tests.support.looped import looped
 
 ACTED_ON = frozenset({"model", "stream", "prompt"})
 
@@ -31,7 +32,7 @@ def nested(depth: int) -> bytes:
     return b'{"a":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("body", "reason"),
     [
         (b"", "zero-length"),
@@ -71,8 +72,8 @@ def test_a_byte_order_mark_is_tolerated() -> None:
 BIG = [str(2**64), str(-(2**63) - 1), "9" * 22, "1" + "0" * 5000]
 
 
-@pytest.mark.parametrize("number", BIG[:3])
-@pytest.mark.parametrize("form", ['{"x":%s}', '{ "x" : [{"a": -1, "b": %s}] }', '{"prompt":"1.5e\\"","x":[%s,1e30]}'])
+@looped("number", BIG[:3])
+@looped("form", ['{"x":%s}', '{ "x" : [{"a": -1, "b": %s}] }', '{"prompt":"1.5e\\"","x":[%s,1e30]}'])
 def test_an_integer_that_would_be_rounded_is_refused_by_its_field(form: str, number: str) -> None:
     facts = refusal((form % number).encode())
     assert (facts.param, facts.message) == ("x", "'x' must not hold an integer beyond 64 bits.")
@@ -88,7 +89,7 @@ def test_an_integer_that_would_be_rounded_among_large_numbers_is_a_fault_of_the_
     assert (facts.param, facts.message) == (None, "The request body must not hold an integer beyond 64 bits.")
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         b'{"x": 18446744073709551615, "y": -9223372036854775808, "z": 9007199254740993}',
@@ -101,12 +102,12 @@ def test_other_long_numbers_and_digits_in_text_are_taken(text: bytes) -> None:
     assert load(text, ACTED_ON) == json.loads(text)
 
 
-@pytest.mark.parametrize("depth", [2, 33, 63, 64])
+@looped("depth", [2, 33, 63, 64])
 def test_nesting_up_to_the_limit_is_accepted(depth: int) -> None:
     assert load(nested(depth), ACTED_ON)
 
 
-@pytest.mark.parametrize("depth", [65, 66, 200, 1024, 5000, 90_000, 100_000])
+@looped("depth", [65, 66, 200, 1024, 5000, 90_000, 100_000])
 def test_nesting_beyond_the_limit_is_refused(depth: int) -> None:
     message = refusal(nested(depth)).message
     assert f"more than {MAX_DEPTH} levels" in message or "depth limit" in message
@@ -137,7 +138,7 @@ def test_as_many_elements_as_allowed_are_accepted() -> None:
     assert load(json.dumps({"prompt": tokens}).encode(), ACTED_ON) == {"prompt": tokens}
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b'{"model":"a","model":"b"}',
@@ -160,7 +161,7 @@ def test_every_repeated_field_is_named_once() -> None:
     assert [problem.param for problem in facts.problems] == ["model", "stream"]
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b'{"other":1,"other":2}',

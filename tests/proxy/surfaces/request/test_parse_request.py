@@ -23,6 +23,7 @@ from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_request import SIMPLE, parse, parse_fields
 from tests.proxy.surfaces.kit import ROWS, complete, converse, every_row, params_at_fault, refuse, refuse_bytes
+from tests.support.looped import looped
 
 OPENAI = ROWS["openai"]
 
@@ -126,7 +127,7 @@ def test_a_bad_model_is_not_replaced_by_the_default() -> None:
     assert caught.value.facts.param == "model"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("operation", "body", "param"),
     [
         (Operation.COMPLETIONS, {}, "prompt"),

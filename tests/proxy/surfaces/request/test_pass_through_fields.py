@@ -11,18 +11,17 @@ from providers.json_types import JsonObject, JsonValue
 from providers.request_fields import PROTECTED_PARAMS
 from proxy.surfaces.request.pass_through_fields import MAX_HEADER_BYTES, MAX_HEADERS, headers, params, timeout
 from proxy.surfaces.request.rule_kinds import Invalid
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"), [(30, 30.0), (0.5, 0.5), ("30", 30.0), ("2.5", 2.5), ("007", 7.0), (10**9, 1e9)]
-)
+@looped(("value", "seconds"), [(30, 30.0), (0.5, 0.5), ("30", 30.0), ("2.5", 2.5), ("007", 7.0), (10**9, 1e9)])
 def test_a_timeout_is_seconds_as_number_or_digits(value: JsonValue, seconds: float) -> None:
     result = timeout(value)
     assert result == seconds
     assert isinstance(result, float)
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     [0, -1, -0.0, float("nan"), float("inf"), float("-inf"), True, False, [], {}, "0", "-1", "2m", "abc", "", " 3",
      "1\n", "1e3", "+1", "1.", ".5", "1_0", "0x10", "inf", "nan", "٣", "9" * 5000],
@@ -37,23 +36,21 @@ def test_extra_params_pass_as_they_are() -> None:
     assert params(extra) == extra
 
 
-@pytest.mark.parametrize("name", sorted(PROTECTED_PARAMS))
+@looped("name", sorted(PROTECTED_PARAMS))
 def test_extra_params_cannot_touch_what_the_gateway_decides(name: str) -> None:
     with pytest.raises(Invalid) as caught:
         params({"top_a": 1, name: 1})
     assert caught.value.loc == (name,)
 
 
-@pytest.mark.parametrize(
-    "name", ["Model", "MODEL", "Stream", "\u017ftream", "Stream_Options", "Me\u017f\u017fages", "PROMPT", "N"]
-)
+@looped("name", ["Model", "MODEL", "Stream", "\u017ftream", "Stream_Options", "Me\u017f\u017fages", "PROMPT", "N"])
 def test_another_case_is_no_way_to_a_protected_field(name: str) -> None:
     with pytest.raises(Invalid) as caught:
         params({name: 1})
     assert caught.value.loc == (name,)
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     ["models", "fallbacks", "api_base", "base_url", "url", "api_key", "API_Key", "organization", "project", "headers",
      "extra_headers", "extra_body", "extra_query", "azure_endpoint", "vertex_endpoint"],
@@ -66,7 +63,7 @@ def test_extra_params_choose_no_other_model_address_or_account(name: str) -> Non
 WITHIN = ["api_base", "base_url", "API_KEY", "extra_headers", "extra_body", "extra_query", "azure_endpoint"]
 
 
-@pytest.mark.parametrize("name", WITHIN)
+@looped("name", WITHIN)
 def test_no_depth_hides_another_address_or_credential(name: str) -> None:
     hidden: list[tuple[JsonObject, tuple[str | int, ...]]] = [
         ({"a": {name: 1}}, ("a", name)),
@@ -80,21 +77,19 @@ def test_no_depth_hides_another_address_or_credential(name: str) -> None:
         assert caught.value.loc == loc
 
 
-@pytest.mark.parametrize("name", WITHIN)
+@looped("name", WITHIN)
 def test_a_schema_may_describe_members_of_any_name(name: str) -> None:
     schema: JsonObject = {"properties": {name: {"type": "string", "default": {name: "x"}}}, "required": [name]}
     extra: JsonObject = {"structured_outputs": {"json": schema}, "tool": {"parameters": {"$defs": {name: schema}}}}
     assert params(extra) == extra
 
 
-@pytest.mark.parametrize("name", ["url", "headers", "project", "organization", "model", "messages"])
+@looped("name", ["url", "headers", "project", "organization", "model", "messages"])
 def test_plain_words_within_are_the_vendor_s_to_read(name: str) -> None:
     assert params({"a": {name: "x"}}) == {"a": {name: "x"}}
 
 
-@pytest.mark.parametrize(
-    "name", ["a.model", "body.messages", "extra.n", "$.model", "/model", "model.name", "/prompt/0"]
-)
+@looped("name", ["a.model", "body.messages", "extra.n", "$.model", "/model", "model.name", "/prompt/0"])
 def test_a_path_is_a_name_like_any_other(name: str) -> None:
     assert params({name: 1}) == {name: 1}
 
@@ -107,13 +102,13 @@ def test_extra_params_that_pass_hold_no_protected_field(value: dict[str, int]) -
     assert harmless == (not any(is_reserved(name) for name in value))
 
 
-@pytest.mark.parametrize("value", [[], "a", 1, True])
+@looped("value", [[], "a", 1, True])
 def test_extra_params_are_an_object(value: JsonValue) -> None:
     with pytest.raises(Invalid, match="must be an object"):
         params(value)
 
 
-@pytest.mark.parametrize(
+@looped(
     "name",
     ["X-My-Header", "anthropic-beta", "OpenAI-Beta", "traceparent", "HTTP-Referer", "X-SMG-Routing-Key"],
 )  # fmt: skip
@@ -139,7 +134,7 @@ FRAMING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*CREDENTIALS, *ROUTES, *FRAMING])
+@looped("name", [*CREDENTIALS, *ROUTES, *FRAMING])
 def test_headers_of_host_route_framing_and_credentials_are_refused_by_name(name: str) -> None:
     for spelling in (name, name.lower(), name.upper()):
         with pytest.raises(Invalid, match="cannot be set here") as caught:
@@ -147,7 +142,7 @@ def test_headers_of_host_route_framing_and_credentials_are_refused_by_name(name:
         assert caught.value.loc == (spelling,)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a:b", "a\r\nb", "ä", "a\x00", "(x)", " host", "host\t", "x_host", "a.b"])
+@looped("name", ["", "a b", "a:b", "a\r\nb", "ä", "a\x00", "(x)", " host", "host\t", "x_host", "a.b"])
 def test_a_name_that_is_no_token_is_refused_without_repeating_it(name: str) -> None:
     with pytest.raises(Invalid) as caught:
         headers({name: "v"})
@@ -155,9 +150,7 @@ def test_a_name_that_is_no_token_is_refused_without_repeating_it(name: str) -> N
     assert name == "" or name not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "value", ["a\rb", "a\nb", "a\x00b", "a\x01b", "a\x1fb", "a\x7fb", "ä", "\u2028", "a\tb", 1, None, [], True]
-)
+@looped("value", ["a\rb", "a\nb", "a\x00b", "a\x01b", "a\x1fb", "a\x7fb", "ä", "\u2028", "a\tb", 1, None, [], True])
 def test_a_value_that_is_not_printable_ascii_is_refused_by_its_name(value: JsonValue) -> None:
     with pytest.raises(Invalid) as caught:
         headers({"x-a": value})

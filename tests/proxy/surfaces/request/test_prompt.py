@@ -6,11 +6,12 @@ from providers.json_types import JsonValue
 from providers.unified_request import ChatPrompt, Prompt, TextPrompt, TokenPrompt
 from proxy.surfaces.request.prompt import images, match_images, prompt
 from proxy.surfaces.request.rule_kinds import Invalid
+from tests.support.looped import looped
 
 URI = "data:image/jpeg;base64,/9j/4AAQ"
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "parsed"),
     [
         ("hi", TextPrompt(("hi",))),
@@ -25,7 +26,7 @@ def test_each_form_is_read(value: JsonValue, parsed: Prompt) -> None:
     assert prompt(value) == parsed
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "loc"),
     [
         ([], ()),
@@ -55,14 +56,14 @@ def test_other_forms_are_refused_at_their_place(value: JsonValue, loc: tuple[int
     assert caught.value.loc == loc
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "parsed"), [([], ((),)), ([URI], ((URI,),)), ([[URI], []], ((URI,), ())), ([URI, URI], ((URI, URI),))]
 )
 def test_image_lists_are_one_for_each_prompt(value: JsonValue, parsed: tuple[tuple[str, ...], ...]) -> None:
     assert images(value) == parsed
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "loc"),
     [
         (URI, ()),
@@ -85,7 +86,7 @@ def test_images_match_when_each_prompt_has_as_many_markers() -> None:
     match_images(((URI, URI), ()), TextPrompt(("<image> and <image>", "none")))
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "asked", "reason"),
     [
         (((URI, URI),), TextPrompt(("one <image>",)), "as many images"),

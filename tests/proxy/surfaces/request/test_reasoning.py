@@ -7,6 +7,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Operation, UnifiedRequest
 from proxy.errors import GatewayError
 from proxy.surfaces.registry import SURFACES
+from tests.support.looped import looped
 
 
 def parsed(**fields: JsonValue) -> UnifiedRequest:
@@ -15,7 +16,7 @@ def parsed(**fields: JsonValue) -> UnifiedRequest:
     return surface.parse(Operation.CHAT, orjson.dumps(body), None)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("given", "params"),
     [
         ({"effort": "high"}, {"reasoning_effort": "high"}),
@@ -38,7 +39,7 @@ def test_further_members_go_to_vendors_that_know_them() -> None:
     assert request.unknown == {"reasoning": {"exclude": True}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "problem"),
     [
         ({"reasoning": {"effort": "low", "max_tokens": 2000}}, "'reasoning' may hold 'effort' or 'max_tokens'"),

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from providers.json_types import JsonValue
 from proxy.surfaces.request import rule_kinds as checks
 from proxy.surfaces.request.rule_kinds import Check, Invalid
+from tests.support.looped import looped
 
 COUNT = checks.integer(0, 5)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("check", "good"),
     [
         (checks.boolean, True),
@@ -38,7 +39,7 @@ def test_a_good_value_comes_back_as_it_is(check: Check, good: JsonValue) -> None
     assert type(result) is type(good)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("check", "bad", "reason"),
     [
         (checks.boolean, 1, "must be true or false"),
@@ -71,7 +72,7 @@ def test_a_bad_value_is_refused_with_its_rule(check: Check, bad: JsonValue, reas
     assert caught.value.code == "invalid_value"
 
 
-@pytest.mark.parametrize(("written", "meant"), [(3.0, 3), (0.0, 0), (-0.0, 0)])
+@looped(("written", "meant"), [(3.0, 3), (0.0, 0), (-0.0, 0)])
 def test_an_integral_float_is_an_integer(written: float, meant: int) -> None:
     result = COUNT(written)
     assert result == meant

@@ -5,11 +5,12 @@ import pytest
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.request.tools import MAX_TOOLS, tool_choice, tools
+from tests.support.looped import looped
 
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
 
 
-@pytest.mark.parametrize(
+@looped(
     "tool",
     [
         TOOL,
@@ -27,7 +28,7 @@ def test_no_tools_are_an_empty_list() -> None:
     assert tools([]) == []
 
 
-@pytest.mark.parametrize(
+@looped(
     ("tool", "loc"),
     [
         ("f", (0,)),
@@ -53,14 +54,14 @@ def test_tools_are_a_list_of_bounded_length() -> None:
         tools(TOOL)
 
 
-@pytest.mark.parametrize(
+@looped(
     "choice", ["none", "auto", "required", {"type": "function", "function": {"name": "f"}}, {"type": "allowed_tools"}]
 )
 def test_a_choice_is_a_word_or_an_object(choice: JsonValue) -> None:
     assert tool_choice(choice) == choice
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "loc"),
     [
         ("f", ()),

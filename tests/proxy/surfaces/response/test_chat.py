@@ -21,6 +21,7 @@ from providers.completion import (
 from providers.json_types import JsonObject
 from proxy.surfaces.completion_surface import CompletionSurface
 from tests.proxy.surfaces.kit import FACTS, ROWS, USAGE, choices, converse, every_row, objects, play
+from tests.support.looped import looped
 
 OPENAI = ROWS["openai"]
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -66,7 +67,7 @@ def test_a_text_s_signature_goes_where_gemini_s_own_endpoint_has_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "members"),
     [
         (Choice(0, "", "length"), {"content": "", "refusal": None}),

@@ -6,9 +6,10 @@ from providers.completion import Choice, Chunk, FinishReason, ToolCall, ToolCall
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import PendingCalls, delta_json, finish_members, tool_call_json
 from tests.proxy.surfaces.kit import FACTS, ROWS, complete, converse, objects
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("ended", "tool_finish", "members"),
     [
         (Choice(0, "", "stop"), "stop", {"finish_reason": "stop"}),

@@ -1,9 +1,8 @@
 """Error bodies."""
 
-import pytest
-
 from proxy.errors import ErrorFacts, FieldProblem
 from proxy.surfaces.response.error_body import detail_body, error_object, fireworks_body, openai_body
+from tests.support.looped import looped
 
 FACTS = ErrorFacts(404, "invalid_request_error", "model_not_found", "No such model.", "model")
 ERROR = {
@@ -24,7 +23,7 @@ def test_fireworks_says_that_it_is_an_error() -> None:
     assert fireworks_body(FACTS, 404) == {"error": {"object": "error", **ERROR}}
 
 
-@pytest.mark.parametrize("status", [400, 404, 500])
+@looped("status", [400, 404, 500])
 def test_detail_is_a_string_when_nothing_was_validated(status: int) -> None:
     assert detail_body(FACTS, status) == {"detail": "No such model.", "error": ERROR}
 

@@ -3,7 +3,6 @@
 from typing import cast
 
 import orjson
-import pytest
 
 from providers.completion import Choice, Chunk, Completion, Extras, ToolCall, ToolCallDelta, Usage
 from providers.emulation.collect_stream import Gatherer, to_chunks
@@ -11,6 +10,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.completion_surface import CompletionSurface
 from proxy.surfaces.response.extras import answer_members, choice_members, message_members, text_members
 from tests.proxy.surfaces.kit import FACTS, ROWS, USAGE, choices, complete, converse, every_row, objects, play
+from tests.support.looped import looped
 
 SIGNED: JsonObject = {
     "type": "reasoning.text",
@@ -150,7 +150,7 @@ def test_a_whole_answer_has_everything(row: CompletionSurface) -> None:
 
 
 @every_row
-@pytest.mark.parametrize("alone", [False, True])
+@looped("alone", [False, True])
 def test_a_stream_has_everything(row: CompletionSurface, alone: bool) -> None:
     first = Chunk(extras=EVERYTHING) if alone else Chunk(text="hi", extras=EVERYTHING)
     frames = stream(row, first, Chunk(text="!"), Chunk(finish_reason="stop"), USAGE)
@@ -162,7 +162,7 @@ def test_a_stream_has_everything(row: CompletionSurface, alone: bool) -> None:
 
 
 @every_row
-@pytest.mark.parametrize("text", [False, True])
+@looped("text", [False, True])
 def test_what_comes_with_the_end_is_not_lost(row: CompletionSurface, text: bool) -> None:
     frames = stream(row, Chunk(text="hi"), Chunk(finish_reason="stop", extras=EVERYTHING), USAGE, text=text)
     joined: JsonObject = {}
@@ -176,8 +176,8 @@ def test_what_comes_with_the_end_is_not_lost(row: CompletionSurface, text: bool)
 
 
 @every_row
-@pytest.mark.parametrize("text", [False, True])
-@pytest.mark.parametrize("place", [0, 1, 2])
+@looped("text", [False, True])
+@looped("place", [0, 1, 2])
 def test_members_of_the_answer_alone_have_an_event(row: CompletionSurface, text: bool, place: int) -> None:
     events: list[Chunk | Usage] = [Chunk(text="hi"), Chunk(finish_reason="stop"), USAGE]
     events.insert(place, Chunk(extras=Extras(answer=ANSWER)))

@@ -3,12 +3,12 @@
 import math
 
 import orjson
-import pytest
 
 from providers.completion import ContentLogprobs, LegacyLogprobs, TokenLogprob
 from providers.json_types import JsonValue
 from proxy.surfaces.response.logprobs import TextLogprobs, chat_logprobs, content_json
 from tests.proxy.surfaces.kit import complete, converse
+from tests.support.looped import looped
 
 CONTENT = ContentLogprobs(
     (
@@ -59,7 +59,7 @@ def test_a_refusals_tokens_are_shown_as_such() -> None:
     assert written(TextLogprobs(complete(logprobs=1)).render(0, refusal)) == ARRAYS
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "index", "base"),
     [
         ({"prompt": "Say hi"}, 0, 6),

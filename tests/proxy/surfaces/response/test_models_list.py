@@ -1,14 +1,14 @@
 """The models list: prices and limits as clients of vLLM and OpenRouter read them."""
 
 import orjson
-import pytest
 
 from providers.target import Price
 from proxy.surfaces.response.models_list import model_body
 from proxy.surfaces.surface import ModelCard
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     ("per_million", "text"),
     [
         *((0.0, "0"), (0.15, "0.00000015"), (1.0, "0.000001"), (2.5, "0.0000025"), (600.0, "0.0006"), (15, "0.000015")),

@@ -19,6 +19,7 @@ from providers.completion import (
 from providers.json_types import JsonObject
 from proxy.surfaces.completion_surface import CompletionSurface
 from tests.proxy.surfaces.kit import FACTS, ROWS, USAGE, choices, complete, every_row, objects, play
+from tests.support.looped import looped
 
 OPENAI, FIREWORKS, SCALE_V4 = ROWS["openai"], ROWS["fireworks"], ROWS["scale_v4"]
 HI = ContentLogprobs((TokenLogprob("Hi", -0.5, (72, 105)),))
@@ -102,7 +103,7 @@ def test_a_streamed_refusal_is_the_text(chunk: Chunk) -> None:
     assert frame["choices"] == [{"index": 0, "text": "No", "logprobs": None, "finish_reason": None, "refusal": "No"}]
 
 
-@pytest.mark.parametrize("chunk", [Chunk(), Chunk(reasoning="hm"), Chunk(system_fingerprint="fp"), Chunk(logprobs=HI)])
+@looped("chunk", [Chunk(), Chunk(reasoning="hm"), Chunk(system_fingerprint="fp"), Chunk(logprobs=HI)])
 def test_a_chunk_that_says_nothing_about_the_text_makes_no_frame(chunk: Chunk) -> None:
     assert OPENAI.renderer(complete(stream=True), FACTS).chunk(chunk) == b""
 

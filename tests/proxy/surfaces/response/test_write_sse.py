@@ -20,6 +20,7 @@ from proxy.surfaces.response.write_sse import (
     utf8_json,
 )
 from tests.proxy.surfaces.kit import ROWS, complete
+from tests.support.looped import looped
 
 HEAD = {"id": "x"}
 START = b'data: {"id":"x","choices":['
@@ -29,7 +30,7 @@ def stream(**fields: bool) -> UnifiedRequest:
     return complete(stream=True, stream_options=dict(fields))
 
 
-@pytest.mark.parametrize("text", ["plain", "\u2028\u2029\x85", "👋", "\ud800", '"\\\n\x7f'])
+@looped("text", ["plain", "\u2028\u2029\x85", "👋", "\ud800", '"\\\n\x7f'])
 def test_ascii_json_holds_nothing_that_splits_a_line(text: str) -> None:
     data = ascii_json({"a": text})
     assert data.isascii()

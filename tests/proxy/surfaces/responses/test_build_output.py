@@ -10,6 +10,7 @@ from providers.json_types import JsonObject
 from proxy.surfaces.responses.build_output import MAX_LIVE, MAX_TEXT
 from proxy.surfaces.thinking_envelope import open_sealed
 from tests.proxy.surfaces.responses.kit import final, output, play, rendering, streamed, typed
+from tests.support.looped import looped
 
 END = Chunk(finish_reason="stop")
 CALLS = Chunk(finish_reason="tool_calls")
@@ -210,7 +211,7 @@ def test_tiny_pieces_of_calls_in_turns_are_joined_in_one_pass() -> None:
     assert [item["arguments"] for item in output(final(found))] == ["x" * 25_000] * 4
 
 
-@pytest.mark.parametrize(
+@looped(
     "piece",
     [
         Chunk(text="x" * (MAX_TEXT // 2)),

@@ -9,6 +9,7 @@ from proxy.surfaces.responses.input_items import MAX_ITEMS, is_own_id, with_ids
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.surface import RequestContext, StoredResponse
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, native_body, refused, stored, typed
+from tests.support.looped import looped
 
 USER: JsonObject = {"type": "message", "role": "user", "content": "first"}
 SAID: JsonObject = typed("message", id="msg_a_0", role="assistant", content=[typed("output_text", text="yes")])
@@ -74,7 +75,7 @@ def test_any_other_item_that_is_gone_is_an_error() -> None:
     assert (facts.status, facts.code, facts.param) == (404, "item_not_found", "input")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("item", "param"),
     [
         (3, "input.0"),
@@ -100,7 +101,7 @@ def test_an_item_that_makes_no_sense_is_refused_by_name(item: JsonValue, param: 
     assert refused(input=[item]).param == param
 
 
-@pytest.mark.parametrize("given", [3, {}, []])
+@looped("given", [3, {}, []])
 def test_an_input_that_says_nothing_is_refused(given: JsonValue) -> None:
     assert refused(input=given).param == "input"
 
@@ -134,7 +135,7 @@ def test_stored_items_keep_their_ids_or_get_one_of_their_place() -> None:
     assert with_ids(items, "u1") == with_ids(items, "u1")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "own"),
     [
         ("msg_0123456789abcdef01234567_1", True),

@@ -1,10 +1,9 @@
 """The body with which a request goes on to OpenAI's own API."""
 
-import pytest
-
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.responses.kit import ask, losses, native_body, typed
+from tests.support.looped import looped
 
 HI: JsonObject = {"type": "message", "role": "user", "content": "hi"}
 
@@ -24,12 +23,12 @@ def test_a_body_goes_on_as_it_came_with_members_that_nobody_knows() -> None:
     assert native_body(ask(**fields)) == {"model": "m", "input": "hi", **fields}
 
 
-@pytest.mark.parametrize("field", [{"inference_timeout": 3}, {"n": 1}, {"seed": None}, {"stop": []}])
+@looped("field", [{"inference_timeout": 3}, {"n": 1}, {"seed": None}, {"stop": []}])
 def test_fields_of_the_gateway_that_ask_for_nothing_there_are_left_out(field: dict[str, JsonValue]) -> None:
     assert native_body(ask(**field)) == {"model": "m", "input": "hi"}
 
 
-@pytest.mark.parametrize(
+@looped(
     "field",
     [
         {"seed": 1},

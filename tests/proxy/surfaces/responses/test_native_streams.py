@@ -1,13 +1,13 @@
 """OpenAI's recorded streams through its dialect and the surface: what the client gets is what the vendor sent."""
 
 import orjson
-import pytest
 
 from providers.completion import Chunk
 from providers.framing.parse_sse import SSEParser
 from tests.providers.dialects.kit import streamed as decoded
 from tests.providers.dialects.responses.kit import FIXTURES, STREAMED, WHOLE
 from tests.proxy.surfaces.responses.kit import rendering
+from tests.support.looped import looped
 
 STREAMS = sorted(path.stem for path in (FIXTURES / "recorded").glob("*.sse") if path.stem != "error")
 
@@ -25,7 +25,7 @@ def as_ours(name: str, event: object) -> object:
     return {**event, "response": {**held, "model": "openai/gpt-x", "store": True, "previous_response_id": None}}
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@looped("name", STREAMS)
 def test_a_recorded_stream_passes_event_by_event(name: str) -> None:
     data = (FIXTURES / "recorded" / f"{name}.sse").read_bytes()
     renderer = rendering(stream=True)
@@ -43,7 +43,7 @@ def test_a_recorded_stream_passes_event_by_event(name: str) -> None:
     assert kept.response == last["response"]
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (FIXTURES / "recorded").glob("*.json")))
+@looped("name", sorted(path.stem for path in (FIXTURES / "recorded").glob("*.json")))
 def test_a_recorded_answer_passes_as_it_is(name: str) -> None:
     data = (FIXTURES / "recorded" / f"{name}.json").read_bytes()
     target = WHOLE.target

@@ -1,15 +1,14 @@
 """Fields of the Responses API that are not those of a chat."""
 
-import pytest
-
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import LogprobsWanted, StreamOptions
 from tests.proxy.surfaces.responses.kit import ask, losses, native_body, refused
+from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
-@pytest.mark.parametrize(
+@looped(
     ("field", "params"),
     [
         ({"max_output_tokens": 9}, {"max_tokens": 9}),
@@ -50,7 +49,7 @@ def test_a_field_says_the_same_in_the_unified_request(field: dict[str, JsonValue
     assert native_body(request) == {"model": "m", "input": "hi", **field}
 
 
-@pytest.mark.parametrize(
+@looped(
     "field",
     [
         {"store": True},
@@ -76,7 +75,7 @@ def test_what_asks_for_nothing_of_a_target_is_taken(field: dict[str, JsonValue])
     assert not losses(request).left_out
 
 
-@pytest.mark.parametrize(
+@looped(
     "field",
     [
         {"context_management": [{"type": "compaction"}]},
@@ -94,13 +93,13 @@ def test_what_openai_s_own_api_alone_has_goes_there_and_nowhere_else(field: dict
     assert (facts.param, facts.code) == (name, "unsupported_parameter")
 
 
-@pytest.mark.parametrize("field", [{"conversation": "conv_1"}, {"background": True}, {"prompt": {"id": "pmpt_1"}}])
+@looped("field", [{"conversation": "conv_1"}, {"background": True}, {"prompt": {"id": "pmpt_1"}}])
 def test_what_is_kept_at_openai_is_refused_by_name(field: dict[str, JsonValue]) -> None:
     facts = refused(**field)
     assert (facts.status, facts.param, facts.code) == (400, next(iter(field)), "unsupported_parameter")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("field", "param"),
     [
         ({"instructions": 3}, "instructions"),

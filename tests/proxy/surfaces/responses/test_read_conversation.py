@@ -6,6 +6,7 @@ from providers.dialects.shared.read_conversation import read_conversation as rea
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.responses.kit import ask, losses, messages_of, read, refused, typed
+from tests.support.looped import looped
 
 HI: JsonObject = {"role": "user", "content": "hi"}
 CALL: JsonObject = typed("function_call", call_id="c1", name="f", arguments='{"a":1}')
@@ -82,7 +83,7 @@ def test_sealed_thinking_is_opened() -> None:
     assert read(sealed, CALL)[0]["reasoning_details"] == DETAILS
 
 
-@pytest.mark.parametrize("sealed", ["gAAAAABfb3JlaWdu", "dragoman.thinking.1:spoilt", "dragoman.thinking.9:x"])
+@looped("sealed", ["gAAAAABfb3JlaWdu", "dragoman.thinking.1:spoilt", "dragoman.thinking.9:x"])
 def test_foreign_and_spoilt_thinking_is_left_out_and_named(sealed: str) -> None:
     request = ask(input=[typed("reasoning", summary=[], encrypted_content=sealed), CALL])
     assert messages_of(request) == [{"role": "assistant", "content": None, "tool_calls": [CALLED]}]
@@ -117,7 +118,7 @@ def test_searches_of_the_past_are_left_out_and_named() -> None:
     assert losses(request).left_out == ("input.web_search_call",)
 
 
-@pytest.mark.parametrize("kind", ["mcp_call", "computer_call_output", "compaction", "unheard_of"])
+@looped("kind", ["mcp_call", "computer_call_output", "compaction", "unheard_of"])
 def test_other_items_go_to_openai_alone(kind: str) -> None:
     item: JsonValue = typed(kind)
     for before in ([HI], []):

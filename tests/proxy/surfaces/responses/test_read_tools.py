@@ -1,11 +1,10 @@
 """Tools of the Responses API as tools of a chat."""
 
-import pytest
-
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.tools import MAX_TOOLS
 from proxy.surfaces.responses.tool_names import NamespacedName
 from tests.proxy.surfaces.responses.kit import ask, losses, native_body, refused, typed
+from tests.support.looped import looped
 
 PLAIN: JsonObject = {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}}
 SPACE: JsonObject = {
@@ -68,7 +67,7 @@ def test_a_namespaced_tool_never_takes_the_name_of_a_plain_one() -> None:
     assert len(set(map(str, shown))) == 3
 
 
-@pytest.mark.parametrize(
+@looped(
     ("search", "named"),
     [
         (typed("web_search", external_web_access=True), "tools.web_search"),
@@ -101,7 +100,7 @@ def test_tools_that_openai_runs_stay_as_they_are() -> None:
         assert tools(hosted, PLAIN)[0] == hosted
 
 
-@pytest.mark.parametrize("kind", ["file_search", "mcp", "code_interpreter", "image_generation", "tool_search"])
+@looped("kind", ["file_search", "mcp", "code_interpreter", "image_generation", "tool_search"])
 def test_a_tool_of_this_api_is_for_this_api_alone(kind: str) -> None:
     assert losses(ask(tools=[typed(kind, vector_store_ids=["v"])])).binding == {"tools": f"a tool of type '{kind}'"}
 
@@ -110,7 +109,7 @@ def test_a_tool_that_another_vendor_has_is_left_for_that_vendor() -> None:
     assert not losses(ask(tools=[typed("google_search"), typed("browser_search")])).binding
 
 
-@pytest.mark.parametrize(
+@looped(
     ("choice", "becomes"),
     [
         ("auto", "auto"),
@@ -137,7 +136,7 @@ def test_a_list_of_allowed_tools_is_what_is_offered() -> None:
     assert native_body(request)["tool_choice"] == allowed
 
 
-@pytest.mark.parametrize(
+@looped(
     ("fields", "param"),
     [
         ({"tools": {}}, "tools"),

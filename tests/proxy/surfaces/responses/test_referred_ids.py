@@ -1,10 +1,10 @@
 """What is looked up for a body, before anything else is known of it."""
 
 import orjson
-import pytest
 
 from proxy.surfaces.responses.referred_ids import MAX_ID_LENGTH, MAX_REFERENCES, is_id, referred_ids
 from proxy.surfaces.surface import ReferredIds
+from tests.support.looped import looped
 
 
 def refer(**members: object) -> ReferredIds:
@@ -17,7 +17,7 @@ def test_a_body_refers_to_the_response_before_it_and_to_items_by_id() -> None:
     assert refer(previous_response_id="resp_1", input=again) == ReferredIds("resp_1", ("rs_1", "msg_2"))
 
 
-@pytest.mark.parametrize(
+@looped(
     "body",
     [
         b'{"model":"m","input":"hi"}',
@@ -33,7 +33,7 @@ def test_other_bodies_refer_to_nothing(body: bytes) -> None:
     assert referred_ids(body) == ReferredIds()
 
 
-@pytest.mark.parametrize("name", ["", "x" * (MAX_ID_LENGTH + 1), "resp_\n", "resp_é", "resp_\x00"])
+@looped("name", ["", "x" * (MAX_ID_LENGTH + 1), "resp_\n", "resp_é", "resp_\x00"])
 def test_what_was_never_given_out_is_not_looked_up(name: str) -> None:
     assert not is_id(name)
     assert refer(previous_response_id=name, input=[{"type": "item_reference", "id": name}]) == ReferredIds()

@@ -27,6 +27,7 @@ from tests.proxy.surfaces.responses.kit import (
     typed,
     whole,
 )
+from tests.support.looped import looped
 
 END = Chunk(finish_reason="stop")
 BROKEN = ErrorFacts(502, "server_error", "upstream_error", "The upstream closed the connection.")
@@ -122,7 +123,7 @@ def test_members_of_a_whole_answer_that_have_no_common_form_are_kept() -> None:
     assert (response["steps"], response["cost"], response["service_tier"]) == ([1], 1, "flex")
 
 
-@pytest.mark.parametrize("cut", range(6))
+@looped("cut", range(6))
 def test_a_stream_cut_anywhere_ends_in_a_failure_and_nothing_else(cut: int) -> None:
     chunks = (
         Chunk(reasoning="h"),
@@ -142,7 +143,7 @@ def test_a_stream_cut_anywhere_ends_in_a_failure_and_nothing_else(cut: int) -> N
     assert renderer.stored() is None
 
 
-@pytest.mark.parametrize(
+@looped(
     ("code", "shown"),
     [
         ("rate_limit_exceeded", "rate_limit_exceeded"),

@@ -1,13 +1,12 @@
 """The id and the usage that answers of tasks have."""
 
-import pytest
-
 from providers.completion import Usage
 from providers.json_types import JsonValue
 from proxy.surfaces.tasks.answer_members import usage_shown, with_id
+from tests.support.looped import looped
 
 
-@pytest.mark.parametrize("own", [None, "", 7, {}])
+@looped("own", [None, "", 7, {}])
 def test_an_answer_has_an_id_whatever_the_vendor_calls_one(own: JsonValue) -> None:
     assert with_id({"id": own, "created": 1}, "embd-1") == {"id": "embd-1", "created": 1}
 

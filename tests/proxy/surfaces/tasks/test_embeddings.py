@@ -14,6 +14,7 @@ from providers.tasks.embeddings import Embeddings, EmbeddingsRequest
 from proxy.errors import GatewayError
 from proxy.surfaces.surface import AnswerFacts
 from proxy.surfaces.tasks.embeddings import MOST_INPUTS, parse_embeddings, render_embeddings
+from tests.support.looped import looped
 
 FACTS = AnswerFacts("1", 2, "v/m")
 ANSWER = Embeddings([array("d", [0.25, -2.0]), array("f", [0.5, 1.0])], Usage(7, 0))
@@ -34,7 +35,7 @@ def rendered(request: EmbeddingsRequest, answer: Embeddings = ANSWER) -> JsonObj
     return found
 
 
-@pytest.mark.parametrize(
+@looped(
     ("value", "inputs"),
     [
         ("text", ("text",)),
@@ -47,7 +48,7 @@ def test_the_four_forms_of_input(value: JsonValue, inputs: object) -> None:
     assert parsed(input=value).inputs == inputs
 
 
-@pytest.mark.parametrize(
+@looped(
     "value",
     ["", [], [""], ["a", ""], ["a", 1], [1, "a"], [[1], "a"], [[]], [-1], [1.5], [True], [[1], [2.5]], {}, 7, [{}]],
 )
@@ -57,7 +58,7 @@ def test_other_inputs_are_refused(value: JsonValue) -> None:
     assert code == "invalid_value"
 
 
-@pytest.mark.parametrize("value", [[1.0], [True], [{}]])
+@looped("value", [[1.0], [True], [{}]])
 def test_inputs_of_other_kinds_are_told_what_there_is(value: JsonValue) -> None:
     with pytest.raises(GatewayError) as caught:
         parsed(input=value)
@@ -95,8 +96,8 @@ def test_the_body_of_voyage_s_sdk_whose_nulls_are_absent() -> None:
     assert request == EmbeddingsRequest("v/m", ("a",), base64=True, truncate="end")
 
 
-@pytest.mark.parametrize("field", ["input_type", "task", "task_type"])
-@pytest.mark.parametrize(
+@looped("field", ["input_type", "task", "task_type"])
+@looped(
     ("word", "ours"),
     [
         ("query", "search_query"),
@@ -113,7 +114,7 @@ def test_the_use_is_told_in_any_vendor_s_words(field: str, word: str, ours: str)
     assert parsed(**{field: word}).input_type == ours
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "neutral", "other"),
     [
         ("output_dtype", "float", "int8"),

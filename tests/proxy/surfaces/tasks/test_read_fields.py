@@ -7,6 +7,7 @@ from providers.json_types import JsonValue
 from proxy.errors import GatewayError
 from proxy.surfaces.request.rule_kinds import integer
 from proxy.surfaces.tasks.read_fields import MOST_ELEMENTS, TaskFields, read_fields, truncation
+from tests.support.looped import looped
 
 CHECKS = {"size": integer(1)}
 ALIASES = {"length": "size", "truncation": "truncate"}
@@ -60,7 +61,7 @@ def test_every_problem_is_found() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["o/x\n", "o/x\r\ny", "o/\tx", "o/\0", " o/x", "o/" + "x" * 255, ""])
+@looped("name", ["o/x\n", "o/x\r\ny", "o/\tx", "o/\0", " o/x", "o/" + "x" * 255, ""])
 def test_a_model_s_name_is_short_and_printable(name: str) -> None:
     fields = read(model=name)
     assert [problem.param for problem in fields.problems] == ["model"]
@@ -73,15 +74,13 @@ def test_a_field_that_is_invalid_is_not_missing_too() -> None:
     assert len(fields.problems) == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "cut"), [(True, "end"), (False, "none"), ("NONE", "none"), ("start", "start"), ("End", "end")]
-)
+@looped(("value", "cut"), [(True, "end"), (False, "none"), ("NONE", "none"), ("start", "start"), ("End", "end")])
 def test_a_cut_is_a_switch_or_one_of_cohere_s_words(value: JsonValue, cut: str) -> None:
     assert truncation(value) == cut
     assert read(truncation=value).truncate == cut
 
 
-@pytest.mark.parametrize("value", ["middle", 1, ["END"]])
+@looped("value", ["middle", 1, ["END"]])
 def test_another_cut_is_a_problem(value: JsonValue) -> None:
     assert read(truncate=value).problems
 
@@ -94,7 +93,7 @@ def test_a_body_may_hold_openai_s_three_hundred_thousand_token_ids_and_not_any_n
         read_fields(b'{"odd":[' + b"1," * 400_000 + b"1]}", CHECKS, ALIASES)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b'{"model":"a","model":"b"}'])
+@looped("body", [b"", b"[]", b"null", b"{", b'{"model":"a","model":"b"}'])
 def test_what_is_no_plain_object_is_refused(body: bytes) -> None:
     with pytest.raises(GatewayError):
         read_fields(body, CHECKS, ALIASES)

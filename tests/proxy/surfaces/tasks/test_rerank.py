@@ -9,6 +9,7 @@ from providers.tasks.rerank import Ranked, Ranking, RerankRequest
 from proxy.errors import GatewayError
 from proxy.surfaces.surface import AnswerFacts
 from proxy.surfaces.tasks.rerank import MOST_DOCUMENTS, parse_rerank, render_rerank
+from tests.support.looped import looped
 
 FACTS = AnswerFacts("1", 2, "v/m")
 
@@ -37,7 +38,7 @@ def test_the_fields_of_each_client() -> None:
     assert parsed(documents=[{"text": "a"}, "b"]).documents == ("a", "b")
 
 
-@pytest.mark.parametrize(
+@looped(
     ("member", "value"),
     [
         ("query", ""),

@@ -1,0 +1,91 @@
+"""Every endpoint of every surface answers once, over a socket, from the program as a process with its mock vendor."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+
+from providers.json_types import JsonObject
+from providers.unified_request import Operation
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import CountAction, Endpoint, ReadAction, StoredAction, Surface
+from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.looped import looped
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.smoke]
+
+TABLE: Final = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}, mock/*: {}}\n"
+WORDS: Final = "two words"
+TURNS: Final[JsonObject] = {"messages": [{"role": "user", "content": WORDS}], "max_tokens": 64}
+
+BODIES: Final[Mapping[object, JsonObject]] = {
+    Operation.COMPLETIONS: {"prompt": WORDS, "max_tokens": 64},
+    Operation.CHAT: TURNS,
+    CountAction.TOKENS: TURNS,
+    StoredAction.INPUT_TOKENS: {"input": WORDS},
+}
+ENDS: Final[Mapping[str, bytes]] = {"scale": b"", "anthropic": b"message_stop", "responses": b"response.completed"}
+"""The last bytes of a good stream that a surface has in place of `[DONE]`."""
+
+ENDPOINTS: Final = [(surface, endpoint) for surface in SURFACES for endpoint in surface.endpoints]
+
+
+def name_of(value: object) -> str | None:
+    return value.path if isinstance(value, Endpoint) else None
+
+
+def body_of(surface: Surface, endpoint: Endpoint) -> JsonObject:
+    if surface.name == "responses":
+        return {"model": "mock/echo", "input": WORDS}
+    return {"model": "mock/echo", **BODIES[endpoint.action]}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
+        yield running
+
+
+async def answer(gateway: RunningGateway, endpoint: Endpoint, body: JsonObject | None) -> Answer:
+    return await exchange(urlsplit(gateway.url).port or 0, request(endpoint.method, endpoint.path, body))
+
+
+@looped(("surface", "endpoint"), [row for row in ENDPOINTS if row[1].action in BODIES], ids=name_of)
+async def test_an_endpoint_answers_a_request(gateway: RunningGateway, surface: Surface, endpoint: Endpoint) -> None:
+    got = await answer(gateway, endpoint, body_of(surface, endpoint))
+    assert (got.status, got.whole) == (200, True), got.body
+    if isinstance(endpoint.action, Operation):
+        assert WORDS.encode() in got.body
+
+
+GENERATIONS: Final = [row for row in ENDPOINTS if row[1].action in (Operation.COMPLETIONS, Operation.CHAT)]
+
+
+@looped(("surface", "endpoint"), GENERATIONS, ids=name_of)
+async def test_an_endpoint_streams_and_ends_as_its_surface_does(
+    gateway: RunningGateway, surface: Surface, endpoint: Endpoint
+) -> None:
+    got = await answer(gateway, endpoint, {**body_of(surface, endpoint), "stream": True})
+    assert (got.status, got.headers["content-type"], got.whole) == (200, "text/event-stream; charset=utf-8", True)
+    assert ENDS.get(surface.name, b"[DONE]") in got.events()[-1]
+    assert b"words" in got.body
+
+
+@looped("endpoint", [endpoint for _, endpoint in ENDPOINTS if endpoint.action is ReadAction.MODELS], ids=name_of)
+async def test_models_are_listed(gateway: RunningGateway, endpoint: Endpoint) -> None:
+    got = await answer(gateway, endpoint, None)
+    assert (got.status, b"mock/echo" in got.body) == (200, True), got.body
+
+
+@looped(("surface", "endpoint"), ENDPOINTS, ids=name_of)
+async def test_an_endpoint_refuses_a_body_that_is_no_object_in_its_surfaces_envelope(
+    gateway: RunningGateway, surface: Surface, endpoint: Endpoint
+) -> None:
+    if endpoint.method == "POST":
+        path = endpoint.path.replace("{id}", "resp_1")
+        got = await exchange(urlsplit(gateway.url).port or 0, request("POST", path, b"["))
+        assert 400 <= got.status < 500, got.body
+        assert "message" in got.error(), surface.name
