@@ -4,10 +4,12 @@ import asyncio
 import errno
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import orjson
 import pytest
 
 from proxy.accounting import loader_process as module
@@ -17,6 +19,7 @@ from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_settings import LedgerSettings, LedgerState
 from proxy.off_loop.child_process import Child
 from tests.proxy.accounting.kit import ledger_threads, sums
+from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.ledger.kit import record, sqlite
 from tests.support.waiting import until
 
@@ -26,6 +29,8 @@ pytestmark = pytest.mark.processes
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_WAIT", 0.02)
+    # The process is nice: beside busy neighbours its last steps take seconds.
+    monkeypatch.setattr(module, "SLACK", 60.0)
 
 
 class Starts:
@@ -145,25 +150,62 @@ async def test_one_that_is_stopped_is_killed_at_the_end_after_its_time(
     assert len(journal_files(settings.journals)) == 1
 
 
-async def test_one_that_reports_nothing_is_killed_and_another_takes_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SLACK", 0.05)
-    monkeypatch.setattr(module, "SILENCE", 3.0)
-    settings, state, starts = sqlite(tmp_path), LedgerState(), Starts()
-    async with loading(settings, state, "json", starts):
-        await until(lambda: state.loading)
-        os.kill(starts.pid, signal.SIGSTOP)
-        await until(lambda: len(starts.children) == 2)
-        written(settings, 2)
-        await until(lambda: state.loaded == 2)
-    assert starts.children[0].process.returncode == -signal.SIGKILL
-
-
 @asynccontextmanager
 async def running(loader: LoaderProcess) -> AsyncIterator["asyncio.Task[None]"]:
     async with asyncio.TaskGroup() as group:
         yield group.create_task(loader.run())
+
+
+class Puppet:
+    """A process that loads nothing. It reports as a test tells it to, and ends only if it is killed."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._ended = asyncio.Event()
+        self._there: socket.socket | None = None
+
+    async def started(self) -> Child:
+        here, self._there = socket.socketpair()
+        return Child(self, *await asyncio.open_unix_connection(sock=here))
+
+    def report(self, state: LedgerState) -> None:
+        assert self._there is not None
+        self._there.sendall(orjson.dumps(state, option=orjson.OPT_APPEND_NEWLINE))
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    def kill(self) -> None:
+        assert self._there is not None
+        self._there.close()
+        self.returncode = -signal.SIGKILL
+        self._ended.set()
+
+
+@in_virtual_time
+async def test_one_that_reports_nothing_is_killed_and_another_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(module, "SLACK", 3.0)
+    puppets = [Puppet(1), Puppet(2)]
+    starts = iter(puppets)
+    settings, state, now = sqlite(Path("/nowhere")), LedgerState(), asyncio.get_running_loop().time
+    async with running(LoaderProcess(settings, state, "json", lambda: next(starts).started())) as task:
+        for loaded in range(1, 4):
+            await asyncio.sleep(module.SILENCE - 1)
+            puppets[0].report(LedgerState(loaded=loaded))
+        await asyncio.sleep(module.SILENCE - 1)
+        assert (state.loaded, state.trouble, puppets[0].returncode) == (3, None, None)
+        await until(lambda: puppets[0].returncode is not None)
+        silent = 4 * (module.SILENCE - 1) + 1
+        assert silent <= now() < silent + module.SLACK + 0.1
+        assert state.trouble == "the ledger's loader (process 1) ended on SIGKILL"
+        puppets[1].report(LedgerState(loaded=2))
+        await until(lambda: state.loaded == 5 and state.trouble is None)
+        task.cancel()
+    assert [each.returncode for each in puppets] == [-signal.SIGKILL] * 2
 
 
 async def test_who_keeps_it_may_be_cancelled_and_leaves_no_process(tmp_path: Path) -> None:
