@@ -2,14 +2,15 @@
 
 import base64
 import json
-import time
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import quote
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.redaction import MASK, MAX_TEXT, piece_length, redact
+from tests.support.cpu_growth import excess
 from tests.support.looped import looped
 
 SECRET = "Quartz7.violet/plum+Amber=tail"
@@ -99,7 +100,6 @@ def test_what_is_too_long_to_be_looked_through_is_cut() -> None:
     [("a" * MAX_TEXT, "a" * 2000), ("ab" * 2000, "ab" * 50 + "c"), (("a" * 11 + "b") * 340, "a" * 2000)],
 )
 def test_a_text_made_to_be_like_the_secret_costs_little_and_goes_whole(text: str, secret: str) -> None:
-    started = time.process_time()
     assert redact(text, [secret]).replace(MASK, "").strip("ab") == ""
     # Every place compared with every other took 4 s.
-    assert time.process_time() - started < 1
+    assert excess(partial(redact, text, [secret]), 10) == ""

@@ -1,10 +1,5 @@
-"""Requests that are large along one axis at a time, and the CPU time of parsing them and preparing their calls.
+"""Requests that are large along one axis at a time, and what is parsed of them and prepared."""
 
-The time of the thread is counted, since neighbours on a busy machine do not add to it.
-"""
-
-import gc
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -178,41 +173,3 @@ def prepared(request: UnifiedRequest, target: Target) -> int:
         return len(plan_calls(request, target, "drop").calls)
     except Refusal:
         return 0
-
-
-def seconds(work: Callable[[], object], rounds: int = 2) -> float:
-    """CPU time of the cheapest of several rounds. Without the collector, whose share depends on what else is alive."""
-    best = float("inf")
-    gc.disable()
-    try:
-        for _ in range(rounds):
-            start = time.thread_time()
-            work()
-            best = min(best, time.thread_time() - start)
-    finally:
-        gc.enable()
-    return best
-
-
-TIMES = 4
-"""The ratio of the sizes of two inputs."""
-
-MOST = 2.5 * TIMES
-"""The most that the larger input's work may be, in times the smaller one's; a quadratic one takes 16 times."""
-
-SLACK = 0.02
-"""Seconds of difference that count as noise."""
-
-
-def growth(small: Callable[[], object], large: Callable[[], object]) -> str:
-    """Return why the work for the larger input is more than its size explains; empty where it is not, in one of
-    three attempts."""
-    before = after = 0.0
-    for _ in range(3):
-        after = seconds(large, 1)
-        if after <= SLACK:
-            return ""
-        before, after = seconds(small), min(after, seconds(large, 1))
-        if after <= MOST * before + SLACK:
-            return ""
-    return f"{before * 1000:.1f} ms became {after * 1000:.1f} ms for {TIMES} times the input"

@@ -5,17 +5,19 @@ import asyncio
 import os
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from providers.json_types import JsonObject
 from proxy.process.freeze_watchdog import main_thread
+from proxy.process.shutdown import LAST_CALL
+from proxy.workers.assemble_supervisor import STOP_TIMEOUT
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.kit.whole_gateway import port_of
 from tests.support.gateway import ROOT, RunningGateway, running_gateway
+from tests.support.waiting import until
 
 KEY = "key-of-search"
 AUTH = {"authorization": f"Bearer {KEY}"}
@@ -32,9 +34,10 @@ WAYS = {
 }
 """How a loop can stand: the last three hold the interpreter's lock, and the last one uses no CPU."""
 
-SITE = "import ctypes, re, time\nfrom proxy.upstream.mock_transport import MockTransport\n" + (
+SITE = "import ctypes, os, re, time\nfrom proxy.upstream.mock_transport import MockTransport\n" + (
     "whole = MockTransport.open\n"
     "def standing(way):\n"
+    "    os.mknod(f'{FOLDER}/stands.{os.getpid()}')\n"
     "    exec(way)\n"
     "async def open(self, request, request_id, repeats=()):\n"
     "    found = re.search(rb'stand:(.*?):stand', request.body)\n"
@@ -42,11 +45,15 @@ SITE = "import ctypes, re, time\nfrom proxy.upstream.mock_transport import MockT
     "    return await whole(self, request, request_id, repeats)\n"
     "MockTransport.open = open\n"
 )
-"""Run before the gateway: a prompt can make its loop stand."""
+"""Run before the gateway: a prompt can make its loop stand. A file in FOLDER names the process that does."""
 
 IMPATIENT = "from proxy.process import shutdown\nshutdown.LAST_CALL = 1.0\n"
 """Run before it too: after a second signal it waits for less than the built-in five seconds, in which a loop that
 stands uses a whole processor. Not for a supervisor, which ends its workers in that time."""
+
+PATIENT = "from proxy.process import shutdown\nshutdown.LAST_CALL = 600.0\n"
+"""Run before a supervisor: on a busy machine it may take longer than five seconds to end its workers and itself. No
+worker ends by itself then."""
 
 
 def table(*server: str) -> str:
@@ -62,7 +69,7 @@ def table(*server: str) -> str:
 
 def environment(folder: Path, before: str = SITE) -> dict[str, str]:
     """That of a gateway whose loop a prompt can stop."""
-    (folder / "sitecustomize.py").write_text(before, encoding="utf-8")
+    (folder / "sitecustomize.py").write_text(f"FOLDER = {str(folder)!r}\n{before}", encoding="utf-8")
     return {"PYTHONPATH": f"{folder}:{ROOT}"}
 
 
@@ -90,6 +97,30 @@ def alive(process: int) -> bool:
 async def ended(gateway: RunningGateway) -> int:
     gateway.exit_code = await asyncio.to_thread(gateway.process.wait, 60)
     return gateway.exit_code
+
+
+async def standing(folder: Path) -> int:
+    """Wait until a process stands, and return its id."""
+    await until(lambda: any(folder.glob("stands.*")))
+    process = int(next(folder.glob("stands.*")).suffix[1:])  # noqa: ASYNC240 - a folder of the test's own
+    await gone_on(process)
+    return process
+
+
+async def gone_on(process: int) -> None:
+    """Wait until the main thread has been running for a while, or sleeps: it is where it stands, and the handler in C
+    of a signal that came before has run."""
+    pending = re.compile(r"^(?:SigPnd|ShdPnd):\t(?!0+$)", re.MULTILINE)
+    await until(lambda: pending.search(Path(f"/proc/{process}/status").read_text()) is None)
+    before = main_thread(process)
+    assert before is not None
+    enough = before.cpu + 0.2
+
+    def is_there() -> bool:
+        now = main_thread(process)
+        return now is None or now.state == "S" or now.cpu >= enough
+
+    await until(is_there)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -166,7 +197,7 @@ async def test_a_worker_that_stands_does_not_outlive_its_supervisor_for_long(way
         workers = set(await gateway.in_flight())
         async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
-            await asyncio.sleep(0.2)
+            await standing(tmp_path)
             gateway.process.kill()
             assert await ended(gateway) == -signal.SIGKILL
             while any(map(alive, workers)):  # noqa: ASYNC110 - tells no one
@@ -182,33 +213,36 @@ async def test_a_limit_of_zero_lets_a_loop_stand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["python", "call", "regex", "native"])
 async def test_a_second_sigterm_ends_one_process_that_stands(way: str, tmp_path: Path) -> None:
-    async with running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path, SITE + IMPATIENT)) as gateway:
-        async with connected(port_of(gateway.url)) as client:
-            await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
-            await asyncio.sleep(1)
-            gateway.process.send_signal(signal.SIGTERM)
-            await asyncio.sleep(0.5)
-            assert gateway.process.poll() is None
-            began = time.monotonic()
-            gateway.process.send_signal(signal.SIGTERM)
-            assert await ended(gateway) in {1, -signal.SIGTERM}
-        assert time.monotonic() - began < 30
+    async with (
+        running_gateway(table("stall_limit: 0s"), tmp_path, environment(tmp_path, SITE + IMPATIENT)) as gateway,
+        connected(port_of(gateway.url)) as client,
+    ):
+        await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
+        assert await standing(tmp_path) == gateway.process.pid
+        gateway.process.send_signal(signal.SIGTERM)
+        await gone_on(gateway.process.pid)
+        assert gateway.process.poll() is None
+        gateway.process.send_signal(signal.SIGTERM)
+        assert await ended(gateway) in {1, -signal.SIGTERM}
 
 
 @pytest.mark.parametrize("way", ["python", "native"])
 async def test_a_second_sigterm_ends_workers_that_stand(way: str, tmp_path: Path) -> None:
     text = table("workers: 2", "stall_limit: 0s")
-    async with running_gateway(text, tmp_path, environment(tmp_path)) as gateway:
+    async with running_gateway(text, tmp_path, environment(tmp_path, SITE + PATIENT)) as gateway:
         await gateway.serving(2)
         async with connected(port_of(gateway.url)) as client:
             await client.send(completion(f"stand:{WAYS[way]}:stand", REQUEST_ID))
-            await asyncio.sleep(1)
+            worker = await standing(tmp_path)
             gateway.process.send_signal(signal.SIGTERM)
             await gateway.unready()
-            began = time.monotonic()
             gateway.process.send_signal(signal.SIGTERM)
             assert await ended(gateway) == 0
-        assert time.monotonic() - began < 30
+            assert not alive(worker)
+
+
+def test_a_supervisor_ends_its_workers_before_it_would_end_itself() -> None:
+    assert STOP_TIMEOUT < LAST_CALL
 
 
 async def test_a_drain_ends_although_a_worker_stands(tmp_path: Path) -> None:

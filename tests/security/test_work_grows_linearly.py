@@ -27,8 +27,9 @@ from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.request import parse_json as body_of_request
 from tests.bench.dialects import STREAMS
 from tests.providers.dialects.kit import chat_request, sent_for, text_request
-from tests.security.scaling import AXES, TIMES, Axis, body_of, growth, parsed, prepared, targets
+from tests.security.scaling import AXES, Axis, body_of, parsed, prepared, targets
 from tests.security.scaling_answers import FLOODS, Flood, stream_work
+from tests.support.cpu_growth import TIMES, growth
 from tests.support.looped import looped
 
 TARGETS = targets()

@@ -1,6 +1,6 @@
 """References of a schema: alone, to the root's definitions, and followed only as far as they lead somewhere."""
 
-import time
+from functools import partial
 
 import orjson
 import pytest
@@ -23,6 +23,7 @@ from providers.constraints.fit_references import (
 from providers.constraints.json_schema import References
 from providers.constraints.schema_rules import ANTHROPIC, COHERE, OPENAI, SchemaRules
 from providers.json_types import JsonObject, JsonValue
+from tests.support.cpu_growth import growth
 from tests.support.looped import looped
 
 TEXT: JsonObject = {"type": "string"}
@@ -189,13 +190,16 @@ def test_what_leads_back_or_nowhere_or_is_large_is_not_written_out(schema: JsonO
 
 
 def test_references_that_double_at_each_step_cost_no_more_than_their_text() -> None:
-    chain: JsonObject = {
-        f"d{number}": of({"a": {"$ref": f"#/$defs/d{number + 1}"}, "b": {"$ref": f"#/$defs/d{number + 1}"}})
-        for number in range(1000)
-    }
-    began = time.process_time()
-    assert inline_definitions(of({"a": {"$ref": "#/$defs/d0"}}, **{"$defs": {**chain, "d1000": TEXT}})) is None
-    assert time.process_time() - began < 1
+    def doubling(steps: int) -> JsonObject:
+        chain: JsonObject = {
+            f"d{number}": of({"a": {"$ref": f"#/$defs/d{number + 1}"}, "b": {"$ref": f"#/$defs/d{number + 1}"}})
+            for number in range(steps)
+        }
+        return of({"a": {"$ref": "#/$defs/d0"}}, **{"$defs": {**chain, f"d{steps}": TEXT}})
+
+    small, large = doubling(250), doubling(1000)
+    assert inline_definitions(large) is None
+    assert growth(partial(inline_definitions, small), partial(inline_definitions, large)) == ""
 
 
 def test_what_would_be_nested_too_deeply_is_not_written_out() -> None:

@@ -1,9 +1,10 @@
 """A Markdown fence around a whole text is taken, however the text is cut, and nothing else of it."""
 
-import time
+from functools import partial
 
 from providers.completion import Chunk
 from providers.emulation.markdown_fence import MOST_HELD, FenceFilter, unfenced
+from tests.support.cpu_growth import growth
 from tests.support.looped import looped
 
 
@@ -40,13 +41,14 @@ def test_the_last_chunk_brings_what_was_held_back() -> None:
 
 @looped("piece", [" ", "\n", "`", "\n```", " \n\t"])
 def test_the_time_is_linear_in_the_text(piece: str) -> None:
-    fence = FenceFilter()
-    held = 0
-    began = time.process_time()
-    fence.add("```json\n")
-    for _ in range(100_000):
-        fence.add(piece)
-        held = max(held, len(fence._held))
-    fence.end()
-    assert time.process_time() - began < 3
-    assert held <= MOST_HELD + len(piece)
+    def held(pieces: int) -> int:
+        fence, most = FenceFilter(), 0
+        fence.add("```json\n")
+        for _ in range(pieces):
+            fence.add(piece)
+            most = max(most, len(fence._held))
+        fence.end()
+        return most
+
+    assert held(100_000) <= MOST_HELD + len(piece)
+    assert growth(partial(held, 25_000), partial(held, 100_000)) == ""

@@ -1,7 +1,6 @@
 """Thinking that the gateway keeps and puts back: for whom, how much, and what it costs others."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +28,7 @@ from tests.conformance.vendor_rules import DeepSeek, listed, thought
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.tables import digest_of
+from tests.support.cpu_growth import excess
 from tests.support.http_scripts import json_answer
 from tests.support.looped import looped
 
@@ -131,24 +131,25 @@ async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() 
     assert ["reasoning_content" in message for message in restored] == [False] * 5 + [True] * 4
 
 
-async def test_turns_of_many_small_parts_are_given_in_part() -> None:
+async def _sent(turns: TurnMemory, messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    return await sent(turns, *messages)
+
+
+def test_turns_of_many_small_parts_are_given_in_part() -> None:
     turns = memory()
     dense = b'{"details":[' + b"{}," * 150_000 + b"{}]}"
     messages: list[JsonObject] = [{**ASKED, "tool_calls": [{**CALL, "id": f"{ID}{number}"}]} for number in range(250)]
     for missing in missing_turns(messages):
         turns.entries.put("a", {missing.key: dense})
-    began = time.process_time()
-    await sent(turns, *messages)
-    assert time.process_time() - began < 2
+    assert excess(lambda: asyncio.run(_sent(turns, messages)), 30) == ""
 
 
-async def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -> None:
+def test_a_conversation_of_as_many_turns_as_may_be_is_searched_at_once() -> None:
     turns, said = memory(), "x" * 2000
     asked: JsonObject = {**ASKED, "tool_calls": [{**CALL, "id": "functions.f:0"}]}
     messages: list[JsonObject] = [{"role": "user", "content": said}, asked] * 2048
-    began = time.process_time()
-    assert await sent(turns, *messages) == tuple(messages)
-    assert time.process_time() - began < 2
+    assert asyncio.run(_sent(turns, messages)) == tuple(messages)
+    assert excess(lambda: asyncio.run(_sent(turns, messages)), 30) == ""
 
 
 @dataclass(slots=True)
@@ -276,28 +277,22 @@ async def test_thinking_as_long_as_a_megabyte_is_relayed_and_not_kept(served: tu
     assert len(made.gateway.turns.entries.kept) == 0
 
 
-async def test_a_flood_of_turns_leaves_a_light_request_its_turn_and_its_time(served: tuple[Rig, DeepSeek]) -> None:
+async def test_a_flood_of_turns_leaves_a_light_request_its_turn_and_drops_few_each(
+    served: tuple[Rig, DeepSeek],
+) -> None:
     made, vendor = served
     assert await ask(made, "b", USER) == 200
     turns = made.gateway.turns
-    worst, stop = 0.0, asyncio.Event()
-
-    async def beat() -> None:
-        nonlocal worst
-        while not stop.is_set():
-            before = time.perf_counter()
-            await asyncio.sleep(0)
-            worst = max(worst, time.perf_counter() - before)
-
-    beating = asyncio.create_task(beat())
+    kept = turns.entries.kept
     data = pack_turn(TurnThinking(text="x" * 500_000))
     assert data is not None
+    dropped = []
     for number in range(5_000):
+        before = kept.evicted
         turns.entries.put("team a", {str(number): data if number % 2 else b"{}"})
+        dropped.append(kept.evicted - before)
         await asyncio.sleep(0)
-    stop.set()
-    await beating
-    assert worst < 0.1
-    assert turns.entries.kept.size <= 64 * 1024 * 1024
+    assert 1 <= max(dropped) <= 3
+    assert kept.size <= 64 * 1024 * 1024
     asked: JsonObject = {"role": "assistant", "content": "", "tool_calls": [*vendor._calls(1)]}
     assert await ask(made, "b", USER, asked) == 200

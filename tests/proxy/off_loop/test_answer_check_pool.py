@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from providers.emulation.check_answer import AnswerCheck, CheckKind
 from proxy.off_loop import answer_check_pool as answer_checks
 from proxy.off_loop.answer_check_pool import AnswerChecks, CheckFailed, TooCostly
 from tests.proxy.kit.costly_constraints import COSTLY, check_of
+from tests.support.waiting import until
 
 NUMBERS = check_of({"type": "array", "items": {"type": "integer"}})
 SLOW, SLOW_TEXT = COSTLY["look-around over long leaves"]
@@ -46,14 +47,6 @@ def children() -> set[int]:
 
 def environment(process: int) -> bytes:
     return Path(f"/proc/{process}/environ").read_bytes()
-
-
-async def eventually(reached: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if reached():
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("it did not come to that")
 
 
 @pytest.mark.smoke
@@ -131,7 +124,7 @@ async def test_processes_without_work_are_ended(monkeypatch: pytest.MonkeyPatch)
         before = children()
         running = asyncio.ensure_future(made.run())
         assert await made.breach(NUMBERS, "[1]", "a") is None
-        await eventually(lambda: children() == before)
+        await until(lambda: children() == before)
         assert await made.breach(NUMBERS, "[1]", "a") is None
         running.cancel()
 
