@@ -4,6 +4,7 @@ An answer is found by the very object that its entry is, so that nothing has to 
 Pure.
 """
 
+from collections import OrderedDict
 from typing import Final
 
 from providers.frozen_record import record
@@ -30,7 +31,7 @@ class OpenedAnswers:
     __slots__ = ("_by_key", "size")
 
     def __init__(self) -> None:
-        self._by_key: dict[str, OpenedAnswer] = {}
+        self._by_key: OrderedDict[str, OpenedAnswer] = OrderedDict()
         self.size = 0
 
     def find(self, key: str, entry: bytes) -> OpenedAnswer | None:
@@ -53,5 +54,5 @@ class OpenedAnswers:
         self.size += size - (0 if before is None else len(before.entry))
         self._by_key[key] = opened
         while self.size > MOST_BYTES:
-            oldest = self._by_key.pop(next(iter(self._by_key)))
+            _, oldest = self._by_key.popitem(last=False)
             self.size -= len(oldest.entry)

@@ -4,6 +4,7 @@ with a fair share for each owner. They outlive the table too.
 Pure: time is an argument, in seconds.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -33,7 +34,7 @@ class KeptEntry:
 class OwnedKeys:
     """The entries of one owner, the one not used for longest first, and what they take together."""
 
-    keys: dict[str, None] = field(default_factory=dict)
+    keys: OrderedDict[str, None] = field(default_factory=OrderedDict)
     size: int = 0
 
 
@@ -47,7 +48,8 @@ class KeptEntries:
     def __init__(self, most: int, seconds: float) -> None:
         self.most = most
         self._seconds = seconds
-        self._entries: dict[Name, KeptEntry] = {}  # in the order of their ends
+        # In the order of their ends. A plain dict finds its first entry behind all that were deleted before it.
+        self._entries: OrderedDict[Name, KeptEntry] = OrderedDict()
         self._owners: dict[str, OwnedKeys] = {}
         self._largest: list[tuple[int, str]] = []  # a heap of owners by size, which also has sizes that were
         self.size = 0

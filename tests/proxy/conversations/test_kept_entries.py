@@ -112,8 +112,7 @@ def test_a_client_that_makes_a_hundred_thousand_ids_is_bounded_and_quick() -> No
             kept.put("flood", str(number), b"x" * 2000, 0.0)
         return kept
 
-    # Both numbers of ids are many more than are kept.
-    assert growth(partial(flooded, 25_000, BYTES // 16), partial(flooded, 100_000, BYTES // 16)) == ""
+    assert growth(partial(flooded, 25_000, BYTES), partial(flooded, 100_000, BYTES)) == ""
     kept = flooded(100_000, BYTES)
     assert kept.size <= BYTES
     assert kept.take("light", ["mine"], 0.0)
