@@ -10,6 +10,7 @@ from tests.contracts.judged_by import JudgedBy
 from tests.contracts.sdk_judges import Judges
 from tests.contracts.sent_bodies import Body, bodies
 from tests.contracts.vendor_judges import JUDGES, UNJUDGED, judged_by
+from tests.support.vendor_kinds import others_nightly
 
 ROWS = [row for row in load_profiles() if row not in UNJUDGED]
 
@@ -28,7 +29,7 @@ def test_no_judge_waits_for_a_row_that_is_gone() -> None:
 
 @pytest.mark.clients
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", others_nightly(ROWS))
 def test_what_goes_out_is_what_the_vendor_takes(row: str, judges: Judges, passed: dict[str, Counter[str]]) -> None:
     every = bodies(row)
     found = [fault for judged in judged_by(row) for body in every if (fault := faults(judges, judged, body))]
@@ -36,7 +37,7 @@ def test_what_goes_out_is_what_the_vendor_takes(row: str, judges: Judges, passed
     passed["bodies"][row] += len(every)
 
 
-@pytest.mark.parametrize("row", JUDGES)
+@pytest.mark.parametrize("row", others_nightly(JUDGES))
 def test_nothing_is_said_to_be_beyond_a_judge_that_is_never_sent(row: str) -> None:
     for judged in judged_by(row):
         sent = {(judged.operation(body.body), name) for body in bodies(row) for name in body.body}

@@ -28,7 +28,9 @@ FILES = [Path(f"test_{number}.py") for number in range(10)]
 def asked_for(*arguments: str, **attributes: object) -> pytest.Config:
     """What a run from the root was asked for."""
     invocation = SimpleNamespace(dir=ROOT)
-    return cast(pytest.Config, SimpleNamespace(invocation_params=invocation, args=[*arguments], **attributes))
+    option = SimpleNamespace(scope="all")
+    config = SimpleNamespace(invocation_params=invocation, args=[*arguments], option=option, **attributes)
+    return cast(pytest.Config, config)
 
 
 def item(nodeid: str) -> pytest.Item:
@@ -45,6 +47,12 @@ def test_what_was_asked_for_is_what_is_imported() -> None:
     own = Path(__file__).resolve()
     assert files_of(asked_for("tests/support/test_collection.py::test_nothing")) == {own}
     assert files_of(asked_for("tests/support")) == {*own.parent.glob("test_*.py")}
+
+
+def test_a_quick_run_imports_no_file_without_quick_tests() -> None:
+    config = asked_for("tests/e2e")
+    config.option.scope = "quick"
+    assert files_of(config) == {ROOT / "tests/e2e/test_smoke.py"}
 
 
 def test_a_worker_imports_its_share_and_no_other_and_leaves_errors_to_the_collection(

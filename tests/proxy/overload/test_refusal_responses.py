@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from unittest import mock
 
 import orjson
@@ -181,9 +182,10 @@ async def test_a_client_that_is_still_uploading_20_mb_reads_its_refusal(full: Ri
         uploading = asyncio.create_task(upload())
         answer = await client.answer()
         assert (answer.code, answer.headers["connection"], answer.whole) == ("overloaded", "close", True)
-        assert await client.closed() == b""
         uploading.cancel()
         await asyncio.gather(uploading, return_exceptions=True)
+        with suppress(ConnectionResetError):  # bytes that were on their way when the gateway closed
+            assert await client.closed() == b""
     assert full.gateway.in_flight == 0
 
 

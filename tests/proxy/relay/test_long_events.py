@@ -112,7 +112,7 @@ END = (STOP + USAGE + DONE, STOP + DONE, STOP, b"")
     echo=st.booleans(),
     kept=st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_long_event_reaches_the_client_as_it_does_in_place(  # noqa: PLR0913 - one for each thing that varies
     *, events: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
 ) -> None:
@@ -178,7 +178,7 @@ MANY_EVENTS = st.lists(
     echo=st.booleans(),
     kept=st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_many_events_reach_the_client_as_they_do_in_place(  # noqa: PLR0913 - one for each thing that varies
     *, parts: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
 ) -> None:
