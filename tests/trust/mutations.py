@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tests.support.gateway import ROOT
+from tests.support.copied_tree import copy_tree
 from tests.trust.board import ALL, Plan, verdicts
 from tests.trust.figure_types import Figure, NotHeld, Sabotage
 
@@ -42,22 +42,6 @@ def name_of(figure: Figure) -> str:
 def occurrences(sabotage: Sabotage, root: Path) -> int:
     """Return how often the text to be changed occurs."""
     return (root / sabotage.file).read_text(encoding="utf-8").count(sabotage.old)
-
-
-def copy_tree(target: Path) -> None:
-    """Copy the files that git tracks or does not ignore, as they are now."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    for name in filter(None, listed.split("\0")):
-        source, copied = ROOT / name, target / name
-        if source.is_file():
-            copied.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, copied)
 
 
 def board(tree: Path, only: str, *arguments: str) -> subprocess.CompletedProcess[str]:
