@@ -62,6 +62,7 @@ def imported_modules(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
 def is_pure(path: Path) -> bool:
     """Return whether neither a test's file nor a module of tests that it imports has sockets or processes."""
     return not any(_is_impure(each) for each in _reached(path))
@@ -80,7 +81,7 @@ def is_quick(item: pytest.Item) -> bool:
         return False
     fixtures = set(getattr(item, "fixturenames", ()))
     return is_pure(item.path) and all(
-        is_pure(conftest) or fixtures.isdisjoint(_fixtures(conftest)) for conftest in _conftests(item.path)
+        is_pure(conftest) or fixtures.isdisjoint(_fixtures(conftest)) for conftest in _conftests(item.path.parent)
     )
 
 
@@ -103,11 +104,13 @@ def has_quick_tests(path: Path) -> bool:
     return is_pure(path) or has_smoke(path)
 
 
-def _conftests(path: Path) -> Iterator[Path]:
-    """Yield the `conftest.py` of a file's folder and of the folders above it."""
-    for folder in path.parents:
-        if folder.is_relative_to(ROOT / "tests") and (found := folder / "conftest.py").is_file():
-            yield found
+@cache
+def _conftests(folder: Path) -> tuple[Path, ...]:
+    """Return the `conftest.py` of a folder of tests and of the folders above it."""
+    if not folder.is_relative_to(ROOT / "tests"):
+        return ()
+    own = folder / "conftest.py"
+    return (*([own] if own.is_file() else []), *_conftests(folder.parent))
 
 
 @cache
