@@ -29,7 +29,7 @@ from proxy.routing.resolve_model import Plan
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.surfaces.surface import RequestContext
 from proxy.teams.client_keys import permit_extras
-from proxy.teams.team_limiter import Later, TeamLimiter
+from proxy.teams.team_limiter import Later, RequestSize, TeamLimiter
 from proxy.tracing.trace_notes import note_prompt, note_request
 
 TOO_LONG: Final = "context_length_exceeded"
@@ -109,7 +109,7 @@ class TextGeneration:
         team = call.team
         if not (team.extra_params and team.extra_headers):
             permit_extras(team, request)
-        later = self._limits.admit(call.key, planned, record, partial(request_size, request))
+        later = self._limits.admit(call.key, planned, record, partial(_size, request, planned))
         if later is not None or self._turns.concerns(planned, request):
             return self._answer_later(call, planned, request, later, heavy=heavy)
         return self._answer_planned(call, planned, request, None, heavy=heavy)
@@ -194,6 +194,10 @@ class TextGeneration:
         continued = await self._responses.recall(call.stored_for, referred)
         call.hold_more(continued.size)
         return continued
+
+
+def _size(request: UnifiedRequest, planned: Plan) -> RequestSize:
+    return request_size(request, [*planned.every_target])
 
 
 def _parse_in_context(

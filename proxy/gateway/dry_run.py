@@ -194,7 +194,8 @@ def _planned_text(
     request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
     planned = plan(snapshot, team, request.model, surface.name, load)
-    return honouring_first(planned, request, team), partial(_outcome, request, team), request_size(request)
+    size = request_size(request, [*planned.every_target])
+    return honouring_first(planned, request, team), partial(_outcome, request, team), size
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 
 import orjson
 
+from providers.dialects.answer_amounts import UNLIMITED, asked_amounts
 from providers.emulation.join_extras import texts_of_details
+from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from providers.target import Target
 from providers.unified_request import ChatPrompt, TextPrompt, UnifiedRequest
-from proxy.limits.token_estimate import BYTES_EACH
+from proxy.limits.limit import MOST_TOKENS
+from proxy.limits.token_estimate import BYTES_EACH, OUTPUT
 from proxy.teams.team_limiter import RequestSize
 
 BYTES_PER_TOKEN = 3
@@ -46,8 +50,8 @@ def _of_param(value: object) -> int:
     return _of_bytes(len(orjson.dumps(value))) + PER_TOOL * (len(value) if isinstance(value, list) else 1)
 
 
-def request_size(request: UnifiedRequest) -> RequestSize:
-    """Return what a request may take of its team's limits, all its answers together."""
+def request_size(request: UnifiedRequest, targets: Sequence[Target] = ()) -> RequestSize:
+    """Return what a request may take of its team's limits, all its answers together, at any of the targets."""
     prompt, params, answers = request.prompt, request.params, 1
     if isinstance(prompt, ChatPrompt):
         if prompt.plain and "tools" not in params and "response_format" not in params:
@@ -66,8 +70,40 @@ def request_size(request: UnifiedRequest) -> RequestSize:
         size = BYTES_EACH * sum([len(sequence) for sequence in prompt.sequences])
         answers = len(prompt.sequences)
     if "n" in params or "best_of" in params:
-        answers *= max(params.get("n", 1), params.get("best_of", 1))
+        candidates = max(params.get("n", 1), params.get("best_of", 1))
+        answers *= candidates
+        if candidates > 1 and any(_repeats_prompt(request, target) for target in targets):
+            size *= candidates
+    if request.unknown or request.extra_params or request.native is not None:
+        return _with_members(request, targets, size, answers)
     return size, params.get("max_tokens"), answers
+
+
+def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int, answers: int) -> RequestSize:
+    """Return the size of a request with members that go to vendors as the client wrote them: what they let a vendor
+    generate counts, and what they hold is read with the prompt."""
+    added = [members for members in (request.unknown, request.extra_params) if members]
+    size += sum([len(orjson.dumps(members)) for members in added])
+    most = request.params.get("max_tokens")
+    if request.native is not None:
+        added.append(request.native.body)
+    asked = asked_amounts({target.profile.dialect for target in targets}, added)
+    answers *= min(MOST_TOKENS, round(asked.answers))
+    if asked.limit is None and not asked.added:
+        return size, most, answers
+    usual = (targets[0].max_output_tokens if targets else None) or OUTPUT
+    limits = [usual if most is None else most]
+    if asked.limit is not None:
+        limits.append(usual if asked.limit == UNLIMITED else min(MOST_TOKENS, round(asked.limit)))
+    return size, max(limits) + min(MOST_TOKENS, round(asked.added)), answers
+
+
+def _repeats_prompt(request: UnifiedRequest, target: Target) -> bool:
+    """Return whether each answer of a prompt is a call of its own at a target, which reads the prompt."""
+    try:
+        return not target.dialect.capabilities(request, target)["n"].native
+    except Refusal:
+        return False  # it is not asked
 
 
 def _of_messages(messages: Sequence[JsonObject]) -> int:

@@ -1,11 +1,27 @@
 """Estimates of conversations."""
 
+from dataclasses import replace
+
+import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, Operation, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import (
+    ChatPrompt,
+    NativeApi,
+    NativeRequest,
+    Operation,
+    Params,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
 from proxy.gateway.estimate_prompt import PER_MEDIUM, PER_MESSAGE, estimate_prompt, request_size
+from proxy.limits.limit import MOST_TOKENS
+from proxy.limits.token_estimate import OUTPUT
+from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
 
 
 def estimate(*messages: JsonObject, params: Params | None = None) -> int:
@@ -29,6 +45,44 @@ def test_a_request_takes_its_prompt_and_all_its_answers() -> None:
         request_size(UnifiedRequest(Operation.COMPLETIONS, "v/m", TokenPrompt(((1, 2, 3), (4,))), {"n": 2})),
     ]
     assert sizes == [(318, None, 1), (5, 7, 10), (16, None, 4)]
+
+
+@looped(
+    ("members", "most", "answers"),
+    [
+        ({"max_tokens": 4000}, 4000, 1),
+        ({"max_completion_tokens": "4000"}, 4000, 1),
+        ({"max_tokens": None}, OUTPUT, 1),
+        ({"max_new_tokens": -1}, OUTPUT, 1),
+        ({"best_of": 16}, 1, 16),
+        ({"candidateCount": 16, "num_return_sequences": 3}, 1, 16),
+        ({"thinking_budget": 500}, 501, 1),
+        ({"max_tokens": 1e300, "n": 1e300}, MOST_TOKENS, MOST_TOKENS),
+    ],
+)
+def test_what_goes_to_vendors_as_the_client_wrote_it_is_reserved(members: JsonObject, most: int, answers: int) -> None:
+    chat, targets = ChatPrompt(({"role": "user", "content": "hi"},)), [target_of("openai_compatible")]
+    plain = UnifiedRequest(Operation.CHAT, "v/m", chat, {"max_tokens": 1})
+    native = NativeRequest(NativeApi.RESPONSES, members)
+    for request in (replace(plain, extra_params=members), replace(plain, unknown=members)):
+        assert request_size(request, targets) == (request_size(plain)[0] + len(orjson.dumps(members)), most, answers)
+    assert request_size(replace(plain, native=native), targets) == (request_size(plain)[0], most, answers)
+
+
+def test_members_never_lower_what_is_reserved() -> None:
+    chat, targets = ChatPrompt(({"role": "user", "content": "hi"},)), [target_of("openai", max_output_tokens=9000)]
+    plain = UnifiedRequest(Operation.CHAT, "v/m", chat, {})
+    assert request_size(replace(plain, extra_params={"n_predict": 1}), targets)[1] == 9000
+    assert request_size(replace(plain, extra_params={"seed": 1}), targets)[1] is None
+
+
+def test_a_prompt_counts_for_each_call_that_reads_it() -> None:
+    chat = ChatPrompt(({"role": "user", "content": "x" * 300},))
+    request = UnifiedRequest(Operation.CHAT, "v/m", chat, {"n": 3})
+    alone = request_size(request)[0]
+    sizes = [request_size(request, [target_of(profile)])[0] for profile in ("openai", "anthropic")]
+    assert alone is not None
+    assert sizes == [alone, 3 * alone]
 
 
 @given(
