@@ -43,6 +43,7 @@ class UpstreamRequest:
     their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
     `native` says that the answer is in the client's own API and is shown as it is. `upload` is sent in place of `body`.
     `choices` is how many the answer must have. `trace` are lines of the head that say which trace the call is part of.
+    `written` says that the call was sent, so that the vendor may bill it.
     """
 
     target: Target
@@ -64,6 +65,7 @@ class UpstreamRequest:
     upload: Upload | None = field(default=None, repr=False)
     choices: int = 1
     trace: str = field(default="", repr=False, compare=False)
+    written: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # orjson 3.13 returns its result in the whole buffer that it wrote into: 4 KB at least, eight times the length
@@ -75,6 +77,10 @@ class UpstreamRequest:
         """Free the memory of the body, once an answer's content has begun to come: nothing is sent again then, and a
         stream may last for minutes. What decoding a stream requires of the body has been read by then."""
         object.__setattr__(self, "body", b"")
+
+    def note_written(self) -> None:
+        """Note that the call is sent."""
+        object.__setattr__(self, "written", True)
 
     def carry_trace(self, lines: str, replaced: frozenset[str]) -> None:
         """Send these lines of the head, in place of headers of the client's that are `replaced` (lower-case names)."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from providers.completion import Chunk, TextRun, Usage
+from providers.dialect import UpstreamRequest
+from providers.emulation.merge_choices import total_usage
 from providers.failure import Failure
 from providers.frozen_record import record
 from providers.target import Price, cost
@@ -56,7 +58,8 @@ class Attempt:
     """One attempt at a deployment. `deployment` is its label in the table and in metrics; `name` its name where the
     table's entry is for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
     seconds of the loop's clock. `maybe_executed` says that the vendor may bill an attempt that failed. `repeats` has
-    the cause of each call of the attempt that was made again."""
+    the cause of each call of the attempt that was made again, `sent` the call that was made last, until the attempt
+    ends."""
 
     deployment: str
     started: float
@@ -68,6 +71,7 @@ class Attempt:
     cause: str | None = None
     name: str = ""
     repeats: tuple[str, ...] = ()
+    sent: UpstreamRequest | None = field(default=None, repr=False, compare=False)
 
     @property
     def full_name(self) -> str:
@@ -172,8 +176,9 @@ class RequestRecord:
     traced; `sampled` is the same where its spans are told, else None. `sample` is the share of requests that this one's
     line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
     changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
-    already. `tags` are the team's in the table that the request began with, `aside` says that no deployment is asked
-    for what it wants: lists, usage, stored responses, counts, and what is not served.
+    already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
+    they are in `billed`. `tags` are the team's in the table that the request began with, `aside` says that no deployment
+    is asked for what it wants: lists, usage, stored responses, counts, and what is not served.
     """
 
     request_id: str
@@ -216,6 +221,7 @@ class RequestRecord:
     paid: tuple[Usage, float | None] | None = None
     tags: Mapping[str, str] | None = None
     aside: bool = False
+    unanswered: tuple[tuple[Usage, Price | None], ...] = ()
 
     @property
     def from_cache(self) -> bool:
@@ -249,15 +255,29 @@ class RequestRecord:
     @property
     def cost(self) -> float | None:
         """USD; None where the price or the usage is unknown."""
-        if self.price is None:
-            return None
         usage = self.billed or self.usage
-        return self.paid[1] if self.paid is not None and self.paid[0] is usage else cost(self.price, usage)
+        if self.paid is not None and self.paid[0] is usage:
+            return self.paid[1]
+        return None if self.price is None else cost(self.price, usage)
 
     @property
     def duration(self) -> float:
         """Seconds from the first byte read to the last one written."""
         return self.finished - self.started
+
+    def note_unanswered(self, usage: Usage) -> None:
+        """Count what a call of the running attempt used although its answer is not given to the client."""
+        self.unanswered = (*self.unanswered, (usage, self.price))
+
+    def bill_unanswered(self) -> None:
+        """Bill what calls used whose answers were not given, each at the price of its own deployment."""
+        own, costs = self.billed or self.usage, [self.cost]
+        usages = [usage for usage, _ in self.unanswered]
+        costs += [None if price is None else cost(price, usage) for usage, price in self.unanswered]
+        self.billed, self.unanswered = total_usage(usages if own is None else [own, *usages]), ()
+        known = [each for each in costs if each is not None]
+        if self.billed is not None:
+            self.paid = self.billed, sum(known) if known else None
 
     def repeated(self, cause: str) -> None:
         """Note that a call of the running attempt is made again."""

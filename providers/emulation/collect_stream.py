@@ -74,6 +74,11 @@ class Gatherer:
         if event.extras is not None:
             overlay(self._extra, event.extras.answer)
 
+    @property
+    def usage(self) -> Usage | None:
+        """The usage that the stream has reported so far."""
+        return self._usage
+
     def completion(self) -> Completion:
         """Return the completion. Raises ValueError naming a choice that never finished, or that was not requested."""
         if surplus := sorted(index for index in self._choices if not 0 <= index < self._expected):

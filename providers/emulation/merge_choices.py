@@ -88,7 +88,7 @@ def _agreed(values: Sequence[str | None]) -> str | None:
 
 def billed_usage(completions: Iterable[Completion]) -> Usage | None:
     """Return the usage that the vendor charges for: the sums over all calls, None when one of them reported none."""
-    return _total([completion.usage for completion in completions])
+    return total_usage([completion.usage for completion in completions])
 
 
 class UsageTally:
@@ -104,6 +104,10 @@ class UsageTally:
         """Record the usage of the call for `parts[number]`."""
         self._usages[number] = usage
 
+    def told(self, number: int) -> Usage | None:
+        """Return the usage of the call for `parts[number]`, None if it has reported none."""
+        return self._usages[number]
+
     @property
     def merged(self) -> Usage | None:
         """The usage that `merge` reports; None until every call has reported."""
@@ -112,22 +116,23 @@ class UsageTally:
     @property
     def billed(self) -> Usage | None:
         """The usage that the vendor charges for; None until every call has reported."""
-        return _total(self._usages)
+        return total_usage(self._usages)
 
 
 def _answered(parts: Sequence[CallShare], usages: Sequence[Usage | None]) -> Usage | None:
     """Count every prompt once, as its first call counted it, and all that was generated."""
-    total = _total(usages)
+    total = total_usage(usages)
     first: dict[int, Usage | None] = {}
     for part, usage in zip(parts, usages, strict=True):
         first.setdefault(part.prompt, usage)
-    prompts = _total(list(first.values()))
+    prompts = total_usage(list(first.values()))
     if total is None or prompts is None:
         return None
     return replace(total, prompt_tokens=prompts.prompt_tokens, prompt_details=prompts.prompt_details)
 
 
-def _total(usages: Sequence[Usage | None]) -> Usage | None:
+def total_usage(usages: Sequence[Usage | None]) -> Usage | None:
+    """Return the sums of usages, None if one of them is not known."""
     known = [usage for usage in usages if usage is not None]
     if not known or len(known) < len(usages):
         return None

@@ -9,6 +9,8 @@ from typing import Self
 
 from pydantic import SecretStr
 
+from providers.emulation.estimate_missing_usage import estimate_usage
+from providers.emulation.split_into_calls import CallPlan
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
 from proxy.deadlines import DeadlinePassed, Phase
@@ -24,6 +26,7 @@ from proxy.errors import GatewayError
 from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.mock_transport import SCHEME
+from proxy.upstream.unanswered_usage import is_billed, usage_of_body
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
@@ -81,7 +84,10 @@ class RunningAttempt:
     It has a place in `queue`, which it gives back. Records the attempt, and reports its end, whatever it is, to the
     deployment's circuit breaker and limit. Leaves with UpstreamError where a limit of the attempt passed."""
 
-    __slots__ = ("_attempt", "_committed", "_inflight", "_planned", "_prepared", "_queue", "_reports", "_tracked")
+    __slots__ = (
+        *("_attempt", "_committed", "_inflight", "_planned", "_prepared", "_queue", "_reports", "_tracked"),
+        "_unanswered",
+    )
 
     def __init__(
         self,
@@ -98,6 +104,7 @@ class RunningAttempt:
         self._planned = planned
         self._queue = queue
         self._committed = False
+        self._unanswered = record.unanswered
         attempt = self._attempt = Attempt(target.label, reports.now(), name=target.name)
         record.attempts.append(attempt)
         record.called, record.price, record.max_tokens = target.name, target.price, None
@@ -122,6 +129,8 @@ class RunningAttempt:
     ) -> None:
         if not self._committed:
             error = self._planned.deadlines.end_attempt(error)
+            if error is not None:
+                self._count_unanswered(error)
         try:
             if error is None:
                 self._succeeded()
@@ -142,6 +151,14 @@ class RunningAttempt:
                 self._attempt.outcome = FailureKind.INVALID_REQUEST.value
         finally:
             self._end()
+
+    def _count_unanswered(self, error: BaseException) -> None:
+        """Count the prompt of a call that ended before its usage was known, unless whoever made it has counted it."""
+        sent, record = self._attempt.sent, self._planned.record
+        if sent is None or record.unanswered is not self._unanswered or not is_billed(error, sent):
+            return
+        plan = self._prepared
+        record.note_unanswered(estimate_usage(plan.request, 0) if isinstance(plan, CallPlan) else usage_of_body(sent))
 
     def _outlasted(self, late: DeadlinePassed) -> Failure:
         """Note that a limit has passed, and return that as a failure."""
@@ -189,6 +206,7 @@ class RunningAttempt:
 
     def _end(self) -> None:
         attempt = self._attempt
+        attempt.sent = None
         if not attempt.finished:
             attempt.finished = self._reports.now()
             self._tracked.abandoned(attempt.finished)

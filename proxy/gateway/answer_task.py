@@ -66,7 +66,7 @@ class TaskAnswers:
     async def _dispatched(self, api: TaskApi[Q, A], job: PlannedRequest[Q]) -> tuple[TaskCalls[A], A]:
         """Return the answer of the first target that gives one, and the calls that gave it. Raises GatewayError."""
         record, request, team = job.record, job.request, job.team
-        kept: AnsweredParts[A] = AnsweredParts()
+        kept: AnsweredParts[A] = AnsweredParts(lambda part: part.usage)
 
         async def prepare(target: Target) -> TaskCalls[A]:
             work = partial(api.calls, request, target, team.on_unsupported or target.on_unsupported)
@@ -77,7 +77,11 @@ class TaskAnswers:
 
         try:
             with job.deadlines:
-                return await self._dispatcher.answer(job, prepare, read)
+                try:
+                    return await self._dispatcher.answer(job, prepare, read)
+                except BaseException:
+                    kept.drop(record)
+                    raise
         except (UpstreamError, DeadlinePassed) as error:
             failed = upstream_failed(record_failure(record, error), len(record.attempts))
             if failed.facts.code == "context_length_exceeded":

@@ -199,6 +199,8 @@ class Gateway:
         record.finished = record.finished or self._now()
         if record.held is not None and not record.held.ended:
             record.held.end(record)
+        if record.unanswered:
+            record.bill_unanswered()
         self._emit(record)
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> BufferedResponse:

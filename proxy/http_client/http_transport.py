@@ -61,6 +61,7 @@ class HttpTransport:
         if connection is None:
             connection = await self._connected(call.to, request)
         sent = self._now()
+        request.note_written()
         try:
             connection.begin(head, b"" if request.upload is not None else request.body, request.method == "HEAD")
             if fresh:

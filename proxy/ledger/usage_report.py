@@ -173,13 +173,13 @@ def usage_csv(report: UsageReport) -> str:
     writer.writerow([*report.query.by, *(name for name in UsageSums._fields if name != "cost"), "cost_usd"])
     for line in report.lines:
         numbers = [number for name, number in zip(UsageSums._fields, line.sums, strict=True) if name != "cost"]
-        writer.writerow([*(_inert(each) for each in line.group), *numbers, _exact(line.sums.cost)])
+        writer.writerow([*(_inert(shown(each)) for each in line.group), *numbers, _exact(line.sums.cost)])
     return out.getvalue()
 
 
 def _inert(text: str) -> str:
     """Return a client's text so that no spreadsheet takes it for a formula."""
-    return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
+    return f"'{text}" if text[:1] in {"=", "+", "-", "@"} else text
 
 
 def _exact(nano: int) -> str:

@@ -84,7 +84,9 @@ def header_lines(headers: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=128)
 def start_line(version: HttpVersion, status: int) -> str:
-    """Return the first line of an answer."""
+    """Return the first line of an answer, in a version that is spoken here (RFC 9112, 2.3)."""
+    if version != HttpVersion10:
+        version = HttpVersion11
     phrase = HTTPStatus(status).phrase if status in _KNOWN else "Status"
     return f"HTTP/{version.major}.{version.minor} {status} {phrase}\r\n"
 

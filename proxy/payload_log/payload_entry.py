@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted_json
+from proxy.payload_log.redact_content import Patterns, dumped, fitted, redacted, redacted_json
 
 SLACK: Final = 4096
 """Characters of a stream's text that are gathered beyond what is shown, and left out where the text goes on after them:
@@ -81,7 +81,7 @@ def read_response(data: bytes) -> int:
 
 def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
     """Return the line of an entry, with its newline: redacted, and each content at most so many bytes."""
-    parts, cut = [entry.facts[:-1]], []
+    parts, cut = [_redacted_facts(entry.facts, patterns)[:-1]], []
     for name, content in (("request", entry.request), ("streamed" if entry.streamed else "answer", entry.answer)):
         if content is None:
             continue
@@ -94,6 +94,15 @@ def entry_line(entry: PayloadEntry, patterns: Patterns, most: int) -> bytes:
     if cut:
         parts.append(b'"cut":' + dumped(list(cut)))
     return b",".join(parts) + b"}\n"
+
+
+def _redacted_facts(facts: bytes, patterns: Patterns) -> bytes:
+    """Return the facts with the names redacted that are a client's own text if the table's entry is for any model."""
+    if not patterns:
+        return facts
+    values = orjson.loads(facts)
+    names = {name: redacted(values[name], patterns) for name in ("model", "deployment") if values.get(name)}
+    return dumped({**values, **names})
 
 
 def _without_slack(choices: JsonValue) -> bool:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from providers.failure import Failure
-from providers.target import cost
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import MOST_COST, MOST_TOKENS, NANO, Limits, Quota, Rate, Unit
@@ -105,13 +104,14 @@ class Held(Reservation):
             self.release()
             self.leave_target()
             return
+        self._bill_unanswered(record)
         usage, tokens, billed = record.billed or record.usage, 0, None
         if usage is not None:
             prompt, answer = usage.prompt_tokens, usage.completion_tokens
             tokens = prompt + answer
             tokens = tokens if 0 <= tokens <= MOST_TOKENS else _within(tokens, MOST_TOKENS)
             if self._bound.priced:
-                paid = cost(record.price, usage)
+                paid = record.cost
                 record.paid = usage, paid  # for the metrics and the ledger, which ask next
                 if paid is not None:
                     nano = round(paid * NANO)
@@ -128,6 +128,12 @@ class Held(Reservation):
         self.settle(tokens, billed)
         if self._target is not None:
             self._target.settle(tokens, billed)
+
+    def _bill_unanswered(self, record: RequestRecord) -> None:
+        """Bill calls whose answers were not given. A sum over several says nothing of what such a request takes."""
+        if record.unanswered:
+            record.bill_unanswered()
+            self._estimate = None
 
     def headers(self) -> Mapping[str, str]:
         """See HeldLimits."""

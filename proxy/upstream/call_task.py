@@ -1,8 +1,10 @@
 """Makes the calls of a task on one target, side by side, and joins their answers into one."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
+from providers.completion import Usage
 from providers.dialect import TaskCalls, UpstreamRequest
 from providers.failure import UpstreamError
 from providers.target import Target
@@ -14,6 +16,7 @@ from proxy.upstream.call_vendor import SPARE, map_calls
 from proxy.upstream.read_answer import LONG, read_arriving, with_status
 from proxy.upstream.send_call import CallSender
 from proxy.upstream.transport import MAX_BODY, refuse_page
+from proxy.upstream.unanswered_usage import is_billed, usage_of_body
 
 A = TypeVar("A")
 
@@ -26,15 +29,24 @@ class AnsweredParts(Generic[A]):
     """The calls of one request that a target has answered, by their place, so that a repeat there makes the others
     alone. Those of one target are kept; another makes all, since its vectors may be split differently."""
 
-    def __init__(self) -> None:
+    def __init__(self, usage_of: Callable[[A], Usage | None] = lambda part: None) -> None:
+        self._usage_of = usage_of
         self._target: Target | None = None
         self._parts: dict[int, A] = {}
 
-    def of(self, target: Target) -> dict[int, A]:
+    def of(self, target: Target, record: RequestRecord) -> dict[int, A]:
         """Return the answers of a target, to add to."""
         if target is not self._target:
+            self.drop(record)
             self._target, self._parts = target, {}
         return self._parts
+
+    def drop(self, record: RequestRecord) -> None:
+        """Count what the answers used that are not given to the client, and forget them."""
+        price = None if self._target is None else self._target.price
+        usages = [usage for part in self._parts.values() if (usage := self._usage_of(part)) is not None]
+        record.unanswered += tuple([(usage, price) for usage in usages])
+        self._parts.clear()
 
 
 class TaskCaller:
@@ -57,11 +69,12 @@ class TaskCaller:
         `answer` seconds (None: at any time). Calls that are `kept` are not made. Raises UpstreamError, DeadlinePassed.
         """
         started = self._now()
-        parts = kept.of(prepared.target)
+        parts = kept.of(prepared.target, record)
         missing = [place for place in range(len(prepared.calls)) if place not in parts]
         try:
             if len(prepared.calls) == 1:
-                return prepared.join([await self._read(prepared, record, deadlines, answer, prepared.calls[0])])
+                parts[0] = await self._read(prepared, record, deadlines, answer, prepared.calls[0])
+                missing = []
             await map_calls(missing, partial(self._one_of_several, prepared, record, deadlines, answer, parts))
         finally:
             record.waited += self._now() - started
@@ -69,7 +82,7 @@ class TaskCaller:
             return prepared.join([parts[place] for place in range(len(prepared.calls))])
         except UpstreamError:
             # Which of them is wrong is not known.
-            parts.clear()
+            kept.drop(record)
             raise
 
     async def _one_of_several(
@@ -97,11 +110,17 @@ class TaskCaller:
         timeouts = sent.target.timeouts
         limit = min(prepared.most_bytes, MOST_BYTES if len(prepared.calls) == 1 else MAX_BODY)
         deadlines.expect(Phase.ANSWER, answer)
-        response = await self._calls.send(sent, record)
-        body = await read_arriving(response, timeouts, deadlines, limit)
-        refuse_page(body)
+        try:
+            response = await self._calls.send(sent, record)
+            body = await read_arriving(response, timeouts, deadlines, limit)
+            refuse_page(body)
+        except BaseException as error:
+            if is_billed(error, sent):
+                record.note_unanswered(usage_of_body(sent))
+            raise
         decode = partial(prepared.decode, sent, response.headers, body)
         try:
             return decode() if len(body) <= LONG else await self._off_loop.threads.run(record.owner, decode)
         except UpstreamError as error:
+            record.note_unanswered(usage_of_body(sent))
             raise with_status(error, response) from None

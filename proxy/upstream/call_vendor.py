@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, StreamPart, TextRun, has_content
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, TextRun, Usage, has_content
 from providers.dialect import StreamDecoder
 from providers.emulation.collect_stream import Gatherer, to_chunks
-from providers.emulation.estimate_missing_usage import with_usage
+from providers.emulation.estimate_missing_usage import estimate_usage, with_usage
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.merge_choices import UsageTally, billed_usage, merge
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
@@ -40,6 +40,7 @@ from proxy.upstream.transport import (
     fail,
     refuse_page,
 )
+from proxy.upstream.unanswered_usage import is_billed
 from proxy.upstream.vendor_stream import (
     LONG_EVENT,
     MOST_AT_ONCE,
@@ -126,9 +127,9 @@ class UpstreamCaller:
         answer: float | None,
     ) -> Completion:
         """Return the answer of several calls. Each has limits of its own: one may be silent while another is read."""
-        request = prepared.request
         if not prepared.calls:
-            return PostProcessor(finishing).whole(echo_only(request))
+            return PostProcessor(finishing).whole(echo_only(prepared.request))
+        told: list[Usage] = []
 
         async def call_one(call: PlannedCall) -> Completion:
             # The request's own deadline ends the whole.
@@ -137,14 +138,28 @@ class UpstreamCaller:
                 if call.sent.stream:
                     make = partial(self._gather, record, own, answer, finishing)
                 # Estimated for each call: candidates that are not chosen and repeated prompts count.
-                return with_usage(call.request, await self._calls.make(call, record, make))
+                completion = with_usage(call.request, await self._calls.make(call, record, make))
+            if completion.usage is not None:
+                told.append(completion.usage)
+            return completion
 
-        completions = await map_calls(prepared.calls, call_one)
+        try:
+            return await self._joined(prepared, finishing, record, await map_calls(prepared.calls, call_one))
+        except BaseException:
+            record.billed = None
+            for usage in told:
+                record.note_unanswered(usage)
+            raise
+
+    async def _joined(
+        self, prepared: CallPlan, finishing: PostProcessing, record: RequestRecord, completions: list[Completion]
+    ) -> Completion:
+        """Return one answer of those of all calls, if it keeps what was asked."""
         completion = completions[0]
         if len(completions) > 1:
             record.billed = billed_usage(completions)
             completion = _merged(prepared, completions, finishing.candidates)
-        completion = finishing.ranked(completion, request.prompts)
+        completion = finishing.ranked(completion, prepared.request.prompts)
         if finishing.checks:
             await Constraint(self._off_loop.checks, finishing, record.owner).check_all(completion)
         return PostProcessor(finishing).whole(completion)
@@ -154,9 +169,10 @@ class UpstreamCaller:
     ) -> Completion:
         """Return what one call is answered. Raises UpstreamError."""
         deadlines.expect(Phase.ANSWER, answer)
-        response = await self._calls.ask(call.sent, record, repeats)
-        read = read_answer(response, record, deadlines, call, self._off_loop)
-        return read if isinstance(read, Completion) else await read
+        with _Counted(record, call):
+            response = await self._calls.ask(call.sent, record, repeats)
+            read = read_answer(response, record, deadlines, call, self._off_loop)
+            return read if isinstance(read, Completion) else await read
 
     async def _gather(
         self,
@@ -192,12 +208,12 @@ class UpstreamCaller:
 
         try:
             await read_through(stream, call.part.count, gather)
+            return _whole(gatherer)
+        except BaseException:
+            record.note_unanswered(gatherer.usage or estimate_usage(call.request, size))
+            raise
         finally:
             stream.close()
-        try:
-            return gatherer.completion()
-        except ValueError as problem:
-            raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
 
     def streamed(
         self, prepared: CallPlan, record: RequestRecord, deadlines: Deadlines
@@ -225,10 +241,18 @@ class UpstreamCaller:
             prepared = await self._waited(record, self._counted(prepared, record))
         if prepared.calls:
             async with Tasks() as tasks:
-                merged = self._merged(prepared, record, tasks)
-                await self._waited(record, merged.until_content())
-                yield await self.finished(merged, prepared, record)
-                record.billed = merged.billed
+                merged, committed = self._merged(prepared, record, tasks), False
+                try:
+                    await self._waited(record, merged.until_content())
+                    committed = True
+                    yield await self.finished(merged, prepared, record)
+                    record.billed = merged.billed
+                except BaseException:
+                    if committed:
+                        record.billed = merged.spent
+                    elif (spent := merged.spent) is not None:
+                        record.note_unanswered(spent)
+                    raise
         else:
             finisher = PostProcessor(prepared.finishing or PostProcessing())
             yield LocalStream(list(to_chunks(finisher.whole(echo_only(prepared.request)))))
@@ -271,6 +295,17 @@ class UpstreamCaller:
         self, record: RequestRecord, finishing: PostProcessing | None, call: PlannedCall, repeats: Repeats
     ) -> OpenStream:
         """Open one call's stream and read it up to its first content."""
+        with _Counted(record, call) as counted:
+            return await self._opened(record, finishing, call, repeats, counted.seen)
+
+    async def _opened(
+        self,
+        record: RequestRecord,
+        finishing: PostProcessing | None,
+        call: PlannedCall,
+        repeats: Repeats,
+        seen: list[StreamPart],
+    ) -> OpenStream:
         sent = call.sent
         response = await self._calls.ask(sent, record, repeats)
         if not is_good(response):
@@ -280,7 +315,7 @@ class UpstreamCaller:
             if finishing is not None and finishing.stops:
                 decoder = StopScanningDecoder(decoder, finishing, call.part.count)
             aside = partial(self._off_loop.threads.run, record.owner)
-            events, ended = await until_content(response, decoder, aside)
+            events, ended = await until_content(response, decoder, aside, seen)
         except BaseException:
             response.close()
             raise
@@ -318,6 +353,39 @@ class _SingleStream:
             self._stream.close()
 
 
+class _Counted:
+    """Context manager around the opening of one call, which counts what it used where it fails: the usage that is among
+    `seen`, or else the prompt where the vendor may bill it."""
+
+    __slots__ = ("_call", "_record", "seen")
+
+    def __init__(self, record: RequestRecord, call: PlannedCall) -> None:
+        self._record = record
+        self._call = call
+        self.seen: list[StreamPart] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        told = [each for each in self.seen if isinstance(each, Usage)]
+        if told:
+            self._record.note_unanswered(told[-1])
+        elif is_billed(error, self._call.sent):
+            self._record.note_unanswered(estimate_usage(self._call.request, 0))
+
+
+def _whole(gatherer: Gatherer) -> Completion:
+    try:
+        return gatherer.completion()
+    except ValueError as problem:
+        raise fail(FailureKind.TRUNCATED, f"The upstream's answer is not whole: {problem}.") from None
+
+
 def _first_limit(timeouts: Timeouts, answer: float | None, *, chosen: bool) -> tuple[Phase, float | None]:
     """Return the limit of the first content of a stream that a whole answer is read from: that of a whole answer, and
     no more than the operator's for streams, where it is set or the operator has `chosen` to stream and set nothing
@@ -349,11 +417,12 @@ def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) 
 
 
 async def until_content(
-    response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None
+    response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None, seen: list[StreamPart] | None = None
 ) -> tuple[list[StreamPart], bool]:
     """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
-    UpstreamError. A long first event, and what follows MOST_AT_ONCE parts of a piece, is read by `aside`."""
-    events: list[StreamPart] = []
+    UpstreamError. A long first event, and what follows MOST_AT_ONCE parts of a piece, is read by `aside`. `seen` gets
+    what has come, also of a stream that breaks."""
+    events: list[StreamPart] = [] if seen is None else seen
     read = reader_of(decoder)
     piece = await response.read()
     refuse_page(piece)

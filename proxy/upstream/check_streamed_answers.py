@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from providers.completion import Chunk, Completion, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Completion, StreamEvent, ToolCallDelta, Usage
 from providers.emulation.check_answer import AnswerCheck, FinishedTexts
 from providers.emulation.check_tool_calls import FinishedCalls
 from providers.emulation.markdown_fence import unfenced
@@ -127,3 +127,5 @@ class HeldStream:
                 self._events.append(event)
         except UpstreamError as error:
             self._broken = error
+            # The piece that ends the choice may report the usage as well.
+            self._events += [event for event in events if isinstance(event, Usage)]

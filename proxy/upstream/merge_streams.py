@@ -7,7 +7,7 @@ from functools import partial
 
 from providers.completion import Chunk, StreamEvent, Usage, has_content
 from providers.emulation.estimate_missing_usage import estimate_usage, size_written
-from providers.emulation.merge_choices import UsageTally, renumber
+from providers.emulation.merge_choices import UsageTally, renumber, total_usage
 from providers.emulation.post_processing import PostProcessor
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
@@ -36,6 +36,7 @@ class MergedStream:
     finisher: PostProcessor | None = None
     _running: int = field(init=False)
     _sizes: dict[int, int] = field(init=False)
+    _opened: dict[int, PlannedCall] = field(default_factory=dict)
     _queue: asyncio.Queue[list[Chunk] | UpstreamError | None] = field(
         default_factory=lambda: asyncio.Queue(MAX_WAITING)
     )
@@ -57,6 +58,16 @@ class MergedStream:
     def billed(self) -> Usage | None:
         """What the vendor charges for; None until every call has ended or reported its usage."""
         return self.tally.billed
+
+    @property
+    def spent(self) -> Usage | None:
+        """What the calls that have been opened used so far, as far as nothing else is known as an estimate; None if
+        there is none."""
+        used = [
+            self.tally.told(number) or estimate_usage(call.request, self._sizes.get(number, 0))
+            for number, call in self._opened.items()
+        ]
+        return total_usage(used)
 
     async def until_content(self) -> None:
         """Wait for the first content of any call. Raises UpstreamError."""
@@ -124,6 +135,7 @@ class MergedStream:
 
     async def _pumped(self, number: int, call: PlannedCall) -> None:
         stream = await self.open_stream(call)
+        self._opened[number] = call
         try:
             await read_through(stream, call.part.count, partial(self._hand_over, number, call))
         finally:

@@ -73,6 +73,7 @@ class MockTransport:
         path = request.url.removeprefix(request.target.base_url).partition("?")[0]
         if (refused := refused_by_mock(request.target)) is not None:
             raise refused
+        request.note_written()
         return MockResponse(mock.answer(path, request.body))
 
     async def aclose(self) -> None:

@@ -28,7 +28,7 @@ def read_answer(
     if body is None or len(body) > LONG:
         return _read_on(response, body, record, deadlines, call, off_loop)
     deadlines.begun()
-    return _decoded(response, body, call)
+    return _decoded(response, body, call, record)
 
 
 async def _read_on(
@@ -48,11 +48,11 @@ async def _read_on(
         body = await read_arriving(response, call.sent.target.timeouts, deadlines)
     deadlines.begun()
     if len(body) <= LONG:
-        return _decoded(response, body, call)
-    return await off_loop.threads.run(record.owner, partial(_decoded, response, body, call))
+        return _decoded(response, body, call, record)
+    return await off_loop.threads.run(record.owner, partial(_decoded, response, body, call, record))
 
 
-def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall) -> Completion:
+def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record: RequestRecord) -> Completion:
     """Return the answer of a call. Raises UpstreamError for what is none, and for other choices than asked for."""
     if not body.startswith(b"{"):
         refuse_page(body)
@@ -66,6 +66,8 @@ def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall) -> Comp
     try:
         return as_asked(completion, call.part.count)
     except ValueError as problem:
+        if completion.usage is not None:
+            record.note_unanswered(completion.usage)
         raise fail(FailureKind.MALFORMED, f"The upstream answered with {problem}.") from None
 
 

@@ -149,9 +149,9 @@ def test_a_clients_text_orders_a_terminal_nothing() -> None:
 
 
 def test_a_clients_text_is_no_formula_of_a_spreadsheet() -> None:
-    lines = [UsageLine((text,), sums(1, 21_000)) for text in ("=1+1", "@x", "+1", "-1", 'a,"b"\n')]
+    lines = [UsageLine((text,), sums(1, 21_000)) for text in ("=1+1", "@x", "+1", "-1", 'a,"b"\n', "\x1b[2J")]
     rows = list(csv.DictReader(io.StringIO(usage_csv(report("user", lines=lines)))))
-    assert {row["user"] for row in rows} == {"'=1+1", "'@x", "'+1", "'-1", 'a,"b"\n'}
+    assert {row["user"] for row in rows} == {"'=1+1", "'@x", "'+1", "'-1", 'a,"b"\ufffd', "\ufffd[2J"}
     assert {(row["requests"], row["cost_usd"], row["ms"]) for row in rows} == {("1", "0.000021000", "7")}
 
 

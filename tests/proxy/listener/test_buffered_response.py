@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 import pytest
-from aiohttp import HttpVersion10, HttpVersion11
+from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.web_protocol import RequestHandler
 
@@ -102,6 +102,8 @@ def test_headers_are_lines() -> None:
 def test_an_answer_begins_with_the_version_that_was_asked(status: int, words: str) -> None:
     assert start_line(HttpVersion11, status) == f"HTTP/1.1 {status} {words}\r\n"
     assert start_line(HttpVersion10, status) == f"HTTP/1.0 {status} {words}\r\n"
+    for foreign in (HttpVersion(2, 0), HttpVersion(0, 9), HttpVersion(1, 2)):
+        assert start_line(foreign, status) == f"HTTP/1.1 {status} {words}\r\n"
 
 
 class Client(asyncio.Transport):

@@ -43,6 +43,13 @@ def test_a_line_has_the_facts_the_request_and_the_answer_redacted() -> None:
     assert json.loads(entry_line(PayloadEntry(FACTS, None, None), [], 1024)) == {"request_id": "r"}
 
 
+def test_a_client_s_names_among_the_facts_are_redacted() -> None:
+    facts = b'{"request_id":"canary","model":"v/say:canary","deployment":"v/say:canary","status":200}'
+    line = json.loads(entry_line(PayloadEntry(facts, None, None), [re.compile("canary")], 1024))
+    said = "v/say:[redacted]"
+    assert line == {"request_id": "canary", "model": said, "deployment": said, "status": 200}
+
+
 def test_what_is_not_whole_is_named() -> None:
     entry = PayloadEntry(FACTS, json.dumps("a" * 9000).encode(), b'["b"]')
     assert json.loads(entry_line(entry, [], 1024))["cut"] == ["request"]

@@ -1,0 +1,91 @@
+"""Limits of tokens against clients that have more sent or generated than is counted."""
+
+import asyncio
+
+import pytest
+
+from providers.json_types import JsonObject
+from tests.proxy.gateway.test_team_limits import chatting, limited, views
+from tests.proxy.kit.gateway_rig import AUTH, Rig
+from tests.proxy.kit.raw_client import connected, request
+from tests.support.http_scripts import json_answer
+from tests.support.openai_wire import USAGE, chat
+from tests.support.vendor_script import Delay, Hang
+
+pytestmark = pytest.mark.smoke
+
+TEAM = "limits: {tokens_per_day: 5000}"
+TOTAL = USAGE["total_tokens"]
+LONG: list[JsonObject] = [{"role": "user", "content": "x" * 3000}]
+
+
+def counted(served: Rig) -> tuple[int, int]:
+    """The tokens that the limit has counted, and those that the metrics have."""
+    return views(served)["team t: tokens day"], int(sum(served.series("tokens_total").values()))
+
+
+@pytest.mark.parametrize(
+    "members", [{"max_tokens": 4000}, {"max_completion_tokens": "4000"}, {"n_predict": 4000}, {"best_of": 16}]
+)
+async def test_threat_19_members_that_vendors_read_are_reserved(members: JsonObject) -> None:
+    body = chatting(max_tokens=300, inference_extra_params=members)
+    async with limited(TEAM) as served:
+        served.vendor.default = (Delay(0.3), *json_answer(200, chat("x")))
+        answers = await asyncio.gather(*[served.post("/v1/chat/completions", body) for _ in range(20)])
+    assert sorted(answer.status for answer in answers) == [200] + [429] * 19
+
+
+REFUSED: list[tuple[str, JsonObject]] = [
+    ("/v1/chat/completions", chatting(response_format={"type": "json_object"})),
+    ("/v1/chat/completions", chatting(guided_choice=["a", "b"])),
+    ("/v1/responses", {"model": "v/m", "input": "hi", "text": {"format": {"type": "json_object"}}}),
+    ("/v1/chat/completions", chatting(n=2)),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), REFUSED)
+async def test_threat_19_what_was_reported_counts_if_the_answer_is_refused(path: str, body: JsonObject) -> None:
+    async with limited(TEAM) as served:
+        served.vendor.default = json_answer(200, chat("neither"))
+        answer = await served.post(path, body)
+        (record,) = await served.finished(1)
+        assert answer.status == 502, answer.body
+        assert counted(served) == (len(served.vendor.requests) * TOTAL,) * 2
+        assert record.billed is not None
+        assert not record.billed.estimated
+
+
+async def test_threat_19_the_prompt_of_a_client_that_leaves_counts() -> None:
+    async with limited(TEAM) as served:
+        served.vendor.default = (Hang(),)
+        for stream in (False, True):
+            async with connected(served.port) as client:
+                body = chatting(stream=stream) | {"messages": LONG}
+                await client.send(request("POST", "/v1/chat/completions", body, AUTH))
+                await served.vendor.received(1 + stream)
+        records = await served.finished(2)
+        assert [record.outcome for record in records] == ["client_gone"] * 2
+        used = [record.billed for record in records]
+        assert all(each is not None and each.estimated and each.prompt_tokens >= 750 for each in used)
+        assert counted(served) == (sum(each.prompt_tokens for each in used if each is not None),) * 2
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_threat_19_the_prompt_counts_if_the_deadline_passes(stream: bool) -> None:
+    async with limited(TEAM) as served:
+        served.vendor.default = (Hang(),)
+        body = chatting(stream=stream, inference_timeout=0.2) | {"messages": LONG}
+        answer = await served.post("/v1/chat/completions", body)
+        (record,) = await served.finished(1)
+        assert answer.status == 504
+        assert record.billed is not None
+        assert record.billed.prompt_tokens >= 750
+        assert counted(served) == (record.billed.prompt_tokens,) * 2
+
+
+async def test_threat_19_a_refused_call_costs_nothing() -> None:
+    async with limited(TEAM) as served:
+        served.vendor.default = json_answer(400, {"error": {"message": "no"}})
+        answer = await served.post("/v1/chat/completions", chatting())
+        await served.finished(1)
+        assert (answer.status, counted(served)) == (400, (0, 0))
