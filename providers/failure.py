@@ -157,11 +157,12 @@ class Failure:
 
 
 class UpstreamError(Exception):
-    """A failed attempt; carries the `Failure`."""
+    """A failed attempt; carries the `Failure`. `counted` says that what the call used has been counted."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.kind.value, failure.message)
         self.failure = failure
+        self.counted = False
 
 
 class Refusal(Exception):

@@ -6,7 +6,7 @@ from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 
-from aiohttp import HttpVersion, HttpVersion11, web
+from aiohttp import HttpVersion, HttpVersion10, HttpVersion11, web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
 from proxy.listener.client_request import Incoming

@@ -4,8 +4,9 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 
-from providers.completion import Completion
+from providers.completion import Completion, Usage
 from providers.emulation.merge_choices import as_asked
+from providers.emulation.reported_usage import reported_usage
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.target import Timeouts
@@ -59,16 +60,23 @@ def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record:
     try:
         completion = call.sent.target.dialect.decode(call.sent, body)
     except UpstreamError as error:
-        raise with_status(error, response) from None
+        raise _counted(with_status(error, response), reported_usage(body), record) from None
     choices = completion.choices
     if len(choices) == 1 == call.part.count and choices[0].index == 0:
         return completion  # as nearly all are
     try:
         return as_asked(completion, call.part.count)
     except ValueError as problem:
-        if completion.usage is not None:
-            record.note_unanswered(completion.usage)
-        raise fail(FailureKind.MALFORMED, f"The upstream answered with {problem}.") from None
+        failed = fail(FailureKind.MALFORMED, f"The upstream answered with {problem}.")
+        raise _counted(with_status(failed, response), completion.usage, record) from None
+
+
+def _counted(error: UpstreamError, usage: Usage | None, record: RequestRecord) -> UpstreamError:
+    """Return the failure of a call, whose usage is counted if the vendor reported it."""
+    if usage is not None:
+        record.note_unanswered(usage)
+        error.counted = True
+    return error
 
 
 async def read_arriving(

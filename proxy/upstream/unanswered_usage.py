@@ -25,6 +25,8 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
         # A connection that ends as the client's: the vendor's have become UpstreamErrors.
         return isinstance(error, asyncio.CancelledError | ConnectionError | DeadlinePassed)
     failure = error.failure
+    if error.counted:
+        return False
     if failure.kind is FailureKind.TIMEOUT:
         return failure.status is None and not failure.unsent
     good = failure.status is not None and 200 <= failure.status < 300

@@ -1,6 +1,7 @@
 """Limits of tokens against clients that have more sent or generated than is counted."""
 
 import asyncio
+from typing import cast
 
 import pytest
 
@@ -15,8 +16,8 @@ from tests.support.vendor_script import Delay, Hang
 pytestmark = pytest.mark.smoke
 
 TEAM = "limits: {tokens_per_day: 5000}"
-TOTAL = USAGE["total_tokens"]
-LONG: list[JsonObject] = [{"role": "user", "content": "x" * 3000}]
+TOTAL = cast(int, USAGE["total_tokens"])
+LONG: JsonObject = {"messages": [{"role": "user", "content": "x" * 3000}]}
 
 
 def counted(served: Rig) -> tuple[int, int]:
@@ -55,26 +56,28 @@ async def test_threat_19_what_was_reported_counts_if_the_answer_is_refused(path:
         assert not record.billed.estimated
 
 
-async def test_threat_19_the_prompt_of_a_client_that_leaves_counts() -> None:
+@pytest.mark.parametrize("stream", [False, True])
+async def test_threat_19_the_prompt_of_a_client_that_leaves_counts(stream: bool) -> None:
     async with limited(TEAM) as served:
         served.vendor.default = (Hang(),)
-        for stream in (False, True):
-            async with connected(served.port) as client:
-                body = chatting(stream=stream) | {"messages": LONG}
-                await client.send(request("POST", "/v1/chat/completions", body, AUTH))
-                await served.vendor.received(1 + stream)
-        records = await served.finished(2)
-        assert [record.outcome for record in records] == ["client_gone"] * 2
-        used = [record.billed for record in records]
-        assert all(each is not None and each.estimated and each.prompt_tokens >= 750 for each in used)
-        assert counted(served) == (sum(each.prompt_tokens for each in used if each is not None),) * 2
+        async with connected(served.port) as client:
+            body = chatting(stream=stream) | LONG
+            await client.send(request("POST", "/v1/chat/completions", body, AUTH))
+            await served.vendor.received(1)
+            await client.leave()
+        (record,) = await served.finished(1)
+        assert record.outcome == "client_gone"
+        assert record.billed is not None
+        assert record.billed.estimated
+        assert record.billed.prompt_tokens >= 750
+        assert counted(served) == (record.billed.prompt_tokens,) * 2
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_threat_19_the_prompt_counts_if_the_deadline_passes(stream: bool) -> None:
     async with limited(TEAM) as served:
         served.vendor.default = (Hang(),)
-        body = chatting(stream=stream, inference_timeout=0.2) | {"messages": LONG}
+        body = chatting(stream=stream, inference_timeout=0.2) | LONG
         answer = await served.post("/v1/chat/completions", body)
         (record,) = await served.finished(1)
         assert answer.status == 504

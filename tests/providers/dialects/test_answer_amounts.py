@@ -96,7 +96,14 @@ def test_the_largest_counts_of_several_bodies_and_of_a_list() -> None:
         (5.5, 5.5),
         ("4000", 4000),
         (0, 0),
-        *((value, UNLIMITED) for value in (None, -1, True, "x", "9" * 40, "nan", [5], {})),
+        (None, UNLIMITED),
+        (-1, UNLIMITED),
+        (True, UNLIMITED),
+        ("x", UNLIMITED),
+        ("9" * 40, UNLIMITED),
+        ("nan", UNLIMITED),
+        ([5], UNLIMITED),
+        ({}, UNLIMITED),
     ],
 )
 def test_what_is_no_number_is_no_limit(value: JsonValue, amount: float) -> None:

@@ -36,7 +36,7 @@ CACHED = {"cached_tokens": 4, "cache_write_tokens": 2, "ephemeral_1h_input_token
 FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 
-NOT_IN_LINES = {"billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags"}
+NOT_IN_LINES = {"billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered"}
 """What a record may hold and no line says."""
 
 

@@ -1,0 +1,56 @@
+"""Reads the usage that a vendor reports in a body that is no answer otherwise: it is billed all the same.
+
+The names are those of the APIs: OpenAI's, Anthropic's and the Responses API's `usage`, Bedrock's and Cohere's, Gemini's
+`usageMetadata`, Ollama's counts, SGLang's `meta_info`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import orjson
+
+from providers.completion import MOST_COUNTED, Usage
+from providers.json_types import JsonValue
+
+_HOLDERS: Final = (("usage",), ("usageMetadata",), ("usage", "tokens"), ("meta", "tokens"), ("meta_info",), ())
+
+_PROMPT: Final = ("prompt_tokens", "input_tokens", "inputTokens", "promptTokenCount", "prompt_eval_count")
+_ANSWER: Final = ("completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount", "eval_count")
+_BESIDE: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
+"""Parts of a prompt that Anthropic counts beside it."""
+
+_THOUGHTS: Final = "thoughtsTokenCount"
+"""A part of an answer that Gemini counts beside it."""
+
+
+def reported_usage(body: bytes) -> Usage | None:
+    """Return the usage in a body, None if there is none that can be read."""
+    try:
+        data: JsonValue = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    for held in _held(data):
+        prompt, answer = _first(held, _PROMPT), _first(held, _ANSWER)
+        if prompt is not None or answer is not None:
+            beside = sum([_count(held.get(name)) or 0 for name in _BESIDE])
+            return Usage((prompt or 0) + beside, (answer or 0) + (_count(held.get(_THOUGHTS)) or 0))
+    return None
+
+
+def _held(data: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
+    for path in _HOLDERS:
+        found = data
+        for step in path:
+            found = found.get(step) if isinstance(found, dict) else None
+        if isinstance(found, dict):
+            yield found
+
+
+def _first(held: Mapping[str, JsonValue], names: Sequence[str]) -> int | None:
+    counts = [count for name in names if (count := _count(held.get(name))) is not None]
+    return counts[0] if counts else None
+
+
+def _count(value: JsonValue) -> int | None:
+    known = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return min(value, MOST_COUNTED) if known and isinstance(value, int) else None

@@ -1,0 +1,56 @@
+"""Which calls count although their answers are not given."""
+
+import asyncio
+
+from providers.completion import Usage
+from providers.dialect import UpstreamRequest
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.unified_request import Operation
+from proxy.deadlines import DeadlinePassed, Phase
+from proxy.upstream.unanswered_usage import is_billed, usage_of_body
+from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
+
+
+def call() -> UpstreamRequest:
+    """A call with a body of nine bytes."""
+    return UpstreamRequest(target_of("openai"), Operation.CHAT, "http://host", b"x" * 9, stream=False)
+
+
+def failed(kind: FailureKind, status: int | None = None, **facts: object) -> UpstreamError:
+    return UpstreamError(Failure(kind, "m", status=status, **facts))  # type: ignore[arg-type]
+
+
+def counted() -> UpstreamError:
+    """A failure of a call whose usage was reported."""
+    error = failed(FailureKind.MALFORMED, 200)
+    error.counted = True
+    return error
+
+
+@looped(
+    ("error", "billed"),
+    [
+        (asyncio.CancelledError(), True),
+        (ConnectionError(), True),
+        (DeadlinePassed(Phase.TOTAL, 1.0), True),
+        (failed(FailureKind.TIMEOUT), True),
+        (failed(FailureKind.MALFORMED, 200), True),
+        (counted(), False),
+        (failed(FailureKind.TIMEOUT, unsent=True), False),
+        (failed(FailureKind.TIMEOUT, 504), False),
+        (failed(FailureKind.MALFORMED, 200, evidence="<html>"), False),
+        (failed(FailureKind.RATE_LIMITED, 200), False),
+        (failed(FailureKind.SERVER, 500), False),
+        (ValueError(), False),
+    ],
+)
+def test_a_call_that_a_vendor_saw_and_did_not_refuse_is_billed(error: BaseException, billed: bool) -> None:
+    sent = call()
+    assert not is_billed(error, sent)
+    sent.note_written()
+    assert is_billed(error, sent) is billed
+
+
+def test_a_body_counts_by_its_bytes() -> None:
+    assert usage_of_body(call()) == Usage(3, 0, estimated=True)
