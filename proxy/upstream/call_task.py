@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from providers.completion import Usage
 from providers.dialect import TaskCalls, UpstreamRequest
-from providers.emulation.reported_usage import reported_usage
+from providers.dialects.reported_usage import reported_usage
 from providers.failure import UpstreamError
 from providers.target import Target
 from proxy.deadlines import Deadlines, Phase

@@ -5,12 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, StreamPart, TextRun, Usage, has_content
-from providers.dialect import StreamDecoder
+from providers.completion import Chunk, Completion, StreamEvent, StreamPart, Usage
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.emulation.estimate_missing_usage import estimate_usage, with_usage
 from providers.emulation.join_extras import size_of_extras
@@ -28,7 +26,7 @@ from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
 from proxy.upstream.local_stream import LocalStream
 from proxy.upstream.merge_streams import MergedStream
-from proxy.upstream.read_answer import read_answer, with_status
+from proxy.upstream.read_answer import read_answer, until_content
 from proxy.upstream.send_call import CallSender, is_good, refusal
 from proxy.upstream.transport import (
     MAX_BODY,
@@ -36,19 +34,13 @@ from proxy.upstream.transport import (
     RepeatableError,
     RepeatCause,
     Repeats,
-    UpstreamResponse,
     fail,
-    refuse_page,
 )
-from proxy.upstream.unanswered_usage import is_billed
+from proxy.upstream.unanswered_usage import CountedCall
 from proxy.upstream.vendor_stream import (
-    LONG_EVENT,
-    MOST_AT_ONCE,
-    Aside,
     OpenStream,
     Stream,
     read_through,
-    reader_of,
 )
 
 T = TypeVar("T")
@@ -169,7 +161,7 @@ class UpstreamCaller:
     ) -> Completion:
         """Return what one call is answered. Raises UpstreamError."""
         deadlines.expect(Phase.ANSWER, answer)
-        with _Counted(record, call):
+        with CountedCall(record, call):
             response = await self._calls.ask(call.sent, record, repeats)
             read = read_answer(response, record, deadlines, call, self._off_loop)
             return read if isinstance(read, Completion) else await read
@@ -295,7 +287,7 @@ class UpstreamCaller:
         self, record: RequestRecord, finishing: PostProcessing | None, call: PlannedCall, repeats: Repeats
     ) -> OpenStream:
         """Open one call's stream and read it up to its first content."""
-        with _Counted(record, call) as counted:
+        with CountedCall(record, call) as counted:
             return await self._opened(record, finishing, call, repeats, counted.seen)
 
     async def _opened(
@@ -353,32 +345,6 @@ class _SingleStream:
             self._stream.close()
 
 
-class _Counted:
-    """Context manager around the opening of one call, which counts what it used where it fails: the usage that is among
-    `seen`, or else the prompt where the vendor may bill it."""
-
-    __slots__ = ("_call", "_record", "seen")
-
-    def __init__(self, record: RequestRecord, call: PlannedCall) -> None:
-        self._record = record
-        self._call = call
-        self.seen: list[StreamPart] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:
-            return
-        told = [each for each in self.seen if isinstance(each, Usage)]
-        if told:
-            self._record.note_unanswered(told[-1])
-        elif is_billed(error, self._call.sent):
-            self._record.note_unanswered(estimate_usage(self._call.request, 0))
-
-
 def _whole(gatherer: Gatherer) -> Completion:
     try:
         return gatherer.completion()
@@ -414,34 +380,3 @@ def _merged(prepared: CallPlan, completions: list[Completion], candidates: int) 
         return merge([call.part for call in prepared.calls], completions, candidates)
     except ValueError:
         raise fail(FailureKind.MALFORMED, "The upstream answered with choices that were not asked for.") from None
-
-
-async def until_content(
-    response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None, seen: list[StreamPart] | None = None
-) -> tuple[list[StreamPart], bool]:
-    """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
-    UpstreamError. A long first event, and what follows MOST_AT_ONCE parts of a piece, is read by `aside`. `seen` gets
-    what has come, also of a stream that breaks."""
-    events: list[StreamPart] = [] if seen is None else seen
-    read = reader_of(decoder)
-    piece = await response.read()
-    refuse_page(piece)
-    size = 0
-    while True:
-        try:
-            parts = iter(read(piece) if piece else decoder.finish())
-            at_once = None if aside is None else 0 if size > LONG_EVENT else MOST_AT_ONCE
-            latest = [*islice(parts, at_once)]
-            if aside is not None and len(latest) == at_once:
-                latest += await aside(partial(list, parts))
-        except UpstreamError as error:
-            raise with_status(error, response) from None
-        events += latest
-        if any(isinstance(event, TextRun) or (isinstance(event, Chunk) and has_content(event)) for event in latest):
-            return events, not piece
-        if not piece:
-            raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")
-        if decoder.complete:
-            raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
-        size += len(piece)
-        piece = await response.read()

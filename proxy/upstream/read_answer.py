@@ -3,10 +3,12 @@
 from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
-from providers.completion import Completion, Usage
+from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage, has_content
+from providers.dialect import StreamDecoder
+from providers.dialects.reported_usage import reported_usage
 from providers.emulation.merge_choices import as_asked
-from providers.emulation.reported_usage import reported_usage
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.target import Timeouts
@@ -15,6 +17,7 @@ from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.send_call import is_good, refusal
 from proxy.upstream.transport import MAX_BODY, UpstreamResponse, fail, read_whole, refuse_page
+from proxy.upstream.vendor_stream import LONG_EVENT, MOST_AT_ONCE, Aside, reader_of
 
 LONG = 256 * 1024
 """Bytes of an answer that is decoded on the loop; a longer one may have 100,000 choices and is decoded in a thread."""
@@ -102,3 +105,34 @@ def with_status(error: UpstreamError, response: UpstreamResponse) -> UpstreamErr
     """Return the failure with the response's status: the upstream did answer, though not properly."""
     failure = error.failure
     return error if failure.status is not None else UpstreamError(replace(failure, status=response.status))
+
+
+async def until_content(
+    response: UpstreamResponse, decoder: StreamDecoder, aside: Aside | None = None, seen: list[StreamPart] | None = None
+) -> tuple[list[StreamPart], bool]:
+    """Return what a stream holds up to the read with its first content, and whether its body is over. Raises
+    UpstreamError. A long first event, and what follows MOST_AT_ONCE parts of a piece, is read by `aside`. `seen` gets
+    what has come, also of a stream that breaks."""
+    events: list[StreamPart] = [] if seen is None else seen
+    read = reader_of(decoder)
+    piece = await response.read()
+    refuse_page(piece)
+    size = 0
+    while True:
+        try:
+            parts = iter(read(piece) if piece else decoder.finish())
+            at_once = None if aside is None else 0 if size > LONG_EVENT else MOST_AT_ONCE
+            latest = [*islice(parts, at_once)]
+            if aside is not None and len(latest) == at_once:
+                latest += await aside(partial(list, parts))
+        except UpstreamError as error:
+            raise with_status(error, response) from None
+        events += latest
+        if any(isinstance(event, TextRun) or (isinstance(event, Chunk) and has_content(event)) for event in latest):
+            return events, not piece
+        if not piece:
+            raise fail(FailureKind.TRUNCATED, "The upstream's stream ended without content.")
+        if decoder.complete:
+            raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
+        size += len(piece)
+        piece = await response.read()

@@ -5,13 +5,16 @@ its time was over, the prompt counts as its estimate. What a vendor refused is n
 """
 
 import asyncio
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
-from providers.completion import Usage
+from providers.completion import StreamPart, Usage
 from providers.dialect import UpstreamRequest
-from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN
+from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage
+from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from proxy.deadlines import DeadlinePassed
+from proxy.request_record import RequestRecord
 
 _GENERATED: Final = frozenset({FailureKind.MALFORMED, FailureKind.NONCONFORMING, FailureKind.TRUNCATED})
 """Kinds of failures that a good status may turn out to be."""
@@ -36,3 +39,29 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
 def usage_of_body(sent: UpstreamRequest) -> Usage:
     """Return an estimate of what a call that is no conversation used."""
     return Usage(-(-len(sent.body) // BYTES_PER_TOKEN), 0, estimated=True)
+
+
+class CountedCall:
+    """Context manager around the opening of one call, which counts what it used where it fails: the usage that is among
+    `seen`, or else the prompt where the vendor may bill it."""
+
+    __slots__ = ("_call", "_record", "seen")
+
+    def __init__(self, record: RequestRecord, call: PlannedCall) -> None:
+        self._record = record
+        self._call = call
+        self.seen: list[StreamPart] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        told = [each for each in self.seen if isinstance(each, Usage)]
+        if told:
+            self._record.note_unanswered(told[-1])
+        elif is_billed(error, self._call.sent):
+            self._record.note_unanswered(estimate_usage(self._call.request, 0))

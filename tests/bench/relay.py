@@ -21,7 +21,7 @@ from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
-from proxy.upstream.call_vendor import until_content
+from proxy.upstream.read_answer import until_content
 from proxy.upstream.transport import Take
 from proxy.upstream.vendor_stream import OpenStream
 from tests.bench.readings import Reading, cheapest

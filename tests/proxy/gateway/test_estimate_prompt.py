@@ -63,10 +63,11 @@ def test_a_request_takes_its_prompt_and_all_its_answers() -> None:
 def test_what_goes_to_vendors_as_the_client_wrote_it_is_reserved(members: JsonObject, most: int, answers: int) -> None:
     chat, targets = ChatPrompt(({"role": "user", "content": "hi"},)), [target_of("openai_compatible")]
     plain = UnifiedRequest(Operation.CHAT, "v/m", chat, {"max_tokens": 1})
-    native = NativeRequest(NativeApi.RESPONSES, members)
+    native, size = NativeRequest(NativeApi.RESPONSES, members), request_size(plain)[0]
+    assert size is not None
     for request in (replace(plain, extra_params=members), replace(plain, unknown=members)):
-        assert request_size(request, targets) == (request_size(plain)[0] + len(orjson.dumps(members)), most, answers)
-    assert request_size(replace(plain, native=native), targets) == (request_size(plain)[0], most, answers)
+        assert request_size(request, targets) == (size + len(orjson.dumps(members)), most, answers)
+    assert request_size(replace(plain, native=native), targets) == (size, most, answers)
 
 
 def test_members_never_lower_what_is_reserved() -> None:

@@ -19,7 +19,7 @@ from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, Surface
-from proxy.upstream.call_vendor import until_content
+from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import OpenStream
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
 from tests.proxy.kit.mark_streams import Body, Step

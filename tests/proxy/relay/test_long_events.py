@@ -23,7 +23,7 @@ from proxy.relay.relay_to_client import Relay
 from proxy.request_record import RequestRecord
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.surface import AnswerFacts
-from proxy.upstream.call_vendor import until_content
+from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import LONG_EVENT, MOST_AT_ONCE, OpenStream, read_through
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
 from tests.proxy.kit.chat_events import BEGIN, DONE, STOP, USAGE, chat, cut, event

@@ -12,7 +12,7 @@ from providers.completion import StreamEvent, StreamPart, TextRun
 from providers.dialect import RunDecoder, StreamDecoder, UpstreamRequest
 from providers.failure import Failure, UpstreamError
 from providers.json_types import JsonObject
-from proxy.upstream.call_vendor import until_content
+from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import reader_of
 from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_for, target_of
 from tests.proxy.kit.mark_streams import Body

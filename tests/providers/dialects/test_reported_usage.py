@@ -3,7 +3,7 @@
 import orjson
 
 from providers.completion import MOST_COUNTED, Usage
-from providers.emulation.reported_usage import reported_usage
+from providers.dialects.reported_usage import reported_usage
 from providers.json_types import JsonValue
 from tests.support.looped import looped
 
