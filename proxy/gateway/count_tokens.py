@@ -1,7 +1,8 @@
 """Counts the tokens of a prompt for clients of Anthropic's Messages API: `POST /v1/messages/count_tokens`.
 
 A valid body for a known model is always answered: by the vendor's own count where it speaks the API, by the engine's
-tokenizer, or by an estimate that is named. Claude Code makes up for a missing count with calls that are paid for.
+tokenizer, or by an estimate that is named. Claude Code makes up for a missing count with calls that are paid for. A
+call of a vendor counts towards the team's limits of requests; at a limit the answer is the estimate.
 
 Source: `anthropic` 2.12.0 `MessageCountTokensParams`, `MessageTokensCount`; Claude Code 2.1.197, November 2026.
 """
@@ -28,6 +29,7 @@ from proxy.routing.snapshot import Team
 from proxy.surfaces.anthropic.parse_body import parse_count
 from proxy.surfaces.request.parse_json import is_heavy
 from proxy.teams.client_keys import permit_extras
+from proxy.teams.team_limiter import Held, RequestSize, TeamLimiter
 from proxy.upstream.transport import read_whole, unwatched
 
 COUNT_WAIT: Final = 5.0
@@ -40,8 +42,9 @@ MAX_COUNT_BODY: Final = 64 * 1024
 class TokenCounting:
     """Answers calls that count the tokens of a prompt."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
+        self._limits = limits
 
     async def answer(self, call: ClientCall) -> web.StreamResponse:
         """Answer a call. Raises GatewayError for an invalid body, and for a model that the team may not use."""
@@ -65,7 +68,7 @@ class TokenCounting:
         planned = plan(snapshot, team, request.model, surface.name, self._dispatcher.load)
         record.model = planned.label
         permit_extras(team, request)
-        tokens = await self._counted(planned, request, team, record, heavy=heavy)
+        tokens = await self._counted(planned, request, call, heavy=heavy)
         headers: dict[str, str] = {}
         if tokens is None:
             estimate = partial(estimate_prompt, request)
@@ -74,24 +77,36 @@ class TokenCounting:
             headers["x-dragoman-emulated"] = "input_tokens"
         return tokens, headers
 
-    async def _counted(
-        self, planned: Plan, request: UnifiedRequest, team: Team, record: RequestRecord, *, heavy: bool
-    ) -> int | None:
-        """Return the count of the first healthy target's vendor; None where it has none or does not answer in time."""
-        dispatcher = self._dispatcher
+    async def _counted(self, planned: Plan, request: UnifiedRequest, call: ClientCall, *, heavy: bool) -> int | None:
+        """Return the count of the first healthy target's vendor. `None` if it has none, if it does not answer in time,
+        or if the team is at a limit."""
+        dispatcher, record, team = self._dispatcher, call.record, call.team
         order = dispatcher.deployments.breakers.arrange(planned.targets, dispatcher.now(), team.tenant)
-        if not order.ready:
+        if not order.ready or not self._is_admitted(planned, call):
             return None
         target = order.ready[0]
         started = dispatcher.now()
+        called = True
         try:
             async with asyncio.timeout(COUNT_WAIT):
-                return await self._asked(target, request, team, record, heavy=heavy)
+                tokens = await self._asked(target, request, team, record, heavy=heavy)
+                called = tokens is not None
+                return tokens
         except (TimeoutError, UpstreamError, GatewayError, Refusal):
             # Whatever is wrong there, the answer itself will show it.
             return None
         finally:
             record.waited += dispatcher.now() - started
+            if isinstance(record.held, Held):
+                record.held.settle(0, 0) if called else record.held.release()
+
+    def _is_admitted(self, planned: Plan, call: ClientCall) -> bool:
+        """Return whether the team's limits let a vendor be called now; the call is held until it has ended."""
+        try:
+            return self._limits.admit(call.key, planned, call.record, _count_alone) is None
+        except GatewayError:
+            call.record.outcome = "ok"
+            return False
 
     async def _asked(
         self, target: Target, request: UnifiedRequest, team: Team, record: RequestRecord, *, heavy: bool
@@ -116,3 +131,8 @@ class TokenCounting:
             return read_count(await read_whole(response, unwatched, MAX_COUNT_BODY))
         finally:
             response.release()
+
+
+def _count_alone() -> RequestSize:
+    """Return the size of a call that counts: it generates nothing, and no vendor charges for it."""
+    return 0, 0, 1

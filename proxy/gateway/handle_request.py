@@ -102,7 +102,7 @@ class Gateway:
         self.cache = AnswerCache(self._now, metrics, dispatcher.off_loop.threads, current.now)
         self._generation = TextGeneration(dispatcher, admission, limits, self.turns, self.responses, self.cache)
         tasks = TaskAnswers(dispatcher, limits)
-        passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher)
+        passed, counting = PassThrough(dispatcher, limits), TokenCounting(dispatcher, limits)
         self._actions: Mapping[Action, Callable[[ClientCall], Awaitable[web.StreamResponse]]] = {
             ReadAction.MODELS: self._list_models,
             ReadAction.USAGE: self._show_usage,

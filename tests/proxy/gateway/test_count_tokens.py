@@ -34,6 +34,7 @@ teams:
     keys: ["{digest_of(CLIENT_KEY)}"]
     models: ["anthropic/claude-x", vllm/m, plain/m, first]
 """
+LIMITED = f"{TABLE}    limits: {{requests_per_day: 3}}\n"
 
 
 @pytest.fixture
@@ -134,3 +135,20 @@ async def test_a_large_body_is_counted_beside_the_loop(counted: Rig) -> None:
     answer = await counted.post(PATH, {"model": "plain/m", "messages": large})
     assert answer.status == 200
     assert int(str(answer.json()["input_tokens"])) >= 1200
+
+
+async def test_a_vendor_counts_as_often_as_the_teams_limit_allows_and_then_the_count_is_estimated() -> (
+    None
+):
+    async with rig(LIMITED) as limited:
+        limited.vendor.answer_path(PATH, json_answer(200, {"input_tokens": 41}))
+        for _ in range(2):  # no vendor is called
+            assert (await limited.post(PATH, ask("plain/m"))).headers["x-dragoman-emulated"] == "input_tokens"
+        answers = [await limited.post(PATH, ask("claude-x")) for _ in range(5)]
+        assert [answer.status for answer in answers] == [200] * 5
+        assert ["x-dragoman-emulated" in answer.headers for answer in answers] == [False] * 3 + [True] * 2
+        assert len(limited.vendor.requests) == 3
+        chat = await limited.post("/v1/chat/completions", ask("plain/m"))
+        assert (chat.status, chat.code) == (429, "rate_limit_exceeded")
+        records = await limited.finished(8)
+        assert [record.outcome for record in records[:7]] == ["ok"] * 7
