@@ -1,5 +1,7 @@
 """The texts of requests, and requests with others in their place."""
 
+from base64 import b64encode
+
 import pytest
 
 from providers.json_types import JsonObject
@@ -20,6 +22,8 @@ from providers.unified_request import (
 from proxy.errors import GatewayError
 from proxy.plugins.request_texts import rewritten, texts_of
 
+PICTURE = f"data:image/png;base64,{b64encode(bytes(range(256))).decode()}"
+
 CHAT = UnifiedRequest(
     Operation.CHAT,
     "m",
@@ -28,7 +32,7 @@ CHAT = UnifiedRequest(
             {"role": "system", "content": "rules", "name": "boss"},
             {
                 "role": "user",
-                "content": [{"type": "text", "text": "hello"}, {"type": "image_url", "image_url": "data:x"}],
+                "content": [{"type": "text", "text": "hello"}, {"type": "image_url", "image_url": PICTURE}],
             },
             {
                 "role": "assistant",
@@ -58,14 +62,21 @@ def test_every_text_is_shown_with_its_role_and_place() -> None:
         "messages[1].content[0].text": ("hello", "user", "content"),
         "messages[2].content": ("calls", "assistant", "content"),
         "messages[2].reasoning_content": ("thinks", "assistant", "reasoning"),
+        "messages[2].tool_calls[0].function.name": ("f", "assistant", "name"),
         "messages[2].tool_calls[0].function.arguments": ('{"a":"b"}', "assistant", "tool_arguments"),
         "messages[3].content": ("result", "tool", "tool_result"),
+        "messages[3].name": ("f", "tool", "name"),
+        "tools[0].function.name": ("f", "", "name"),
         "tools[0].function.description": ("does", "", "tool_definition"),
         "stop[0]": ("end", "", "other"),
         "guided_choice[0]": ("yes", "", "other"),
         "guided_choice[1]": ("no", "", "other"),
+        ".system_note, key": ("system_note", "", "name"),
         ".system_note": ("extra", "", "other"),
+        "inference_extra_params.deep, key": ("deep", "", "name"),
+        "inference_extra_params.deep[0].er, key": ("er", "", "name"),
         "inference_extra_params.deep[0].er": ("most", "", "other"),
+        "body.only_here, key": ("only_here", "", "name"),
         "body.only_here": ("native", "", "other"),
     }
 
@@ -76,22 +87,23 @@ def test_escapes_of_the_history_s_arguments_hide_nothing() -> None:
     messages: tuple[JsonObject, ...] = ({"role": "assistant", "tool_calls": [call]}, {"role": "user", "content": "a"})
     native = NativeRequest(NativeApi.RESPONSES, {"input": [{"type": "function_call", "arguments": written}]})
     request = UnifiedRequest(Operation.CHAT, "m", ChatPrompt(messages), {}, native=native)
-    assert [each.text for each in texts_of(request)] == [shown, "a"]
-    same, _ = rewritten(request, [shown, "b"])
+    assert [each.text for each in texts_of(request)] == ["f", shown, "a"]
+    same, _ = rewritten(request, ["f", shown, "b"])
     assert same.prompt == ChatPrompt((messages[0], {"role": "user", "content": "b"}))
-    other, _ = rewritten(request, ['{"n":"*"}', "a"])
-    assert [each.text for each in texts_of(other)] == ['{"n":"*"}', "a"]
+    other, _ = rewritten(request, ["f", '{"n":"*"}', "a"])
+    assert [each.text for each in texts_of(other)] == ["f", '{"n":"*"}', "a"]
 
 
 def test_a_rewritten_request_has_nothing_of_what_it_was() -> None:
     made, dropped = rewritten(CHAT, [each.text.upper() for each in texts_of(CHAT)])
     assert [each.text for each in texts_of(made)] == [
-        *("RULES", "BOSS", "HELLO", "CALLS", '{"A":"B"}', "RESULT", "END", "DOES", "YES", "NO", "EXTRA", "MOST")
+        *("RULES", "BOSS", "HELLO", "CALLS", "F", '{"A":"B"}', "RESULT", "F", "F", "DOES", "END", "YES", "NO"),
+        *("SYSTEM_NOTE", "EXTRA", "DEEP", "ER", "MOST"),
     ]
     assert made.native is None
     assert dropped == ("reasoning",)
     assert isinstance(made.prompt, ChatPrompt)
-    assert made.prompt.messages[1]["content"][1] == {"type": "image_url", "image_url": "data:x"}  # type: ignore[index]
+    assert made.prompt.messages[1]["content"][1] == {"type": "image_url", "image_url": PICTURE}  # type: ignore[index]
     assert made.params["stop"] == ("END",)
 
 
@@ -120,8 +132,8 @@ def test_prompts_are_texts_and_token_ids_are_refused() -> None:
 
 def test_other_tasks_have_their_texts_too() -> None:
     vectors = EmbeddingsRequest("m", ("a", "b"), unknown={"x": "c"})
-    assert [each.text for each in texts_of(vectors)] == ["a", "b", "c"]
-    assert rewritten(vectors, ["1", "2", "3"])[0].texts == ("1", "2")
+    assert [each.text for each in texts_of(vectors)] == ["a", "b", "x", "c"]
+    assert rewritten(vectors, ["1", "2", "x", "3"])[0].texts == ("1", "2")
     ranking = RerankRequest("m", "q", ("a",), objects={0: {"text": "a", "more": "z"}})
     made, _ = rewritten(ranking, ["Q", "A"])
     assert (made.query, made.documents, made.objects) == ("Q", ("A",), {})
