@@ -15,9 +15,9 @@ def words(text: str) -> frozenset[str]:
 WORD_KEYS: Final = words(
     """
     audio_format background cache_control detail effort encoding_format finish_reason format image_detail include
-    input_type media_type mime_type modalities moderation object output_format phase prompt_cache_retention quality
-    reasoning_effort response_format role service_tier size status stream_format style summary syntax tool_choice
-    truncation ttl type verbosity
+    include[] input_type media_type mime_type modalities moderation object output_format phase
+    prompt_cache_retention quality reasoning_effort response_format role service_tier size status stream_format
+    style summary syntax tool_choice timestamp_granularities[] truncation ttl type verbosity
     """
 )
 """Keys whose strings are not shown if they are in WORDS."""
@@ -50,7 +50,7 @@ _SETTINGS: Final = words(
     unknown commentary final_answer stop length tool_calls end_turn max_tokens transparent opaque hd vivid natural 1K 2K
     256x256 512x512 1024x1024 1024x1536 1536x1024 1792x1024 1024x1792 srt vtt verbose_json diarized_json json b64_json
     sse audio wav mp3 mpeg mpga m4a ogg opus aac flac pcm pcm16 webm mp4 png jpeg jpg webp gif float
-    search_query search_document classification clustering similarity
+    search_query search_document classification clustering similarity word segment
     anthropic-claude-v1 openai-responses-v1 google-gemini-v1 xai-responses-v1
     text/plain image/png image/jpeg image/gif image/webp application/pdf audio/wav audio/mpeg video/mp4
     """

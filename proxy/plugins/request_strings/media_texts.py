@@ -16,7 +16,7 @@ from proxy.plugins.request_strings.known_words import words
 MEDIA_KEYS: Final = words(
     """
     audio audio_url data document_url file file_data file_url image image_data image_url images input_reference mask
-    url video video_url known_speaker_references known_speaker_references[]
+    url video video_url
     """
 )
 """Keys under which a data URI is media."""
@@ -39,6 +39,8 @@ _MEDIA: Final = frozenset(
 )
 """Types of files that are no text, unless all of one is."""
 
+_MAIN_TYPES: Final = ("image/", "audio/", "video/")
+
 _OTHER: Final = frozenset(
     [
         f"text/{each}"
@@ -52,8 +54,15 @@ _OTHER: Final = frozenset(
 _BLANKS: Final = re.compile(r"[\t\n\r ]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+_BEGINNINGS: Final = (
+    *(b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*"),
+    *(b"OggS", b"ID3", b"fLaC", b"\xff\xfb", b"\x1a\x45\xdf\xa3", b"\x1f\x8b"),
+)
+"""How files of media begin, for those that come without a type."""
+
 _CHARSET: Final = re.compile(r";charset=(?:utf-8|us-ascii|iso-8859-1|windows-1252)")
 _BASE64: Final = ";base64"
+_PAYLOAD: Final = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
 
 class NotReadable(ValueError):
@@ -63,6 +72,14 @@ class NotReadable(ValueError):
 def is_data_uri(value: str) -> bool:
     """Return whether a value of one of MEDIA_KEYS is a data URI."""
     return value[:5].lower() == _SCHEME
+
+
+def is_sound_uri(value: str) -> bool:
+    """Return whether a value is the data URI of a sound, of which the end may be missing: fields of forms are read up
+    to a limit."""
+    head, _, payload = value.partition(",")
+    kind = head.lower().removeprefix(_SCHEME).removesuffix(_BASE64)
+    return kind in _MEDIA and f"{_SCHEME}{kind}{_BASE64}" == head.lower() and _PAYLOAD.fullmatch(payload) is not None
 
 
 def with_uri(value: str, change: Callable[[str], str]) -> str:
@@ -105,24 +122,26 @@ def _decoded(payload: str) -> bytes:
         raise NotReadable("is no base64") from None
 
 
+def _is_media(kind: str) -> bool:
+    kind = kind.partition(";")[0]
+    return kind in _MEDIA or (kind.startswith(_MAIN_TYPES) and kind not in _OTHER)
+
+
 def _text_in(data: bytes, kind: str) -> tuple[str, str] | None:
-    """Return the text that a file is, and its encoding; None if it is none. Raises NotReadable for a text in an
-    encoding that is not known."""
-    binary = b"\0" in data
+    """Return the text that a file is, and its encoding; None if it is none. Of a type that is none of media, any file
+    is a text, unless it begins as media do."""
+    media, binary = _is_media(kind) or data.startswith(_BEGINNINGS), b"\0" in data
     if not binary:
         try:
             return data.decode(), "utf-8"
         except UnicodeDecodeError:
             pass
+    if media:
+        return None
     if data.startswith(_BOMS):
         try:
             return data.decode("utf-16"), "utf-16"
         except UnicodeDecodeError:
             pass
-    if kind in _MEDIA:
-        return None
-    if not binary:
-        return data.decode("latin-1"), "latin-1"
-    if kind.startswith("text/"):
-        raise NotReadable("is a text whose encoding is not UTF-8")
-    return None
+    # In encodings of two or four bytes a character, the rest of the bytes are zero for plain letters and digits.
+    return data.replace(b"\0", b"").decode("latin-1"), "latin-1"

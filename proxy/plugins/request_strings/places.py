@@ -10,8 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from proxy.plugins.request_strings.media_texts import is_sound_uri
+
 Judge = Callable[[str, Mapping[str, object]], bool]
 """Whether a string, a member of this object, is not shown."""
+
+TypeOf = Callable[[Mapping[str, object]], str | None]
+"""The media type of the bare base64 in an object: empty if nothing says it, None if it holds no base64."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.:|/+=~@-]{1,256}")
 _SEAL: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{64,}")
@@ -24,11 +29,11 @@ _SEALED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A kind of object. `unseen` judges strings that are not shown, by key. `encoded` says by key which members are
-    bare base64. `below` names the kinds of objects within, by key; all others are free."""
+    """A kind of object. `unseen` judges strings that are not shown, by key. `encoded` has by key the type of bare
+    base64. `below` names the kinds of objects within, by key; all others are free."""
 
     unseen: Mapping[str, Judge] = field(default_factory=dict)
-    encoded: Mapping[str, Callable[[Mapping[str, object]], bool]] = field(default_factory=dict)
+    encoded: Mapping[str, TypeOf] = field(default_factory=dict)
     below: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -44,12 +49,21 @@ def _always(value: str, holder: Mapping[str, object]) -> bool:
     return True
 
 
-def _is_base64(holder: Mapping[str, object]) -> bool:
-    return True
+def _is_sound(value: str, holder: Mapping[str, object]) -> bool:
+    return is_sound_uri(value)
 
 
-def _says_base64(holder: Mapping[str, object]) -> bool:
-    return holder.get("type") == "base64"
+def _sound(holder: Mapping[str, object]) -> str:
+    return "audio/wav"
+
+
+def _file(holder: Mapping[str, object]) -> str:
+    return ""
+
+
+def _source(holder: Mapping[str, object]) -> str | None:
+    named = holder.get("media_type", "")
+    return named.lower() if holder.get("type") == "base64" and isinstance(named, str) else None
 
 
 FREE: Final = "free"
@@ -75,20 +89,20 @@ PLACES: Final[Mapping[str, Place]] = {
     ),
     "part": Place(
         {**_IDS, **_SEALS},
-        {"file_data": _is_base64},
+        {"file_data": _file},
         {**_MEDIA, "content": "part", "output": "part", "summary": "part", "extra_content": "extra"},
     ),
     "call": Place(_IDS, below={"extra_content": "extra", "function": "called"}),
     "called": Place(_SEALS),
     "extra": Place(below={"google": "called"}),
     "reference": Place({"id": _is_id}),
-    "sound": Place(encoded={"data": _is_base64}),
-    "file": Place({"file_id": _is_id}, {"file_data": _is_base64}),
-    "source": Place({"file_id": _is_id}, {"data": _says_base64}),
+    "sound": Place(encoded={"data": _sound}),
+    "file": Place({"file_id": _is_id}, {"file_data": _file}),
+    "source": Place({"file_id": _is_id}, {"data": _source}),
     "native body": Place(
         {"model": _always}, below={"messages": "part", "system": "part", "input": "part", "prediction": "part"}
     ),
     "passed body": Place({"model": _always}, below={"input": "part"}),
-    "form": Place({"model": _always, "file": _always}),
+    "form": Place({"model": _always, "file": _always, "known_speaker_references[]": _is_sound}),
 }
 """The kinds of objects, by name. A part is also a block of the Messages API and an item of the Responses API."""

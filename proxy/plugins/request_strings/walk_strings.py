@@ -66,18 +66,13 @@ def _string(value: str, key: str, at: str, walk: StringWalk, place: Place, holde
     try:
         if key in MEDIA_KEYS and is_data_uri(value):
             return with_uri(value, lambda text: walk.take(text, key, at))
-        encoded = place.encoded.get(key)
-        if encoded is not None and encoded(holder):
-            return with_base64(value, _type_of(holder), lambda text: walk.take(text, key, at))
+        type_of = place.encoded.get(key)
+        kind = None if type_of is None else type_of(holder)
+        if kind is not None:
+            return with_base64(value, kind, lambda text: walk.take(text, key, at))
     except NotReadable as error:
         raise _unreadable(at, str(error)) from None
     return walk.take(value, key, at)
-
-
-def _type_of(holder: Mapping[str, object]) -> str:
-    """Return the media type of bare base64; empty if its holder names none."""
-    named = holder.get("media_type")
-    return named.lower() if isinstance(named, str) else ""
 
 
 def _unreadable(place: str, why: str) -> GatewayError:
