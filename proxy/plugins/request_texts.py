@@ -19,6 +19,7 @@ from providers.unified_request import ChatPrompt, Guided, Params, TextPrompt, To
 from proxy.errors import FieldProblem, GatewayError, invalid_request
 from proxy.plugins.answer_texts import rewritten_arguments, unescaped
 from proxy.plugins.api import GuardedText, TextKind
+from proxy.plugins.request_strings.places import FREE
 from proxy.plugins.request_strings.walk_strings import changed
 
 AnyRequest = UnifiedRequest | EmbeddingsRequest | RerankRequest | PassedRequest
@@ -165,8 +166,10 @@ def _message(message: JsonObject, number: int, walk: _Walk, dropped: list[str]) 
     made: JsonObject = {}
     for key, value in message.items():
         walk.kind = "reasoning" if key in _THOUGHT else "tool_result" if walk.role == "tool" else "content"
-        if key == "name" and isinstance(value, str) and named:
-            made[key] = walk.take(value, "", f"{place}.name")
+        if key == "role":
+            made[key] = value  # one of those that there are
+        elif isinstance(value, str) and (key == "content" or (key == "name" and named)):
+            made[key] = walk.take(value, "", f"{place}.{key}")
         else:
             made |= cast(JsonObject, changed({key: value}, "", place, walk, "message"))
     if made != message and any(key in made for key in _THOUGHT):
@@ -183,7 +186,7 @@ def _params(params: Params, walk: _Walk) -> Params:
             text = changed(value.value, "", value.field, walk)
             made[name] = Guided(value.kind, cast("JsonObject | tuple[str, ...] | str", text))
         elif name != "logit_bias":  # its keys are numbers
-            made[name] = changed(value, name, name, walk)
+            made[name] = changed(value, name, name, walk, "identity" if isinstance(value, str) else FREE)
     return cast(Params, made)
 
 
@@ -271,7 +274,7 @@ def _members(content: Mapping[str, JsonValue] | Mapping[str, str], kind: str, wa
 
 
 def _word(value: str | None, name: str, walk: _Walk) -> str | None:
-    return cast("str | None", changed(value, name, name, walk))
+    return cast("str | None", changed(value, name, name, walk, "identity"))
 
 
 def _beside(members: Mapping[str, JsonValue] | None, place: str, walk: _Walk) -> Mapping[str, JsonValue] | None:

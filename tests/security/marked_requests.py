@@ -118,8 +118,15 @@ def each_field(marks: Marks) -> Iterator[Marked]:
         for name in names:
             if name == "model":
                 continue
-            for value in (marks.mark(), [marks.mark(), marks.mark()], marks.object(), {"text": marks.mark()}):
+            values: list[JsonValue] = [
+                marks.mark(),
+                [marks.mark(), marks.mark()],
+                marks.object(),
+                {"text": marks.mark()},
+            ]
+            for value in values:
                 yield Marked(path, {**body, name: value}, name)
+        yield Marked(path, {**body, marks.mark(): "x"}, "the name of a field")
 
 
 def _schema(marks: Marks) -> JsonObject:
@@ -138,7 +145,12 @@ def _schema(marks: Marks) -> JsonObject:
 
 
 def _tool(marks: Marks) -> JsonObject:
-    function = {"name": marks.mark(), "description": marks.mark(), "parameters": _schema(marks), "x": marks.mark()}
+    function: JsonObject = {
+        "name": marks.mark(),
+        "description": marks.mark(),
+        "parameters": _schema(marks),
+        "x": marks.mark(),
+    }
     return {"type": "function", "function": function, "more": marks.object()}
 
 
@@ -220,14 +232,18 @@ def each_place(marks: Marks) -> Iterator[Marked]:
     named: JsonObject = {"name": marks.mark(), "description": marks.mark(), "schema": _schema(marks)}
     shaped: JsonObject = {"response_format": {"type": "json_schema", "json_schema": named}}
     yield Marked("/v1/chat/completions", {**chat, **shaped}, "response_format")
-    for name, value in (
+    constraints: list[tuple[str, JsonValue]] = [
         ("guided_json", _schema(marks)),
         ("guided_choice", [marks.mark(), marks.mark()]),
         ("guided_regex", f"{marks.mark()}[a-z]+"),
         ("guided_grammar", f'root ::= "{marks.mark()}"'),
         ("logit_bias", {"1": 1}),
-    ):
+        ("tool_choice", {"type": "function", "function": {"name": marks.mark()}}),
+    ]
+    for name, value in constraints:
         yield Marked("/v1/chat/completions", {**chat, name: value}, name)
+    pictures: JsonObject = {"images": [f"data:image/png;base64,AAAA {marks.mark()}"]}
+    yield Marked("/v1/completions", {"prompt": "<image>", **pictures}, "images")
     headers: JsonObject = {"x-title": marks.mark(), "x-session-id": marks.token("inference_extra_headers")}
     yield Marked("/v1/chat/completions", {**chat, "inference_extra_headers": headers}, "headers")
     yield Marked("/v1/embeddings", {"input": ["a"], "inference_extra_headers": headers}, "headers")

@@ -20,6 +20,9 @@ TypeOf = Callable[[Mapping[str, object]], str | None]
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.:|/+=~@-]{1,256}")
 _SEAL: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{64,}")
+_DIGEST: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32,128}")
+_LONGEST: Final = 512
+_LABELS: Final = re.compile(r"[A-Za-z_.:-]{0,64}")
 _SEALED: Final = frozenset(
     {"thinking", "redacted_thinking", "reasoning", "reasoning.text", "reasoning.summary", "reasoning.encrypted"}
     | {"compaction", "web_search_result", "function", "custom"}
@@ -43,6 +46,13 @@ def _is_id(value: str, holder: Mapping[str, object]) -> bool:
 
 def _is_seal(value: str, holder: Mapping[str, object]) -> bool:
     return _SEAL.fullmatch(value) is not None and holder.get("type", "thinking") in _SEALED
+
+
+def _is_digest(value: str, holder: Mapping[str, object]) -> bool:
+    """Return whether an identity is made of digests and UUIDs, with labels of letters between them: the digits in them
+    are by chance what a guard may look for."""
+    rest, found = _DIGEST.subn("", value[:_LONGEST])
+    return found > 0 and len(value) <= _LONGEST and _LABELS.fullmatch(rest) is not None
 
 
 def _always(value: str, holder: Mapping[str, object]) -> bool:
@@ -69,6 +79,9 @@ def _source(holder: Mapping[str, object]) -> str | None:
 FREE: Final = "free"
 
 _IDS: Final = dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id", "item_id", "file_id"), _is_id)
+_IDENTITIES: Final = dict.fromkeys(
+    ("user", "safety_identifier", "prompt_cache_key", "prompt_cache_isolation_key"), _is_digest
+)
 _SEALS: Final = dict.fromkeys(
     ("signature", "data", "encrypted_content", "thought_signature", "reasoning_signature"), _is_seal
 )
@@ -99,10 +112,13 @@ PLACES: Final[Mapping[str, Place]] = {
     "sound": Place(encoded={"data": _sound}),
     "file": Place({"file_id": _is_id}, {"file_data": _file}),
     "source": Place({"file_id": _is_id}, {"data": _source}),
+    "identity": Place(_IDENTITIES),
+    "owner": Place({"user_id": _is_digest}),
     "native body": Place(
-        {"model": _always}, below={"messages": "part", "system": "part", "input": "part", "prediction": "part"}
+        {"model": _always, **_IDENTITIES},
+        below={"messages": "part", "system": "part", "input": "part", "metadata": "owner"},
     ),
-    "passed body": Place({"model": _always}, below={"input": "part"}),
+    "passed body": Place({"model": _always, **_IDENTITIES}, below={"input": "part"}),
     "form": Place({"model": _always, "file": _always, "known_speaker_references[]": _is_sound}),
 }
 """The kinds of objects, by name. A part is also a block of the Messages API and an item of the Responses API."""

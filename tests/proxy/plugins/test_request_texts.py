@@ -1,12 +1,14 @@
 """The texts of requests, and requests with others in their place."""
 
 from base64 import b64encode
+from dataclasses import replace
 
 import pytest
 
+from providers.dialect import Upload
 from providers.json_types import JsonObject
 from providers.tasks.embeddings import EmbeddingsRequest
-from providers.tasks.pass_on import PassedRequest
+from providers.tasks.pass_on import PassedForm, PassedRequest
 from providers.tasks.rerank import RerankRequest
 from providers.unified_request import (
     ChatPrompt,
@@ -14,6 +16,7 @@ from providers.unified_request import (
     NativeApi,
     NativeRequest,
     Operation,
+    Params,
     Task,
     TextPrompt,
     TokenPrompt,
@@ -147,3 +150,38 @@ def test_other_tasks_have_their_texts_too() -> None:
 def test_a_request_of_an_unknown_kind_does_not_pass_unseen() -> None:
     with pytest.raises(TypeError):
         texts_of(object())
+
+
+def test_settings_identities_and_headers_are_texts_too() -> None:
+    params: Params = {"user": "me@example.com", "prompt_cache_key": "0a" * 16, "seed": 5, "logit_bias": {"7": 1.0}}
+    headers = {"x-title": "my title", "x-session-id": "s-1"}
+    request = replace(UnifiedRequest(Operation.CHAT, "m", ChatPrompt(()), params), extra_headers=headers)
+    assert [(each.text, each.place) for each in texts_of(request)] == [
+        ("me@example.com", "user"),
+        ("my title", "inference_extra_headers.x-title"),
+    ]
+    made, _ = rewritten(request, ["*", "yours"])
+    assert made.params == {**params, "user": "*"}
+    assert made.extra_headers == {**headers, "x-title": "yours"}
+    with pytest.raises(GatewayError):
+        rewritten(request, ["*", "a\r\nb: c"])
+    vectors = EmbeddingsRequest("m", ("a",), input_type="my own", user="me", extra_headers=headers)
+    assert rewritten(vectors, ["1", "2", "3", "4"])[0] == EmbeddingsRequest(
+        "m", ("1",), input_type="2", user="3", extra_headers={**headers, "x-title": "4"}
+    )
+    ranking = RerankRequest("m", "q", ("a",), user="me")
+    assert rewritten(ranking, ["1", "2", "3"])[0] == RerankRequest("m", "1", ("2",), user="3")
+
+
+def test_a_form_is_shown_and_cannot_be_rewritten() -> None:
+    form = PassedForm({"model": "m", "prompt": "a", "file": "RIFF"}, "multipart/form-data", lambda _: upload())
+    request = PassedRequest(Task.TRANSCRIPTIONS, "m", form)
+    assert [(each.text, each.kind) for each in texts_of(request)] == [("a", "content")]
+    assert rewritten(request, ["a"])[0] is request
+    with pytest.raises(GatewayError) as caught:
+        rewritten(request, ["b"])
+    assert "'a form' cannot be read by the plugins" in caught.value.facts.message
+
+
+def upload() -> Upload:
+    raise AssertionError("nothing is sent")
