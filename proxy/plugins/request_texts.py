@@ -15,7 +15,15 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import EmbeddingsRequest
 from providers.tasks.pass_on import PassedForm, PassedRequest
 from providers.tasks.rerank import RerankRequest
-from providers.unified_request import ChatPrompt, Guided, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import (
+    ChatPrompt,
+    Guided,
+    Params,
+    TextPrompt,
+    TokenPrompt,
+    TranslationLosses,
+    UnifiedRequest,
+)
 from proxy.errors import FieldProblem, GatewayError, invalid_request
 from proxy.plugins.answer_texts import rewritten_arguments, unescaped
 from proxy.plugins.api import GuardedText, TextKind
@@ -137,15 +145,15 @@ def _unified(request: UnifiedRequest, walk: _Walk) -> tuple[UnifiedRequest, tupl
             raise _unreadable("prompt")
         case TextPrompt(texts):
             places = ("prompt[{}]" if prompt.listed or len(texts) > 1 else "prompt").format
-            changed = tuple([walk.take(text, "prompt", places(number)) for number, text in enumerate(texts)])
-            prompt = replace(prompt, texts=changed)
+            new = tuple([walk.take(text, "prompt", places(number)) for number, text in enumerate(texts)])
+            prompt = replace(prompt, texts=new)
         case ChatPrompt(messages):
             told = [_message(message, number, walk, dropped) for number, message in enumerate(messages)]
             prompt = replace(prompt, messages=tuple(told))
     walk.role = ""
     params = _params(request.params, walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
-    headers = _headers(request.extra_headers, walk)
+    headers, losses = _headers(request.extra_headers, walk), _losses(request.losses, walk)
     made = replace(
         request,
         prompt=prompt,
@@ -153,6 +161,7 @@ def _unified(request: UnifiedRequest, walk: _Walk) -> tuple[UnifiedRequest, tupl
         unknown=unknown,
         extra_params=extra,
         extra_headers=headers,
+        losses=losses,
         native=None,
     )
     return made, tuple(dropped)
@@ -171,7 +180,7 @@ def _message(message: JsonObject, number: int, walk: _Walk, dropped: list[str]) 
         elif isinstance(value, str) and (key == "content" or (key == "name" and named)):
             made[key] = walk.take(value, "", f"{place}.{key}")
         else:
-            made |= cast(JsonObject, changed({key: value}, "", place, walk, "message"))
+            _put(made, changed({key: value}, "", place, walk, "message"), key)
     if made != message and any(key in made for key in _THOUGHT):
         dropped.append("reasoning")
         return {key: value for key, value in made.items() if key not in _THOUGHT}
@@ -188,6 +197,14 @@ def _params(params: Params, walk: _Walk) -> Params:
         elif name != "logit_bias":  # its keys are numbers
             made[name] = changed(value, name, name, walk, "identity" if isinstance(value, str) else FREE)
     return cast(Params, made)
+
+
+def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses | None:
+    """Return what a translation cannot say, with the params changed that may be sent instead of others."""
+    if losses is None or not losses.instead:
+        return losses
+    instead = {name: changed(params, "", name, walk) for name, params in losses.instead.items()}
+    return replace(losses, instead=cast("Mapping[str, JsonObject]", instead))
 
 
 def _headers(headers: Mapping[str, str] | None, walk: _Walk) -> Mapping[str, str] | None:
@@ -266,11 +283,16 @@ def _members(content: Mapping[str, JsonValue] | Mapping[str, str], kind: str, wa
     made: JsonObject = {}
     for name, value in content.items():
         walk.kind = "content" if name in _CONTENT else "other"
-        member = cast(JsonObject, changed({name: value}, "", "", walk, kind))
-        if not member.keys().isdisjoint(made):
-            raise _unreadable(name)
-        made |= member
+        _put(made, changed({name: value}, "", "", walk, kind), name)
     return made
+
+
+def _put(made: JsonObject, member: JsonValue, name: str) -> None:
+    """Add a member, whose key may be another than its `name` was. Raises GatewayError for two of one key."""
+    added = cast(JsonObject, member)
+    if not added.keys().isdisjoint(made):
+        raise _unreadable(name)
+    made |= added
 
 
 def _word(value: str | None, name: str, walk: _Walk) -> str | None:

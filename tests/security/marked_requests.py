@@ -213,6 +213,11 @@ def each_place(marks: Marks) -> Iterator[Marked]:
         turn: JsonObject = {"role": "user", "content": [block]}
         for path in ("/v1/messages", "/v1/messages/count_tokens"):
             yield Marked(path, {"max_tokens": 5, "messages": [hi, turn]}, f"block {block['type']}")
+    thinks: JsonObject = {
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "output_config": {"effort": marks.mark()},
+    }
+    yield Marked("/v1/messages", {"max_tokens": 5000, "messages": [hi], **thinks}, "effort")
     used: JsonObject = {"type": "tool_use", "id": marks.token("id"), "name": marks.mark(), "input": marks.object()}
     thought: JsonObject = {"type": "thinking", "thinking": marks.mark(), "signature": marks.mark()}
     answered: JsonObject = {"role": "assistant", "content": [thought, used]}

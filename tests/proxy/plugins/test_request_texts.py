@@ -20,6 +20,7 @@ from providers.unified_request import (
     Task,
     TextPrompt,
     TokenPrompt,
+    TranslationLosses,
     UnifiedRequest,
 )
 from proxy.errors import GatewayError
@@ -185,3 +186,11 @@ def test_a_form_is_shown_and_cannot_be_rewritten() -> None:
 
 def upload() -> Upload:
     raise AssertionError("nothing is sent")
+
+
+def test_what_may_be_sent_instead_of_a_param_is_a_text_too() -> None:
+    losses = TranslationLosses({}, instead={"thinking": {"reasoning_effort": "as hard as you can"}})
+    request = UnifiedRequest(Operation.CHAT, "m", ChatPrompt(()), {}, losses=losses)
+    assert [each.text for each in texts_of(request)] == ["as hard as you can"]
+    made, _ = rewritten(request, ["*"])
+    assert made.losses == TranslationLosses({}, instead={"thinking": {"reasoning_effort": "*"}})
