@@ -32,6 +32,7 @@ from proxy.plugins.request_strings.walk_strings import changed
 
 AnyRequest = UnifiedRequest | EmbeddingsRequest | RerankRequest | PassedRequest
 Q = TypeVar("Q")
+V = TypeVar("V", EmbeddingsRequest, RerankRequest)
 
 _THOUGHT: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "reasoning_signature")
 """Members of a message in which clients send back what the model thought."""
@@ -230,18 +231,8 @@ def _embeddings(request: EmbeddingsRequest, walk: _Walk) -> EmbeddingsRequest:
     walk.kind, walk.role = "content", "user"
     texts = tuple([walk.take(text, "input", f"input[{number}]") for number, text in enumerate(request.texts)])
     walk.kind, walk.role = "other", ""
-    purpose, user = _word(request.input_type, "input_type", walk), _word(request.user, "user", walk)
-    unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
-    headers = _headers(request.extra_headers, walk)
-    return replace(
-        request,
-        inputs=texts,
-        input_type=purpose,
-        user=user,
-        unknown=unknown,
-        extra_params=extra,
-        extra_headers=headers,
-    )
+    purpose = _word(request.input_type, "input_type", walk)
+    return _beside_task(replace(request, inputs=texts, input_type=purpose), walk)
 
 
 def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
@@ -250,20 +241,16 @@ def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
     texts = tuple([walk.take(text, "documents", f"documents[{at}]") for at, text in enumerate(request.documents)])
     # The client's own objects, which an answer may show again, have the texts in their first form.
     objects = request.objects if texts == request.documents else {}
+    return _beside_task(replace(request, query=query, documents=texts, objects=objects), walk)
+
+
+def _beside_task(request: V, walk: _Walk) -> V:
+    """Return the request with what stands beside its task changed."""
     walk.kind, walk.role = "other", ""
     user = _word(request.user, "user", walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
     headers = _headers(request.extra_headers, walk)
-    return replace(
-        request,
-        query=query,
-        documents=texts,
-        objects=objects,
-        user=user,
-        unknown=unknown,
-        extra_params=extra,
-        extra_headers=headers,
-    )
+    return replace(request, user=user, unknown=unknown, extra_params=extra, extra_headers=headers)
 
 
 def _passed_on(request: PassedRequest, walk: _Walk) -> PassedRequest:
