@@ -68,7 +68,7 @@ def asked(marks: Marks) -> list[tuple[Marked, str]]:
     return [(each, model) for each in requests for model in SERVED.get(each.path, ("engine/m", "gpt/m"))]
 
 
-async def test_threat_19_every_string_that_a_vendor_gets_was_shown_or_is_named_as_not_shown(tmp_path: Path) -> None:
+async def test_threat_20_every_string_that_a_vendor_gets_was_shown_or_is_named_as_not_shown(tmp_path: Path) -> None:
     marks, reached, unseen = Marks(), set[str](), dict[str, str]()
     async with (
         FakeVendor(lambda _: json_answer(400, {"error": {"message": "no"}})) as vendor,
@@ -89,7 +89,7 @@ async def test_threat_19_every_string_that_a_vendor_gets_was_shown_or_is_named_a
     assert [place for place in NOT_SHOWN if f"`{place}`" not in readme] == []
 
 
-async def test_threat_19_no_string_that_a_guard_replaces_reaches_a_vendor(tmp_path: Path) -> None:
+async def test_threat_20_no_string_that_a_guard_replaces_reaches_a_vendor(tmp_path: Path) -> None:
     reached: dict[str, str] = {}
     async with (
         FakeVendor(lambda _: json_answer(400, {"error": {"message": "no"}})) as vendor,
