@@ -25,8 +25,11 @@ from typing import Final, Literal, Protocol, TypeAlias
 API_VERSION: Final = 1
 """A plugin of another version is refused when the table is loaded. Members may be added within a version."""
 
-TextKind = Literal["content", "reasoning", "refusal", "tool_arguments", "tool_result", "tool_definition", "other"]
-"""What a text is. New kinds may be added within a version."""
+TextKind = Literal[
+    "content", "reasoning", "refusal", "tool_arguments", "tool_result", "tool_definition", "name", "other"
+]
+"""What a text is. A `name` is a key of an object, or the name of a tool: rewritten, it names something else in what is
+sent. New kinds may be added within a version."""
 
 RefusalCode = Literal["refused_by_plugin", "content_filter"]
 """The error's `code` for the client; `content_filter` is the one that SDKs know."""
@@ -58,7 +61,7 @@ class GuardedText:
 
 @dataclass(frozen=True, slots=True)
 class RequestTexts:
-    """A request as its guards see it. Not among the texts are media, ids, names of tools and functions, and keys."""
+    """A request as its guards see it. Not among the texts are media, ids, numbers, and keys and words of the APIs."""
 
     about: AboutRequest
     texts: tuple[GuardedText, ...]

@@ -1,12 +1,13 @@
 """The texts of a request, for its guards, and the request with other texts in their place. Pure.
 
-What is shown is every string but keys, and what only gives the request its shape: roles, types, ids, names of tools,
-data of media. A rewritten text must reach no vendor in its first form: a client's own body is left out then, so that
-the request is translated for every vendor, and with a turn of the model's that has changed goes what it thought, whose
-signature and place no longer fit.
+What is shown is every string but those that `request_strings` lets pass: words of the APIs, ids, media. A rewritten
+text must reach no vendor in its first form: a client's own body is left out then, so that the request is translated for
+every vendor, and with a turn of the model's that has changed goes what it thought, whose signature and place no longer
+fit.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar, cast
 
@@ -14,20 +15,24 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.embeddings import EmbeddingsRequest
 from providers.tasks.pass_on import PassedForm, PassedRequest
 from providers.tasks.rerank import RerankRequest
-from providers.unified_request import ChatPrompt, Guided, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import (
+    ChatPrompt,
+    Guided,
+    Params,
+    TextPrompt,
+    TokenPrompt,
+    TranslationLosses,
+    UnifiedRequest,
+)
 from proxy.errors import FieldProblem, GatewayError, invalid_request
 from proxy.plugins.answer_texts import rewritten_arguments, unescaped
 from proxy.plugins.api import GuardedText, TextKind
+from proxy.plugins.request_strings.places import FREE
+from proxy.plugins.request_strings.walk_strings import changed
 
 AnyRequest = UnifiedRequest | EmbeddingsRequest | RerankRequest | PassedRequest
 Q = TypeVar("Q")
-
-_SHAPE: Final = frozenset(
-    {"role", "type", "id", "tool_call_id", "tool_use_id", "call_id", "item_id", "signature", "thought_signature"}
-    | {"reasoning_signature", "encrypted_content", "data", "media_type", "mime_type", "format", "detail", "file_id"}
-    | {"name", "required", "$ref", "model", "ttl", "status", "voice", "response_format", "encoding_format"}
-)
-"""Keys whose strings are not shown."""
+V = TypeVar("V", EmbeddingsRequest, RerankRequest)
 
 _THOUGHT: Final = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "reasoning_signature")
 """Members of a message in which clients send back what the model thought."""
@@ -35,13 +40,15 @@ _THOUGHT: Final = ("reasoning", "reasoning_content", "reasoning_details", "think
 _ARGUMENTS: Final = "arguments"
 """Key of the JSON that a tool was called with, in Chat Completions and in Responses."""
 
-_INLINE: Final = "data:"
 _EXTRA: Final = "inference_extra_params"
+_HEADERS: Final = "inference_extra_headers"
 
-_PARAMS: Final = ("suffix", "stop", "tools", "response_format", "metadata", "prediction")
+_HEADER: Final = re.compile(r"[\x20-\x7e]*")
+_TOKEN: Final = re.compile(r"[!-~]*")
+"""A header's value without a blank: an id, a date or a switch."""
 
-_Change = Callable[[str, str, str], str]
-"""Takes a text, the key that it stands under, and its place; returns the text in its stead."""
+_CONTENT: Final = frozenset({"input", "prompt", "instructions", "query", "documents"})
+"""Members of a passed request that are its content."""
 
 
 class TextCollector:
@@ -56,9 +63,15 @@ class TextCollector:
         kind = self.kind
         if key == _ARGUMENTS and kind in ("content", "reasoning"):
             kind = "tool_arguments"
+        elif key == "name" and kind != "other":
+            kind = "name"
         shown = unescaped(text) if key == _ARGUMENTS else text
         self.texts.append(GuardedText(shown, kind, self.role, place))
         return text
+
+    def take_name(self, name: str, place: str) -> str:
+        self.texts.append(GuardedText(name, "name", self.role, place))
+        return name
 
 
 class TextReplacer:
@@ -72,6 +85,9 @@ class TextReplacer:
     def take(self, text: str, key: str, place: str) -> str:
         new = next(self._texts)
         return rewritten_arguments(text, new) if key == _ARGUMENTS else new
+
+    def take_name(self, name: str, place: str) -> str:
+        return next(self._texts)
 
 
 _Walk = TextCollector | TextReplacer
@@ -102,7 +118,7 @@ def _known(request: object) -> AnyRequest:
 
 def _of_body(body: JsonObject) -> Iterator[GuardedText]:
     reader = TextCollector()
-    mapped(body, "", "body", reader.take)
+    changed(body, "", "body", reader, "native body")
     yield from reader.texts
 
 
@@ -130,15 +146,25 @@ def _unified(request: UnifiedRequest, walk: _Walk) -> tuple[UnifiedRequest, tupl
             raise _unreadable("prompt")
         case TextPrompt(texts):
             places = ("prompt[{}]" if prompt.listed or len(texts) > 1 else "prompt").format
-            changed = tuple([walk.take(text, "prompt", places(number)) for number, text in enumerate(texts)])
-            prompt = replace(prompt, texts=changed)
+            new = tuple([walk.take(text, "prompt", places(number)) for number, text in enumerate(texts)])
+            prompt = replace(prompt, texts=new)
         case ChatPrompt(messages):
             told = [_message(message, number, walk, dropped) for number, message in enumerate(messages)]
             prompt = replace(prompt, messages=tuple(told))
     walk.role = ""
     params = _params(request.params, walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
-    made = replace(request, prompt=prompt, params=params, unknown=unknown, extra_params=extra, native=None)
+    headers, losses = _headers(request.extra_headers, walk), _losses(request.losses, walk)
+    made = replace(
+        request,
+        prompt=prompt,
+        params=params,
+        unknown=unknown,
+        extra_params=extra,
+        extra_headers=headers,
+        losses=losses,
+        native=None,
+    )
     return made, tuple(dropped)
 
 
@@ -146,13 +172,16 @@ def _message(message: JsonObject, number: int, walk: _Walk, dropped: list[str]) 
     role = message.get("role")
     walk.role = role if isinstance(role, str) else ""
     place = f"messages[{number}]"
+    named = walk.role not in ("tool", "function")
     made: JsonObject = {}
     for key, value in message.items():
         walk.kind = "reasoning" if key in _THOUGHT else "tool_result" if walk.role == "tool" else "content"
-        if key == "name" and isinstance(value, str) and walk.role not in ("tool", "function"):
-            made[key] = walk.take(value, key, f"{place}.name")
+        if key == "role":
+            made[key] = value  # one of those that there are
+        elif isinstance(value, str) and (key == "content" or (key == "name" and named)):
+            made[key] = walk.take(value, "", f"{place}.{key}")
         else:
-            made[key] = mapped(value, key, f"{place}.{key}", walk.take)
+            _put(made, changed({key: value}, "", place, walk, "message"), key)
     if made != message and any(key in made for key in _THOUGHT):
         dropped.append("reasoning")
         return {key: value for key, value in made.items() if key not in _THOUGHT}
@@ -161,28 +190,36 @@ def _message(message: JsonObject, number: int, walk: _Walk, dropped: list[str]) 
 
 def _params(params: Params, walk: _Walk) -> Params:
     made: dict[str, object] = dict(params)
-    for name in _PARAMS:
-        if name in made:
-            walk.kind = "tool_definition" if name == "tools" else "other"
-            made[name] = mapped(made[name], "", name, walk.take)
-    walk.kind = "other"
-    guided = params.get("guided")
-    if guided is not None:
-        value = mapped(guided.value, "", guided.field, walk.take)
-        made["guided"] = Guided(guided.kind, cast("JsonObject | tuple[str, ...] | str", value))
+    for name, value in params.items():
+        walk.kind = "tool_definition" if name == "tools" else "other"
+        if isinstance(value, Guided):
+            text = changed(value.value, "", value.field, walk)
+            made[name] = Guided(value.kind, cast("JsonObject | tuple[str, ...] | str", text))
+        elif name != "logit_bias":  # its keys are numbers
+            made[name] = changed(value, name, name, walk, "identity" if isinstance(value, str) else FREE)
     return cast(Params, made)
 
 
-def mapped(value: object, key: str, place: str, change: _Change) -> JsonValue:
-    """Return a JSON value with each shown string changed. The depth of a client's JSON is limited where it is read."""
-    if isinstance(value, str):
-        return value if key in _SHAPE or value.startswith(_INLINE) else change(value, key, place)
-    if isinstance(value, Mapping):
-        return {name: mapped(each, name, f"{place}.{name}", change) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        made = [mapped(each, key, f"{place}[{number}]", change) for number, each in enumerate(value)]
-        return cast(JsonValue, tuple(made)) if isinstance(value, tuple) else made
-    return cast(JsonValue, value)
+def _losses(losses: TranslationLosses | None, walk: _Walk) -> TranslationLosses | None:
+    """Return what a translation cannot say, with the params changed that may be sent instead of others."""
+    if losses is None or not losses.instead:
+        return losses
+    instead = {name: changed(params, "", name, walk) for name, params in losses.instead.items()}
+    return replace(losses, instead=cast("Mapping[str, JsonObject]", instead))
+
+
+def _headers(headers: Mapping[str, str] | None, walk: _Walk) -> Mapping[str, str] | None:
+    """Return the client's headers with the values changed that have a blank, as texts have and ids do not."""
+    if headers is None:
+        return None
+    walk.kind, walk.role = "other", ""
+    made: dict[str, str] = {}
+    for name, value in headers.items():
+        place = f"{_HEADERS}.{name}"
+        made[name] = value if _TOKEN.fullmatch(value) else walk.take(value, name, place)
+        if not _HEADER.fullmatch(made[name]):
+            raise _unreadable(place)
+    return made
 
 
 # Other tasks ---------------------------------------------------------------------------------------------------------
@@ -193,8 +230,9 @@ def _embeddings(request: EmbeddingsRequest, walk: _Walk) -> EmbeddingsRequest:
         raise _unreadable("input")
     walk.kind, walk.role = "content", "user"
     texts = tuple([walk.take(text, "input", f"input[{number}]") for number, text in enumerate(request.texts)])
-    unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
-    return replace(request, inputs=texts, unknown=unknown, extra_params=extra)
+    walk.kind, walk.role = "other", ""
+    purpose = _word(request.input_type, "input_type", walk)
+    return _beside_task(replace(request, inputs=texts, input_type=purpose), walk)
 
 
 def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
@@ -203,25 +241,55 @@ def _rerank(request: RerankRequest, walk: _Walk) -> RerankRequest:
     texts = tuple([walk.take(text, "documents", f"documents[{at}]") for at, text in enumerate(request.documents)])
     # The client's own objects, which an answer may show again, have the texts in their first form.
     objects = request.objects if texts == request.documents else {}
+    return _beside_task(replace(request, query=query, documents=texts, objects=objects), walk)
+
+
+def _beside_task(request: V, walk: _Walk) -> V:
+    """Return the request with what stands beside its task changed."""
+    walk.kind, walk.role = "other", ""
+    user = _word(request.user, "user", walk)
     unknown, extra = _beside(request.unknown, "", walk), _beside(request.extra_params, _EXTRA, walk)
-    return replace(request, query=query, documents=texts, objects=objects, unknown=unknown, extra_params=extra)
+    headers = _headers(request.extra_headers, walk)
+    return replace(request, user=user, unknown=unknown, extra_params=extra, extra_headers=headers)
 
 
 def _passed_on(request: PassedRequest, walk: _Walk) -> PassedRequest:
-    walk.kind, walk.role = "content", "user"
-    if isinstance(request.content, PassedForm):
-        if mapped(request.content.fields, "", "", walk.take) != request.content.fields:
+    content, kind = request.content, "passed body"
+    walk.role = "user"
+    if isinstance(content, PassedForm):
+        if _members(content.fields, "form", walk) != content.fields:
             raise _unreadable("a form")  # it goes on as it came, from a file
         return request
-    content = cast(JsonObject, mapped(request.content, "", "", walk.take))
+    made = _members(content, kind, walk)
     extra = cast("JsonObject | None", _beside(request.extra_params, _EXTRA, walk))
-    return replace(request, content=content, extra_params=extra)
+    headers = _headers(request.extra_headers, walk)
+    return replace(request, content=made, extra_params=extra, extra_headers=headers)
+
+
+def _members(content: Mapping[str, JsonValue] | Mapping[str, str], kind: str, walk: _Walk) -> JsonObject:
+    made: JsonObject = {}
+    for name, value in content.items():
+        walk.kind = "content" if name in _CONTENT else "other"
+        _put(made, changed({name: value}, "", "", walk, kind), name)
+    return made
+
+
+def _put(made: JsonObject, member: JsonValue, name: str) -> None:
+    """Add a member, whose key may be another than its `name` was. Raises GatewayError for two of one key."""
+    added = cast(JsonObject, member)
+    if not added.keys().isdisjoint(made):
+        raise _unreadable(name)
+    made |= added
+
+
+def _word(value: str | None, name: str, walk: _Walk) -> str | None:
+    return cast("str | None", changed(value, name, name, walk, "identity"))
 
 
 def _beside(members: Mapping[str, JsonValue] | None, place: str, walk: _Walk) -> Mapping[str, JsonValue] | None:
     """Return members that no API's fields are, changed as texts."""
     walk.kind, walk.role = "other", ""
-    return cast("Mapping[str, JsonValue] | None", mapped(members, "", place, walk.take))
+    return cast("Mapping[str, JsonValue] | None", changed(members, "", place, walk))
 
 
 def _unreadable(what: str) -> GatewayError:

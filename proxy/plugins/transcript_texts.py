@@ -10,9 +10,9 @@ import orjson
 
 from providers.dialects.shared.read_json import load_json
 from providers.failure import FailureKind
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from proxy.plugins.api import GuardedText
-from proxy.plugins.request_texts import TextCollector, TextReplacer, mapped
+from proxy.plugins.request_texts import TextCollector, TextReplacer
 from proxy.upstream.transport import fail
 
 MOST_CHECKED: Final = 8 * 2**20
@@ -21,6 +21,8 @@ MOST_CHECKED: Final = 8 * 2**20
 _JSON: Final = "application/json"
 _NO_TEXTS: Final = frozenset({"language", "task", "speaker", "usage"})
 """Members that are no texts of the transcription."""
+
+_SHAPE: Final = frozenset({"id", "type"})
 
 
 def texts_of_transcript(kind: str, body: bytes) -> tuple[GuardedText, ...]:
@@ -49,6 +51,15 @@ def _walked(kind: str, body: bytes, walk: TextCollector | TextReplacer) -> bytes
 
 
 def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObject:
-    return {
-        name: value if name in _NO_TEXTS else mapped(value, name, name, walk.take) for name, value in content.items()
-    }
+    return {name: value if name in _NO_TEXTS else _changed(value, name, name, walk) for name, value in content.items()}
+
+
+def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextReplacer) -> JsonValue:
+    """Return a value with each string changed but ids and types. Keys are the vendor's."""
+    if isinstance(value, str):
+        return value if key in _SHAPE else walk.take(value, key, place)
+    if isinstance(value, dict):
+        return {name: _changed(each, name, f"{place}.{name}", walk) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_changed(each, key, f"{place}[{number}]", walk) for number, each in enumerate(value)]
+    return value

@@ -77,7 +77,8 @@ PROXY: Final[Rooms] = {
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "routing", "teams"),
     "answer_cache": ("off_loop", "telemetry", "upstream", "routing", "conversations", "dispatch"),
     "relay": ("surfaces", "upstream"),
-    "plugins": ("off_loop", "telemetry", "upstream", "http_client", "dispatch"),
+    "plugins/request_strings": (),
+    "plugins": ("off_loop", "telemetry", "upstream", "http_client", "dispatch", "plugins/request_strings"),
     "plugins/shipped": ("plugins/api",),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),

@@ -1,0 +1,147 @@
+"""The texts within media: a data URI, or bare base64, may hold a file of text, which vendors read to the model.
+
+Only what is base64 throughout is media. A file of text is shown decoded, and encoded anew if it is changed. Sources:
+RFC 2397; the types that OpenAI, Anthropic and Gemini document for files, images, sounds and films, November 2026.
+"""
+
+import re
+from base64 import b64encode
+from binascii import Error, a2b_base64
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import quote, unquote
+
+from proxy.plugins.request_strings.known_words import words
+
+MEDIA_KEYS: Final = words(
+    """
+    audio audio_url data document_url file file_data file_url image image_data image_url images input_reference mask
+    url video video_url
+    """
+)
+"""Keys under which a data URI is media."""
+
+SHORTEST: Final = 64
+"""Characters of base64 below which it is shown as it is: no picture and no sound has as few."""
+
+_SCHEME: Final = "data:"
+_OFFICE: Final = "vnd.openxmlformats-officedocument"
+_MEDIA: Final = frozenset(
+    [f"image/{each}" for each in sorted(words("png jpeg jpg gif webp bmp tiff heic heif avif x-icon"))]
+    + [
+        f"audio/{each}"
+        for each in sorted(words("wav x-wav wave mp3 mpeg mp4 m4a x-m4a ogg opus flac webm aac pcm l16"))
+    ]
+    + [f"video/{each}" for each in sorted(words("mp4 webm mpeg mov quicktime avi x-msvideo x-flv 3gpp wmv mpg mpegs"))]
+    + ["application/pdf", "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"]
+    + [f"application/{_OFFICE}.wordprocessingml.document", f"application/{_OFFICE}.spreadsheetml.sheet"]
+    + [f"application/{_OFFICE}.presentationml.presentation", "application/zip"]
+)
+"""Types of files that are no text, unless all of one is."""
+
+_MAIN_TYPES: Final = ("image/", "audio/", "video/")
+
+_OTHER: Final = frozenset(
+    [
+        f"text/{each}"
+        for each in sorted(words("plain html css csv markdown xml javascript x-python tab-separated-values"))
+    ]
+    + [f"application/{each}" for each in sorted(words("json xml csv yaml x-yaml javascript octet-stream x-ndjson rtf"))]
+    + ["image/svg+xml", ""]
+)
+"""Further types that say nothing of their own."""
+
+_BLANKS: Final = re.compile(r"[\t\n\r ]")
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+_BEGINNINGS: Final = (
+    *(b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*"),
+    *(b"OggS", b"ID3", b"fLaC", b"\xff\xfb", b"\x1a\x45\xdf\xa3", b"\x1f\x8b"),
+)
+"""How files of media begin, for those that come without a type."""
+
+_CHARSET: Final = re.compile(r";charset=(?:utf-8|us-ascii|iso-8859-1|windows-1252)")
+_BASE64: Final = ";base64"
+_PAYLOAD: Final = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
+
+
+class NotReadable(ValueError):
+    """Media that cannot be read the way that vendors read it."""
+
+
+def is_data_uri(value: str) -> bool:
+    """Return whether a value of one of MEDIA_KEYS is a data URI."""
+    return value[:5].lower() == _SCHEME
+
+
+def is_sound_uri(value: str) -> bool:
+    """Return whether a value is the data URI of a sound, of which the end may be missing: fields of forms are read up
+    to a limit."""
+    head, _, payload = value.partition(",")
+    kind = head.lower().removeprefix(_SCHEME).removesuffix(_BASE64)
+    return kind in _MEDIA and f"{_SCHEME}{kind}{_BASE64}" == head.lower() and _PAYLOAD.fullmatch(payload) is not None
+
+
+def with_uri(value: str, change: Callable[[str], str]) -> str:
+    """Return a data URI with each of its shown texts changed. Raises NotReadable."""
+    head, comma, payload = value.partition(",")
+    if not comma:
+        return change(value)
+    lower = head[len(_SCHEME) :].lower()
+    encoded = lower.endswith(_BASE64)
+    kind = _CHARSET.sub("", lower.removesuffix(_BASE64), count=1)
+    if kind not in _MEDIA and kind not in _OTHER:
+        head = change(head)
+    if encoded:
+        return f"{head},{with_base64(payload, kind, change)}"
+    shown = unquote(payload)
+    return f"{head},{payload if (new := change(shown)) == shown else quote(new)}"
+
+
+def with_base64(payload: str, kind: str, change: Callable[[str], str]) -> str:
+    """Return base64 with its text changed, if it is that of a text; `kind` is its media type, of which the parameters
+    may be missing. Raises NotReadable."""
+    found = _text_in(_decoded(payload), kind)
+    if found is None:
+        return payload if len(payload) >= SHORTEST else change(payload)
+    text, codec = found
+    new = change(text) if text else text
+    if new == text:
+        return payload
+    try:
+        return b64encode(new.encode(codec)).decode()
+    except UnicodeEncodeError:
+        return b64encode(new.encode()).decode()
+
+
+def _decoded(payload: str) -> bytes:
+    text = _BLANKS.sub("", unquote(payload) if "%" in payload else payload).translate(_URL_SAFE).rstrip("=")
+    try:
+        return a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
+    except (Error, ValueError):
+        raise NotReadable("is no base64") from None
+
+
+def _is_media(kind: str) -> bool:
+    kind = kind.partition(";")[0]
+    return kind in _MEDIA or (kind.startswith(_MAIN_TYPES) and kind not in _OTHER)
+
+
+def _text_in(data: bytes, kind: str) -> tuple[str, str] | None:
+    """Return the text that a file is, and its encoding; None if it is none. Of a type that is none of media, any file
+    is a text, unless it begins as media do."""
+    media, binary = _is_media(kind) or data.startswith(_BEGINNINGS), b"\0" in data
+    if not binary:
+        try:
+            return data.decode(), "utf-8"
+        except UnicodeDecodeError:
+            pass
+    if media:
+        return None
+    if data.startswith(_BOMS):
+        try:
+            return data.decode("utf-16"), "utf-16"
+        except UnicodeDecodeError:
+            pass
+    # In encodings of two or four bytes a character, the rest of the bytes are zero for plain letters and digits.
+    return data.replace(b"\0", b"").decode("latin-1"), "latin-1"

@@ -1,0 +1,124 @@
+"""The objects of the APIs in which some strings are no texts: by the place, never by the name of a key alone.
+
+An id or a seal that has blanks, or characters that none has, is shown like any text. Sources: OpenAI OpenAPI 2.3.0
+`ChatCompletionRequestMessage`, `InputItem`; `anthropic` 2.12.0 `ContentBlockParam`; Gemini's thought signatures in
+OpenAI's shape (`extra_content.google`), November 2026.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from proxy.plugins.request_strings.media_texts import is_sound_uri
+
+Judge = Callable[[str, Mapping[str, object]], bool]
+"""Whether a string, a member of this object, is not shown."""
+
+TypeOf = Callable[[Mapping[str, object]], str | None]
+"""The media type of the bare base64 in an object: empty if nothing says it, None if it holds no base64."""
+
+_ID: Final = re.compile(r"[A-Za-z0-9_.:|/+=~@-]{1,256}")
+_SEAL: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{64,}")
+_DIGEST: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32,128}")
+_LONGEST: Final = 512
+_LABELS: Final = re.compile(r"[A-Za-z_.:-]{0,64}")
+_SEALED: Final = frozenset(
+    {"thinking", "redacted_thinking", "reasoning", "reasoning.text", "reasoning.summary", "reasoning.encrypted"}
+    | {"compaction", "web_search_result", "function", "custom"}
+)
+"""Types of objects that hold what a vendor has signed or encrypted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A kind of object. `unseen` judges strings that are not shown, by key. `encoded` has by key the type of bare
+    base64. `below` names the kinds of objects within, by key; all others are free."""
+
+    unseen: Mapping[str, Judge] = field(default_factory=dict)
+    encoded: Mapping[str, TypeOf] = field(default_factory=dict)
+    below: Mapping[str, str] = field(default_factory=dict)
+
+
+def _is_id(value: str, holder: Mapping[str, object]) -> bool:
+    return _ID.fullmatch(value) is not None
+
+
+def _is_seal(value: str, holder: Mapping[str, object]) -> bool:
+    return _SEAL.fullmatch(value) is not None and holder.get("type", "thinking") in _SEALED
+
+
+def _is_digest(value: str, holder: Mapping[str, object]) -> bool:
+    """Return whether an identity is made of digests and UUIDs, with labels of letters between them: the digits in them
+    are by chance what a guard may look for."""
+    rest, found = _DIGEST.subn("", value[:_LONGEST])
+    return found > 0 and len(value) <= _LONGEST and _LABELS.fullmatch(rest) is not None
+
+
+def _always(value: str, holder: Mapping[str, object]) -> bool:
+    return True
+
+
+def _is_sound(value: str, holder: Mapping[str, object]) -> bool:
+    return is_sound_uri(value)
+
+
+def _sound(holder: Mapping[str, object]) -> str:
+    return "audio/wav"
+
+
+def _file(holder: Mapping[str, object]) -> str:
+    return ""
+
+
+def _source(holder: Mapping[str, object]) -> str | None:
+    named = holder.get("media_type", "")
+    return named.lower() if holder.get("type") == "base64" and isinstance(named, str) else None
+
+
+FREE: Final = "free"
+
+_IDS: Final = dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id", "item_id", "file_id"), _is_id)
+_IDENTITIES: Final = dict.fromkeys(
+    ("user", "safety_identifier", "prompt_cache_key", "prompt_cache_isolation_key"), _is_digest
+)
+_SEALS: Final = dict.fromkeys(
+    ("signature", "data", "encrypted_content", "thought_signature", "reasoning_signature"), _is_seal
+)
+_MEDIA: Final = {"input_audio": "sound", "file": "file", "source": "source"}
+
+PLACES: Final[Mapping[str, Place]] = {
+    FREE: Place(),
+    "message": Place(
+        {**_IDS, "reasoning_signature": _is_seal},
+        below={
+            "content": "part",
+            "tool_calls": "call",
+            "reasoning_details": "part",
+            "thinking_blocks": "part",
+            "audio": "reference",
+            "extra_content": "extra",
+        },
+    ),
+    "part": Place(
+        {**_IDS, **_SEALS},
+        {"file_data": _file},
+        {**_MEDIA, "content": "part", "output": "part", "summary": "part", "extra_content": "extra"},
+    ),
+    "call": Place(_IDS, below={"extra_content": "extra", "function": "called"}),
+    "called": Place(_SEALS),
+    "extra": Place(below={"google": "called"}),
+    "reference": Place({"id": _is_id}),
+    "sound": Place(encoded={"data": _sound}),
+    "file": Place({"file_id": _is_id}, {"file_data": _file}),
+    "source": Place({"file_id": _is_id}, {"data": _source}),
+    "identity": Place(_IDENTITIES),
+    "owner": Place({"user_id": _is_digest}),
+    "native body": Place(
+        {"model": _always, **_IDENTITIES},
+        below={"messages": "part", "system": "part", "input": "part", "metadata": "owner"},
+    ),
+    "passed body": Place({"model": _always, **_IDENTITIES}, below={"input": "part"}),
+    "form": Place({"model": _always, "file": _always, "known_speaker_references[]": _is_sound}),
+}
+"""The kinds of objects, by name. A part is also a block of the Messages API and an item of the Responses API."""

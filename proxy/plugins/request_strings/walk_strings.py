@@ -1,0 +1,80 @@
+"""Shows each string of a client's JSON, and puts another in its place.
+
+Not shown are words of the APIs, media, ids and seals at their places, numbers, and keys that every client sends.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Protocol, cast
+
+from providers.json_types import JsonValue
+from proxy.errors import FieldProblem, GatewayError, invalid_request
+from proxy.plugins.request_strings.known_words import KNOWN_KEYS, WORD_KEYS, WORDS
+from proxy.plugins.request_strings.media_texts import MEDIA_KEYS, NotReadable, is_data_uri, with_base64, with_uri
+from proxy.plugins.request_strings.places import FREE, PLACES, Place
+
+_NOTHING: Final[Mapping[str, object]] = {}
+
+
+class StringWalk(Protocol):
+    """Takes the strings in their order."""
+
+    def take(self, text: str, key: str, place: str) -> str:
+        """Take a text under a key, and return the text in its stead."""
+
+    def take_name(self, name: str, place: str) -> str:
+        """Take a key of an object, and return the key in its stead."""
+
+
+def changed(value: object, key: str, at: str, walk: StringWalk, kind: str = FREE) -> JsonValue:
+    """Return a JSON value with each shown string changed; `kind` is that of its objects, of PLACES. Raises GatewayError
+    for what cannot be shown. The depth of a client's JSON is limited where it is read."""
+    if isinstance(value, Mapping):
+        return _object(value, at, walk, PLACES[kind])
+    return _changed(value, key, at, walk, PLACES[kind], _NOTHING)
+
+
+def _changed(
+    value: object, key: str, at: str, walk: StringWalk, place: Place, holder: Mapping[str, object]
+) -> JsonValue:
+    if isinstance(value, str):
+        return _string(value, key, at, walk, place, holder)
+    if isinstance(value, Mapping):
+        return _object(value, at, walk, PLACES[place.below.get(key, FREE)])
+    if isinstance(value, list | tuple):
+        made = [_changed(each, key, f"{at}[{number}]", walk, place, holder) for number, each in enumerate(value)]
+        return cast(JsonValue, tuple(made)) if isinstance(value, tuple) else made
+    return cast(JsonValue, value)
+
+
+def _object(value: Mapping[str, object], at: str, walk: StringWalk, place: Place) -> JsonValue:
+    made: dict[str, JsonValue] = {}
+    for name, each in value.items():
+        here = f"{at}.{name}"
+        named = name if name in KNOWN_KEYS else walk.take_name(name, f"{here}, key")
+        if named in made:
+            raise _unreadable(here, "would have the same key as another member")
+        made[named] = _changed(each, name, here, walk, place, value)
+    return made
+
+
+def _string(value: str, key: str, at: str, walk: StringWalk, place: Place, holder: Mapping[str, object]) -> str:
+    if key in WORD_KEYS and value in WORDS:
+        return value
+    judge = place.unseen.get(key)
+    if judge is not None and judge(value, holder):
+        return value
+    try:
+        if key in MEDIA_KEYS and is_data_uri(value):
+            return with_uri(value, lambda text: walk.take(text, key, at))
+        type_of = place.encoded.get(key)
+        kind = None if type_of is None else type_of(holder)
+        if kind is not None:
+            return with_base64(value, kind, lambda text: walk.take(text, key, at))
+    except NotReadable as error:
+        raise _unreadable(at, str(error)) from None
+    return walk.take(value, key, at)
+
+
+def _unreadable(place: str, why: str) -> GatewayError:
+    message = f"'{place[:256]}' cannot be read by the plugins that check your team's requests: it {why}."
+    return invalid_request((FieldProblem((place[:256],), message, "unsupported_parameter"),))

@@ -1,0 +1,1 @@
+"""Tests of proxy.plugins.request_strings."""
