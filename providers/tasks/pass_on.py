@@ -38,9 +38,10 @@ _FIELDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PassedForm:
-    """A form in store: the values of its short fields, its content type, and the form with a model's name."""
+    """A form in store: the texts of its fields (a list of those of one name), its content type, and the form with a
+    model's name."""
 
-    fields: Mapping[str, str]
+    fields: Mapping[str, JsonValue]
     content_type: str
     with_model: Callable[[str], Upload] = field(repr=False)
 
@@ -119,9 +120,13 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
 def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
     search = Search(target.permits.fields) if target.is_engine else None
     for name, value in members:
-        if name in _FIELDS and isinstance(value, str):
+        if name in _FIELDS and (isinstance(value, str) or _are_texts(value)):
             continue
         if (is_reserved(name) and name not in _FIELDS) or find_reserved(name, value) is not None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: it would change where the request goes.")
         if search is not None and (found := search.find(name, value)) is not None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: {found.why}.")
+
+
+def _are_texts(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
