@@ -5,7 +5,7 @@ Vendors have OpenAI's own paths for them, so that there is nothing to translate.
 `together` 3.1.1, read in November 2026.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -102,7 +102,7 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
     url, content = endpoint_url(target, profile, wire.path), request.content
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     if isinstance(content, PassedForm):
-        _check(content.fields.items(), target)
+        _check(_each(content.fields), target)
         return PassedCall(
             UpstreamRequest(
                 *(target, request.task, url, b"", request.stream),
@@ -120,7 +120,7 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
 def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
     search = Search(target.permits.fields) if target.is_engine else None
     for name, value in members:
-        if name in _FIELDS and (isinstance(value, str) or _are_texts(value)):
+        if name in _FIELDS and isinstance(value, str):
             continue
         if (is_reserved(name) and name not in _FIELDS) or find_reserved(name, value) is not None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: it would change where the request goes.")
@@ -128,5 +128,10 @@ def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: {found.why}.")
 
 
-def _are_texts(value: JsonValue) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+def _each(fields: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the fields of a form, those of one name one by one."""
+    for name, value in fields.items():
+        if isinstance(value, list):
+            yield from ((name, each) for each in value)
+        else:
+            yield name, value

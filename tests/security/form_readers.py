@@ -3,20 +3,20 @@
 import asyncio
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.parser import BytesParser
 from email.policy import HTTP
 from itertools import pairwise
 from typing import cast
 
 import orjson
-from aiohttp import BodyPartReader, HttpVersion11, MultipartReader, StreamReader, web
+from aiohttp import BodyPartReader, MultipartReader, StreamReader
 from aiohttp.base_protocol import BaseProtocol
-from multidict import CIMultiDict
 
 from proxy.listener.parse_multipart import MultipartParser
 from proxy.listener.part_heads import PartHead, boundary_of
 from proxy.listener.spooled_form import read_form, with_field
+from tests.proxy.kit.arriving_forms import arriving
 from tests.security.form_corpus import SentForm
 
 MODEL = "the-vendor-s"
@@ -35,25 +35,6 @@ Reader = Callable[[SentForm], list[Part]]
 """Returns the parts of a form, or raises ValueError for one that it does not take."""
 
 
-class _Pieces:
-    def __init__(self, pieces: list[bytes]) -> None:
-        self._pieces = pieces
-
-    async def readany(self) -> bytes:
-        return self._pieces.pop(0) if self._pieces else b""
-
-
-@dataclass(slots=True)
-class _ArrivingForm:
-    """What `read_form` asks of a request."""
-
-    content: _Pieces
-    client_max_size: int = 2**20
-    content_length: int | None = None
-    version: object = HttpVersion11
-    headers: CIMultiDict[str] = field(default_factory=CIMultiDict)
-
-
 @dataclass(frozen=True, slots=True)
 class Judged:
     """The parts that the gateway has read, the texts that it judges, and the form that it sends."""
@@ -69,8 +50,7 @@ async def judge(form: SentForm, cuts: list[int]) -> Judged:
     assert boundary is not None
     marks = [0, *sorted(min(cut, len(form.body)) for cut in cuts), len(form.body)]
     pieces = [form.body[start:end] for start, end in pairwise(marks) if start < end]
-    arriving = cast(web.BaseRequest, _ArrivingForm(_Pieces(pieces)))
-    stored = await read_form(arriving, boundary, "model", lambda _received, _in_memory: None)
+    stored = await read_form(arriving(pieces), boundary, "model", lambda _received, _in_memory: None)
     upload = with_field(stored, "model", MODEL)
     body = b"".join([piece async for piece in upload.pieces()])
     stored.close()

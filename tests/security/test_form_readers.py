@@ -12,14 +12,14 @@ from random import Random
 import pytest
 
 from proxy.errors import GatewayError
-from proxy.listener.part_heads import BadHead
+from proxy.listener.part_heads import BadHead, read_head
 from tests.e2e.agents.environments import BUSBOY, NodeProcess, environment
 from tests.security.form_corpus import SentForm, corpus, random_forms
 from tests.security.form_readers import Part, Reader, judge, read_by_aiohttp, read_by_email, read_by_process
 from tests.support.environments import LineProcess
+from tests.support.looped import looped
 
 RANDOM_FORMS = 400
-IN_PROCESS = pytest.mark.smoke
 
 
 async def judged_forms(forms: Iterator[SentForm]) -> tuple[list[tuple[list[Part], SentForm]], int]:
@@ -50,7 +50,7 @@ def process_readers() -> Iterator[dict[str, Reader]]:
         yield {name: partial(read_by_process, exchange) for name, exchange in exchanges.items()}
 
 
-@IN_PROCESS
+@pytest.mark.smoke
 async def test_threat_14_readers_in_python_find_what_was_judged() -> None:
     for forms in (corpus(), random_forms(1, RANDOM_FORMS)):
         taken, refused = await judged_forms(forms)
@@ -65,6 +65,26 @@ def _comparable(part: Part) -> Part:
     """Return a part without a filename beyond ASCII, of which `email` knows no letters."""
     named = part.filename is None or part.filename.isascii()
     return part if named else Part(part.name, "beyond ASCII", part.content)
+
+
+@looped(
+    ("head", "name", "filename"),
+    [
+        ('Content-Disposition: form-data; name="_charset_"', "_charset_", ""),
+        ('Content-Disposition: form-data; name="a b:c/d"', "a b:c/d", ""),
+        ('Content-Disposition: form-data; name="include[]"', "include[]", ""),
+        ('Content-Disposition: form-data; name="x"; filename="a b%3Bc ü.wav"', "x", "a b%3Bc ü.wav"),
+        ('Content-Disposition: form-data; name="x"; filename="100%.wav"', "x", "100%.wav"),
+        ('Content-Disposition: form-data; name="x"; filename="?="', "x", "?="),
+        ('Content-Disposition: form-data; name="x"; filename="a%22%3B name=model"', "x", "a%22%3B name=model"),
+        ('Content-Disposition: form-data; name="x"; filename="a"\r\nContent-Type: audio/wav', "x", "a"),
+    ],
+)
+def test_threat_14_what_go_finds_is_what_was_judged(head: str, name: str, filename: str) -> None:
+    # FormName and FileName of mime/multipart in Go 1.26.8, run in November 2026.
+    judged = read_head(head.encode())
+    assert judged.written() == f"{head}\r\n\r\n".encode()
+    assert (judged.name, judged.filename or "") == (name, filename)
 
 
 @pytest.mark.clients
