@@ -32,6 +32,8 @@ from proxy.errors import (
     invalid_request,
     upstream_failed,
 )
+from proxy.forms.part_heads import BadHead, boundary_of
+from proxy.forms.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.gateway.answer_request import (
     LAST_WRITE,
     abort_connection,
@@ -43,8 +45,6 @@ from proxy.gateway.answer_request import (
     wait_for_limits,
 )
 from proxy.gateway.client_call import ClientCall, record_client_gone
-from proxy.listener.part_heads import BadHead, boundary_of
-from proxy.listener.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.overload.admission_limits import FairCounts
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED

@@ -13,9 +13,9 @@ import orjson
 from aiohttp import BodyPartReader, MultipartReader, StreamReader
 from aiohttp.base_protocol import BaseProtocol
 
-from proxy.listener.parse_multipart import MultipartParser
-from proxy.listener.part_heads import PartHead, boundary_of
-from proxy.listener.spooled_form import read_form, with_field
+from proxy.forms.parse_multipart import MultipartParser
+from proxy.forms.part_heads import PartHead, boundary_of
+from proxy.forms.spooled_form import read_form, with_field
 from tests.proxy.kit.arriving_forms import arriving
 from tests.security.form_corpus import SentForm
 

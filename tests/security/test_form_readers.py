@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from proxy.errors import GatewayError
-from proxy.listener.part_heads import BadHead, read_head
+from proxy.forms.part_heads import BadHead, read_head
 from tests.e2e.agents.environments import BUSBOY, NodeProcess, environment
 from tests.security.form_corpus import SentForm, corpus, random_forms
 from tests.security.form_readers import Part, Reader, judge, read_by_aiohttp, read_by_email, read_by_process

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from providers.failure import UpstreamError
-from proxy.listener.spooled_form import MAX_FIELD
+from proxy.forms.spooled_form import MAX_FIELD
 from proxy.plugins import transcript_texts
 from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
 from tests.proxy.gateway.test_pass_on_task import FILE, FORM_TYPE, form

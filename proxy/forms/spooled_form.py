@@ -12,8 +12,8 @@ from aiohttp import web
 
 from providers.json_types import JsonValue
 from proxy.errors import bad_http, too_large
-from proxy.listener.parse_multipart import MultipartParser, NotMultipart
-from proxy.listener.part_heads import PartHead
+from proxy.forms.parse_multipart import MultipartParser, NotMultipart
+from proxy.forms.part_heads import PartHead
 from proxy.listener.request_body import BODY_PACE, BODY_WAIT, send_continue
 
 IN_MEMORY: Final = 256 * 1024

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.listener.parse_multipart import MAX_HEAD, MAX_PARTS, MultipartParser, NotMultipart
-from proxy.listener.part_heads import PartHead
+from proxy.forms.parse_multipart import MAX_HEAD, MAX_PARTS, MultipartParser, NotMultipart
+from proxy.forms.part_heads import PartHead
 from tests.support.looped import looped
 
 FILE = b'Content-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.listener.part_heads import BadHead, PartHead, boundary_of, read_head
+from proxy.forms.part_heads import BadHead, PartHead, boundary_of, read_head
 from tests.support.looped import looped
 
 HEAD = "Content-Disposition: form-data; "

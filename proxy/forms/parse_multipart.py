@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final
 
-from proxy.listener.part_heads import BadHead, PartHead, read_head
+from proxy.forms.part_heads import BadHead, PartHead, read_head
 
 MAX_HEAD: Final = 4096
 """Bytes of the header lines of one part; browsers and SDKs send about 150."""

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.errors import GatewayError
-from proxy.listener.spooled_form import (
+from proxy.forms.spooled_form import (
     IN_MEMORY,
     MAX_FIELD,
     MAX_FILE,
