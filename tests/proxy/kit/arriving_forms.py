@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import cast
 
-from aiohttp import HttpVersion11, web
 from multidict import CIMultiDict
+
+from proxy.listener.client_request import PlainRequest
 
 
 class _Pieces:
@@ -22,10 +23,10 @@ class _ArrivingForm:
     content: _Pieces
     client_max_size: int = 2**24
     content_length: int | None = None
-    version: object = HttpVersion11
+    version: tuple[int, int] = (1, 1)
     headers: CIMultiDict[str] = field(default_factory=CIMultiDict)
 
 
-def arriving(pieces: list[bytes]) -> web.BaseRequest:
+def arriving(pieces: list[bytes]) -> PlainRequest:
     """Return a request whose body comes in these pieces, none of which is empty."""
-    return cast(web.BaseRequest, _ArrivingForm(_Pieces(list(pieces))))
+    return cast(PlainRequest, _ArrivingForm(_Pieces(list(pieces))))
