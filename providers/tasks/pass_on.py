@@ -5,7 +5,7 @@ Vendors have OpenAI's own paths for them, so that there is nothing to translate.
 `together` 3.1.1, read in November 2026.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,9 +38,10 @@ _FIELDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PassedForm:
-    """A form in store: the values of its short fields, its content type, and the form with a model's name."""
+    """A form in store: the texts of its fields (a list of those of one name), its content type, and the form with a
+    model's name."""
 
-    fields: Mapping[str, str]
+    fields: Mapping[str, JsonValue]
     content_type: str
     with_model: Callable[[str], Upload] = field(repr=False)
 
@@ -101,7 +102,7 @@ def pass_on(request: PassedRequest, target: Target) -> PassedCall:
     url, content = endpoint_url(target, profile, wire.path), request.content
     overruled = check_headers(request.extra_headers, target) if request.extra_headers else ()
     if isinstance(content, PassedForm):
-        _check(content.fields.items(), target)
+        _check(_each(content.fields), target)
         return PassedCall(
             UpstreamRequest(
                 *(target, request.task, url, b"", request.stream),
@@ -125,3 +126,12 @@ def _check(members: Iterable[tuple[str, JsonValue]], target: Target) -> None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: it would change where the request goes.")
         if search is not None and (found := search.find(name, value)) is not None:
             raise Refusal(name, f"'{name}' is not sent to {target.name}: {found.why}.")
+
+
+def _each(fields: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the fields of a form, those of one name one by one."""
+    for name, value in fields.items():
+        if isinstance(value, list):
+            yield from ((name, each) for each in value)
+        else:
+            yield name, value

@@ -5,7 +5,7 @@ Neither the request's files nor the answer are held in memory, and nothing of th
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,18 @@ from providers.unified_request import Task
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.single_attempt import Dispatcher
-from proxy.errors import ErrorFacts, FieldProblem, OverloadReason, internal_error, invalid_request, upstream_failed
+from proxy.errors import (
+    ErrorFacts,
+    FieldProblem,
+    GatewayError,
+    OverloadReason,
+    bad_http,
+    internal_error,
+    invalid_request,
+    upstream_failed,
+)
+from proxy.forms.part_heads import BadHead, boundary_of
+from proxy.forms.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.gateway.answer_request import (
     LAST_WRITE,
     abort_connection,
@@ -34,8 +45,6 @@ from proxy.gateway.answer_request import (
     wait_for_limits,
 )
 from proxy.gateway.client_call import ClientCall, record_client_gone
-from proxy.listener.parse_multipart import boundary_of
-from proxy.listener.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.overload.admission_limits import FairCounts
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
@@ -54,6 +63,12 @@ SPOOLED_BYTES: Final = 2**30
 
 _GATEWAY: Final = ("inference_timeout", "inference_extra_params", "inference_extra_headers")
 _OWN: Final = frozenset({"model", *_GATEWAY})
+_ONE_TEXT: Final = ("model", "prompt", "language", "response_format", "temperature", "stream", "chunking_strategy")
+"""Fields of which a form has one, and as a text: of two, some vendors take the first and some the last."""
+
+_SOUNDS: Final = frozenset({"known_speaker_references[]"})
+"""Fields that hold sounds as data URIs, in which plugins check nothing."""
+
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,200}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 
@@ -81,19 +96,16 @@ class PassThrough:
 
     async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a form. Raises GatewayError while nothing has been written."""
-        kind = call.http.headers.get(hdrs.CONTENT_TYPE, "")
-        boundary = boundary_of(kind)
-        if boundary is None:
-            raise invalid_request((FieldProblem((), "The request body must be multipart/form-data with a boundary."),))
+        boundary = _boundary(call.http)
         room = _Room(call, self._spooled)
         form: SpooledForm | None = None
         try:
             form = await read_form(call.http, boundary, "model", room.fill)
-            _refuse_own(form.fields)
+            _refuse_fields(form, call.guards)
             if (reason := call.admitted.complete()) is not None:
                 raise call.shared.overloaded(call.record, reason)
-            passed = PassedForm(form.fields, kind, partial(_with_model, form))
-            stream = form.fields.get("stream", "").lower() == "true"
+            passed = PassedForm(form.fields, form.content_type, partial(_with_model, form))
+            stream = str(form.fields.get("stream", "")).lower() == "true"
             request = PassedRequest(task, _model({**form.fields}, _default_model(call, task)), passed, stream)
             return await self._answer(call, request)
         finally:
@@ -142,11 +154,36 @@ def _unmeasured() -> RequestSize:
     return None, 0, 1
 
 
-def _refuse_own(fields: Iterable[str]) -> None:
-    """Raise GatewayError for fields of the gateway's own: a form goes on as it came."""
-    if found := [name for name in _GATEWAY if name in fields]:
-        message = f"'{found[0]}' cannot stand in a form; the header x-request-timeout limits its time."
-        raise invalid_request((FieldProblem((found[0],), message, "unsupported_parameter"),))
+def _boundary(http: web.BaseRequest) -> str:
+    """Return the boundary of a request's form. Raises GatewayError."""
+    kinds = http.headers.getall(hdrs.CONTENT_TYPE, [])
+    try:
+        boundary = boundary_of(kinds[0]) if len(kinds) == 1 else None
+    except BadHead as bad:
+        raise bad_http(f"The request {bad}.") from None
+    if boundary is None:
+        raise invalid_request((FieldProblem((), "The request body must be multipart/form-data with a boundary."),))
+    return boundary
+
+
+def _refuse_fields(form: SpooledForm, guards: GuardChain | None) -> None:
+    """Raise GatewayError for fields of the gateway's own, which no form may have, and for those that are read by the
+    vendor in another way than here."""
+    for name in _GATEWAY:
+        if name in form.fields:
+            raise _refused(name, "cannot stand in a form; the header x-request-timeout limits its time")
+    for name in _ONE_TEXT:
+        if isinstance(form.fields.get(name), list):
+            raise _refused(name, "stands more than once in the form")
+        if name in form.files:
+            raise _refused(name, "must be a field, and not a file")
+    unread = sorted(form.cut - _SOUNDS)
+    if guards is not None and guards.request and unread:
+        raise _refused(unread[0], "is longer than what your team's plugins can check of a form")
+
+
+def _refused(name: str, why: str) -> GatewayError:
+    return invalid_request((FieldProblem((name,), f"'{name}' {why}.", "unsupported_parameter"),))
 
 
 def _with_model(form: SpooledForm, model: str) -> FormUpload:

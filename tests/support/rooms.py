@@ -63,6 +63,7 @@ PROXY: Final[Rooms] = {
     "ledger": ("limits",),
     "telemetry": ("deployment_health", "limits", "ledger"),
     "listener": (),
+    "forms": ("listener",),
     "upstream": ("off_loop",),
     "http_client": ("upstream",),
     "vendor_credentials": ("upstream",),
@@ -82,7 +83,7 @@ PROXY: Final[Rooms] = {
     "plugins/shipped": ("plugins/api",),
     "gateway": (
         *("surfaces", "surfaces/request", "surfaces/anthropic", "surfaces/tasks", "off_loop", "deployment_health"),
-        *("telemetry", "payload_log", "listener", "upstream", "overload", "relay"),
+        *("telemetry", "payload_log", "listener", "forms", "upstream", "overload", "relay"),
         *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
         *("answer_cache", "plugins", "tracing"),
     ),

@@ -18,6 +18,7 @@ from tests.support.environments import CACHE, Environment, LineProcess
 HERE = Path(__file__).resolve().parent
 NODE = HERE / "node"
 CLI = HERE / "cli"
+BUSBOY = HERE.parents[1] / "security" / "busboy"
 LOCKED_BY = "python -m tests.e2e.agents.environments lock"
 
 REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
@@ -74,10 +75,10 @@ def sdk_process(name: str) -> LineProcess:
 class NodeProcess:
     """A driver in Node.js that answers line by line."""
 
-    def __init__(self, driver: str, *arguments: str) -> None:
+    def __init__(self, driver: str, *arguments: str, folder: Path = NODE) -> None:
         self._process = subprocess.Popen(
             ["node", driver, *arguments],
-            cwd=install_packages(NODE),
+            cwd=install_packages(folder),
             env={"PATH": os.environ.get("PATH", "")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -129,12 +130,12 @@ def main() -> None:
         for name in REQUIREMENTS:
             environment(name).write_lock()
         lock = ["npm", "install", "--package-lock-only", "--omit-lockfile-registry-resolved", "--no-audit", "--no-fund"]
-        for folder in (NODE, CLI):
+        for folder in (NODE, CLI, BUSBOY):
             subprocess.run(lock, cwd=folder, check=True)
         return
     for name in REQUIREMENTS:
         environment(name).install()
-    for folder in (NODE, CLI):
+    for folder in (NODE, CLI, BUSBOY):
         install_packages(folder)
 
 

@@ -53,6 +53,22 @@ def test_a_form_goes_on_with_the_target_s_model() -> None:
     assert (sent.upload, sent.content_type) == (Stored("whisper-1"), "multipart/form-data; boundary=b")
 
 
+@looped(
+    ("fields", "refused"),
+    [
+        ({"include[]": ["logprobs", "/a/path"]}, None),
+        ({"hints": ["a", "b"]}, None),
+        ({"lora_path": ["", "/etc"]}, "lora_path"),
+        ({"hints": ["a", "http://10.0.0.1/"]}, "hints"),
+    ],
+)
+def test_each_text_of_a_field_that_a_form_repeats_is_checked(fields: JsonObject, refused: str | None) -> None:
+    form = PassedForm(fields, "multipart/form-data; boundary=b", Stored)
+    with nullcontext() if refused is None else pytest.raises(Refusal) as caught:
+        pass_on(PassedRequest(Task.TRANSCRIPTIONS, "v/m", form), target("vllm"))
+    assert caught is None or caught.value.param == refused
+
+
 def test_on_azure_the_deployment_is_in_the_path() -> None:
     to = replace(target("azure"), upstream_model="dall", base_url="https://up", api_version="2024-10-21")
     sent = pass_on(asking(Task.IMAGES), to).sent

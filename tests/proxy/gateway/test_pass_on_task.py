@@ -71,7 +71,7 @@ async def test_a_task_may_have_a_model_of_its_own_for_clients_that_name_none(pas
 
 
 @pytest.mark.parametrize("parts", [[FILE, MODEL, *WORDS], [MODEL, *WORDS, FILE], [*WORDS, FILE, ("model", b"voice")]])
-async def test_a_form_goes_on_byte_for_byte_wherever_its_model_stands(
+async def test_a_form_goes_on_with_its_contents_wherever_its_model_stands(
     passing: Rig, parts: Sequence[tuple[str, bytes]]
 ) -> None:
     passing.vendor.answer(body_answer(200, b"hello\n", [("content-type", "text/plain; charset=utf-8")]))
@@ -79,8 +79,10 @@ async def test_a_form_goes_on_byte_for_byte_wherever_its_model_stands(
     assert (answer.status, answer.body) == (200, b"hello\n")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     (sent,) = passing.vendor.requests
-    expected = form(("model", b"m"), *[part for part in parts if part[0] != "model"])
-    assert (sent.body, sent.header("content-type")) == (expected, FORM_TYPE["Content-Type"])
+    kind, _, boundary = (sent.header("content-type") or "").partition("; boundary=")
+    expected = form(("model", b"m"), *[part for part in parts if part[0] != "model"], boundary=boundary)
+    assert (sent.body, kind) == (expected, "multipart/form-data")
+    assert boundary != "xyz"
     assert sent.header("content-length") == str(len(expected))
 
 

@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from providers.failure import UpstreamError
+from proxy.forms.spooled_form import MAX_FIELD
 from proxy.plugins import transcript_texts
 from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
 from tests.proxy.gateway.test_pass_on_task import FILE, FORM_TYPE, form
@@ -110,3 +111,12 @@ async def test_one_that_is_too_long_or_cannot_be_read_is_not_passed_on(
     monkeypatch.setattr("proxy.gateway.pass_on_task.MOST_CHECKED", 10)
     assert (await transcribed(tmp_path, plugin("Refuser"), "text/plain", b"x" * 11)).status == 502
     assert transcript_texts.MOST_CHECKED == 8 * 2**20
+
+
+async def test_a_field_of_a_form_that_guards_cannot_see_whole_is_refused_by_name(tmp_path: Path) -> None:
+    body, long = orjson.dumps(VERBOSE), b"x" * (MAX_FIELD + 1)
+    answer = await transcribed(tmp_path, plugin("Hider", "where: request"), JSON, body, ("prompt", long))
+    assert (answer.status, orjson.loads(answer.body)["error"]["param"]) == (400, "prompt")
+    sounds = ("known_speaker_references[]", b"data:audio/wav;base64," + long)
+    passed = await transcribed(tmp_path, plugin("Hider", "where: request"), JSON, body, sounds, ("prompt", long[1:]))
+    assert passed.status == 200

@@ -1,6 +1,8 @@
 """A client's form in store: small ones in memory, larger ones in a file without a name, to be sent once or again."""
 
 import asyncio
+import codecs
+import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -8,35 +10,53 @@ from typing import IO, Final
 
 from aiohttp import web
 
+from providers.json_types import JsonValue
 from proxy.errors import bad_http, too_large
-from proxy.listener.parse_multipart import MultipartParser, NotMultipart, PartHead
+from proxy.forms.parse_multipart import MultipartParser, NotMultipart
+from proxy.forms.part_heads import PartHead
 from proxy.listener.request_body import BODY_PACE, BODY_WAIT, send_continue
 
 IN_MEMORY: Final = 256 * 1024
 """Bytes of a form that are kept in memory, and of a file that are read or written at once."""
 
-MAX_FIELD: Final = 1024
-"""Bytes of a field's value that are read."""
+MAX_FIELD: Final = 64 * 1024
+"""Bytes of a field's text that are read."""
+
+MAX_FILE: Final = 1024
+"""Bytes of a file that are read."""
+
+MAX_READ: Final = 256 * 1024
+"""Bytes of all fields and files of a form that are read; each has some of its own beside."""
 
 
 @dataclass(slots=True, eq=False)
 class SpooledForm:
-    """A form without the parts of one field. `fields` are the first values of all of them, of long ones the beginning.
+    """A form without the parts of one field, written anew.
 
-    `close` frees what it holds; a file has no name, so that it vanishes with the process too.
+    `fields` are the texts of all of them, a list of those of one name, of files and of those in `cut` the beginning;
+    `files` are the names of files, `read` the bytes of all texts. `close` frees what it holds; a file has no name, so
+    that it vanishes with the process too.
     """
 
     boundary: str
-    fields: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, JsonValue] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
     length: int = 0
+    read: int = 0
     _written: int = 0
     _memory: bytearray = field(default_factory=bytearray)
     _file: IO[bytes] | None = None
 
     @property
+    def content_type(self) -> str:
+        """The Content-Type that the form goes on with."""
+        return f"multipart/form-data; boundary={self.boundary}"
+
+    @property
     def in_memory(self) -> int:
         """The bytes of it that are in memory."""
-        return len(self._memory)
+        return len(self._memory) + self.read
 
     async def append(self, data: bytes) -> None:
         """Add bytes. A file is written in a thread: a disk may be slow."""
@@ -71,7 +91,7 @@ class SpooledForm:
 
     def close(self) -> None:
         """Free the memory and the file."""
-        self._memory = bytearray()
+        self._memory, self.read = bytearray(), 0
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -97,9 +117,8 @@ class FormUpload:
 
 
 def with_field(form: SpooledForm, name: str, value: str) -> FormUpload:
-    """Return the form with a field; neither name nor value may have a line end, nor the name a quotation mark."""
-    head = f'--{form.boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-    return FormUpload(form, head.encode())
+    """Return the form with a field, of a name that is one of `part_heads`."""
+    return FormUpload(form, b"--%b\r\n%b%b\r\n" % (form.boundary.encode(), PartHead(name).written(), value.encode()))
 
 
 async def read_form(
@@ -113,7 +132,8 @@ async def read_form(
     limit = http.client_max_size
     if (http.content_length or 0) > limit:
         raise too_large(limit)
-    form = SpooledForm(boundary)
+    # No content of a client's can hold a boundary that the client cannot know: each reader finds the same parts.
+    form = SpooledForm(f"dragoman-{secrets.token_hex(16)}")
     reading = _Reading(form, MultipartParser(boundary), left_out)
     started = asyncio.get_running_loop().time()
     deadline = asyncio.timeout(BODY_WAIT)
@@ -148,34 +168,68 @@ class _Reading:
     form: SpooledForm
     parser: MultipartParser
     left_out: str
-    _name: str | None = None
+    _head: PartHead | None = None
+    _text: codecs.IncrementalDecoder | None = None
     _value: bytearray = field(default_factory=bytearray)
-    _open: bool = False
+    _most: int = 0
 
     async def add(self, data: bytes) -> None:
         for event in self.parser.feed(data):
             if isinstance(event, PartHead):
                 await self._end_part()
-                if event.name == self.left_out and event.name in self.form.fields:
-                    raise NotMultipart(f"has more than one '{event.name}'")
-                self._name, self._open = event.name, True
-                if event.name != self.left_out:
-                    await self.form.append(b"--%b\r\n%b\r\n\r\n" % (self.form.boundary.encode(), event.lines))
-                continue
-            if len(self._value) <= MAX_FIELD:
-                self._value += event[: MAX_FIELD + 1]
-            if self._name != self.left_out:
-                await self.form.append(event)
+                await self._begin_part(event)
+            elif self._head is not None:
+                self._check(self._head, event)
+                self._value += event[: max(0, self._most + 1 - len(self._value))]
+                if self._head.name != self.left_out:
+                    await self.form.append(event)
+
+    async def _begin_part(self, head: PartHead) -> None:
+        if head.name == self.left_out and head.name in self.form.fields:
+            raise NotMultipart(f"has more than one '{head.name}'")
+        self._head, self._text = head, None
+        if head.filename is None:
+            self._text = codecs.getincrementaldecoder(head.charset)()
+        self._most = min(MAX_FILE if self._text is None else MAX_FIELD, max(MAX_FILE, MAX_READ - self.form.read))
+        if head.name != self.left_out:
+            await self.form.append(b"--%b\r\n%b" % (self.form.boundary.encode(), head.written()))
+
+    def _check(self, head: PartHead, data: bytes, *, final: bool = False) -> None:
+        """Raise NotMultipart for a field that is no text: readers would make different ones of it."""
+        try:
+            if self._text is not None:
+                self._text.decode(data, final)
+        except UnicodeDecodeError:
+            message = f"has a field '{head.name}' that is no UTF-8 text (a file needs a filename)"
+            raise NotMultipart(message) from None
 
     async def _end_part(self) -> None:
-        if not self._open:
+        head = self._head
+        if head is None:
             return
-        if self._name is not None:
-            self.form.fields.setdefault(self._name, self._value[:MAX_FIELD].decode("utf-8", "replace"))
-        if self._name != self.left_out:
+        self._check(head, b"", final=True)
+        value = self._value[: self._most].decode("utf-8", "replace")
+        if head.name == "_charset_" and value.lower() != "utf-8":
+            raise NotMultipart("has a '_charset_' other than UTF-8")
+        self._keep(head, value)
+        if head.name != self.left_out:
             await self.form.append(b"\r\n")
+        self.form.read += len(self._value)
         self._value.clear()
-        self._open = False
+        self._head = None
+
+    def _keep(self, head: PartHead, value: str) -> None:
+        form, before = self.form, self.form.fields.get(head.name)
+        if head.filename is not None:
+            form.files.add(head.name)
+        elif len(self._value) > self._most:
+            form.cut.add(head.name)
+        if before is None:
+            form.fields[head.name] = value
+        elif isinstance(before, list):
+            before.append(value)
+        else:
+            form.fields[head.name] = [before, value]
 
     async def end(self) -> None:
         if not self.parser.complete:

@@ -1,13 +1,13 @@
 """Parses `multipart/form-data`: pieces of bytes in, heads and contents of parts out, whatever the cuts.
 
-Parts come out byte for byte, so that a form can go on as it came. Source: RFC 2046, 5.1; RFC 7578.
+Contents come out byte for byte, heads as `part_heads` reads them. Source: RFC 2046, 5.1; RFC 7578.
 """
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+from proxy.forms.part_heads import BadHead, PartHead, read_head
 
 MAX_HEAD: Final = 4096
 """Bytes of the header lines of one part; browsers and SDKs send about 150."""
@@ -15,25 +15,9 @@ MAX_HEAD: Final = 4096
 MAX_PARTS: Final = 128
 """Parts of one form. OpenAI's transcriptions have nine fields, of which some may be repeated."""
 
-_BOUNDARY = re.compile(
-    r"""boundary=(?:"([^"\r\n]{1,70})"|([0-9A-Za-z'()+_,./:=?-]{1,70}))(?:[ \t;]|$)""", re.IGNORECASE
-)
-_NAME = re.compile(
-    rb"""^content-disposition:[^\r\n]{0,200}?;[ \t]*name=(?:"([^"\r\n]{0,200})"|([^\s;"]{1,200}))""",
-    re.IGNORECASE | re.MULTILINE,
-)
-
 
 class NotMultipart(ValueError):
     """Bytes that are no acceptable form. The message is a predicate, such as "ends within a part"."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartHead:
-    """The header lines of a part without the empty line after them, and its name (None: it has none)."""
-
-    lines: bytes
-    name: str | None
 
 
 class _State(Enum):
@@ -41,13 +25,6 @@ class _State(Enum):
     HEAD = auto()
     CONTENT = auto()
     END = auto()
-
-
-def boundary_of(content_type: str) -> str | None:
-    """Return the boundary that a Content-Type names; None for anything but a form."""
-    kind, _, parameters = content_type.partition(";")
-    found = _BOUNDARY.search(parameters) if kind.strip().lower() == "multipart/form-data" else None
-    return None if found is None else found.group(1) or found.group(2)
 
 
 class MultipartParser:
@@ -101,6 +78,8 @@ class MultipartParser:
         line_end = self._held.find(b"\r\n", rest)
         begun = line_end < 0
         padding = self._held[rest : None if begun else line_end].strip(b" \t")
+        if b"\n" in padding:
+            raise NotMultipart("has a boundary whose line ends in a bare line feed")
         if padding not in ((b"", b"-", b"\r") if begun else (b"",)) or (begun and len(self._held) - rest > MAX_HEAD):
             raise NotMultipart("has a line that begins like its boundary and goes on differently")
         if begun:
@@ -120,14 +99,15 @@ class MultipartParser:
         self._parts += 1
         if self._parts > MAX_PARTS:
             raise NotMultipart(f"has more than {MAX_PARTS} parts")
-        lines = self._held[2:end]
-        found = _NAME.search(lines)
-        name = None if found is None else (found.group(1) or found.group(2) or b"").decode("utf-8", "replace")
+        try:
+            head = read_head(self._held[2:end])
+        except BadHead as bad:
+            raise NotMultipart(f"is no form that is taken: its part {self._parts} {bad}") from None
         # The content may be empty: its delimiter then begins with the end of the head.
         self._held = self._held[end + 2 :]
         self._state = _State.CONTENT
         self._skip = 2
-        return PartHead(lines, name)
+        return head
 
     def _take_content(self) -> tuple[bool, bytes]:
         """Return whether the part has ended, and the next piece of its content."""
