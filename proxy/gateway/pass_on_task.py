@@ -52,6 +52,12 @@ T = TypeVar("T")
 SPOOLED_BYTES: Final = 2**30
 """Bytes of all clients' forms on disk, of which each owner has a fair share once they are used up."""
 
+MOST_INPUTS: Final = 2048
+"""Texts of one request, as of one for embeddings; OpenAI, Mistral and Together take no more."""
+
+MOST_FIELDS: Final = 1024
+"""Fields of one request. OpenAI's API has 14 for the task with the most, engines some dozens."""
+
 _GATEWAY: Final = ("inference_timeout", "inference_extra_params", "inference_extra_headers")
 _OWN: Final = frozenset({"model", *_GATEWAY})
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,200}")
@@ -175,11 +181,23 @@ def _with_model(form: SpooledForm, model: str) -> FormUpload:
 def read_passed(task: Task, body: bytes, default_model: str | None) -> PassedRequest:
     """Return the request that a JSON body holds; a missing model is `default_model`. Raises GatewayError."""
     content = load(body, _OWN)
+    refuse_many(content)
     timeout = _own(content, "inference_timeout", pass_through_fields.timeout)
     params = _own(content, "inference_extra_params", pass_through_fields.params)
     headers = _own(content, "inference_extra_headers", pass_through_fields.headers)
     stream = content.get("stream") is True or content.get("stream_format") == "sse"
     return PassedRequest(task, _model(content, default_model), content, stream, timeout, params, headers)
+
+
+def refuse_many(content: JsonObject) -> None:
+    """Raise GatewayError for more fields or inputs than any vendor takes."""
+    if len(content) > MOST_FIELDS:
+        message = f"The request body may have at most {MOST_FIELDS} fields, and has {len(content)}."
+        raise invalid_request((FieldProblem((), message),))
+    for name in ("input", "prompt"):
+        if isinstance(value := content.get(name), list) and len(value) > MOST_INPUTS:
+            message = f"'{name}' may hold at most {MOST_INPUTS} inputs, and holds {len(value)}."
+            raise invalid_request((FieldProblem((name,), message),))
 
 
 def _own(content: JsonObject, name: str, check: Callable[[JsonValue], T]) -> T | None:
