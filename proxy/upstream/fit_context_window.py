@@ -113,7 +113,8 @@ class Fitting:
         sent = call.sent
         if engine_of(sent.target) in self._mute:
             return Count()
-        counting = tokenizer(body, sent.operation, sent.target.base_url, sent.target.upstream_model)
+        begin = partial(tokenizer, body, sent.operation, sent.target.base_url, sent.target.upstream_model)
+        counting = await self._done(call, record, begin)
         try:
             async with asyncio.timeout(COUNT_WAIT):
                 while (question := await self._done(call, record, counting.next)) is not None:
