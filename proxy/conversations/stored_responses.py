@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.response_entries import (
@@ -23,7 +23,6 @@ from proxy.errors import (
     responses_not_stored,
     stored_responses_unreachable,
 )
-from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import ReferredIds, Renderer, StoredResponse, StoringRenderer, StoringSurface
@@ -133,6 +132,16 @@ class StoredResponses:
         return data
 
 
+T = TypeVar("T")
+
+
+class Threads(Protocol):
+    """Threads for work whose duration depends on a request. See proxy.off_loop.request_threads.RequestThreads."""
+
+    async def run(self, owner: str, work: Callable[[], T]) -> T:
+        """Run `work` in a thread and return its result."""
+
+
 SHORT: Final = 64 * 1024
 """Bytes of an answer that is written for the store on the event loop."""
 
@@ -144,7 +153,7 @@ class AnswerStore:
 
     responses: StoredResponses
     owner: str
-    threads: RequestThreads
+    threads: Threads
     heavy: bool = False
 
     async def keep(self, renderer: Renderer, record: RequestRecord, shown: bytes) -> bytes:
