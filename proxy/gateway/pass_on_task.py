@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from aiohttp import hdrs, web
 
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
@@ -323,7 +323,9 @@ class _Exchange:
         """Return an answer as the guards leave it, once all of it has come. Raises UpstreamError and GatewayError."""
         kind = answer.response.headers.get("content-type", "")
         if kind.strip().lower().startswith(_EVENTS):
-            raise fail(FailureKind.MALFORMED, _STREAMED)
+            # Not the deployment's failure: the form may have made it stream, which its client wrote.
+            self.call.record.outcome = "upstream_error"
+            raise upstream_failed(Failure(FailureKind.MALFORMED, _STREAMED))
         body, piece = bytearray(), answer.first
         while piece:
             body += piece
