@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.response_entries import (
@@ -72,7 +73,10 @@ class StoredResponses:
 
     async def keep(self, owner: str, stored: StoredResponse) -> bool:
         """Store a response, and return whether it is. Waits briefly until other processes know it."""
-        entries = {} if self.off else entries_of(stored)
+        return await self.keep_entries(owner, {} if self.off else entries_of(stored))
+
+    async def keep_entries(self, owner: str, entries: Mapping[str, bytes]) -> bool:
+        """Store a response as its entries, and return whether it is. Waits briefly until other processes know it."""
         if not entries or not self.entries.kept.has_room_for(entries):
             return False
         if self.warn is not None:
@@ -128,20 +132,48 @@ class StoredResponses:
         return data
 
 
+T = TypeVar("T")
+
+
+class Threads(Protocol):
+    """Threads for work whose duration depends on a request. See proxy.off_loop.request_threads.RequestThreads."""
+
+    async def run(self, owner: str, work: Callable[[], T]) -> T:
+        """Run `work` in a thread and return its result."""
+
+
+SHORT: Final = 64 * 1024
+"""Bytes of an answer that is written for the store on the event loop."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerStore:
-    """Stores the answer to one request of an owner."""
+    """Stores the answer to one request of an owner. Long ones, and those to `heavy` requests, whose input is stored
+    beside them, are written in `threads`."""
 
     responses: StoredResponses
     owner: str
+    threads: Threads
+    heavy: bool = False
 
     async def keep(self, renderer: Renderer, record: RequestRecord, shown: bytes) -> bytes:
         """Store what was rendered, and return what the client is shown: `shown`, unless the client wants the answer
         stored and it is not. Then its record names `store`, and the answer says so."""
         if not isinstance(renderer, StoringRenderer):
             return shown
-        stored = renderer.stored()
-        if stored is None or await self.responses.keep(self.owner, stored):
+        long = self.heavy or len(shown) > SHORT
+        write = partial(_entries, renderer, self.responses.off)
+        entries = await self.threads.run(record.owner, write) if long else write()
+        if entries is None or await self.responses.keep_entries(self.owner, entries):
             return shown
         record.dropped = (*record.dropped, "store")
-        return renderer.unstored(shown)
+        tell = partial(renderer.unstored, shown)
+        return await self.threads.run(record.owner, tell) if long else tell()
+
+
+def _entries(renderer: StoringRenderer, off: bool) -> Mapping[str, bytes] | None:
+    """Return the entries of what was rendered; none for what cannot be stored, and None for what is not to be."""
+    stored = renderer.stored()
+    if stored is None:
+        return None
+    return {} if off else entries_of(stored)

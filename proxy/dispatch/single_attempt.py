@@ -68,7 +68,7 @@ class Dispatcher:
         self.last_failures = LastFailures(time.time)
         self.log = logging.getLogger("dragoman")
         self.off_loop = off_loop
-        self.calls = CallSender(http)
+        self.calls = CallSender(http, off_loop.threads)
         self._caller = UpstreamCaller(self.calls, off_loop)
         self._context = RetryContext(
             *(self.now, self.draw, self.deployments.breakers, self.teams, rules.retries, metrics, off_loop)

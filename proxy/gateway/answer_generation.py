@@ -109,10 +109,22 @@ class TextGeneration:
         team = call.team
         if not (team.extra_params and team.extra_headers):
             permit_extras(team, request)
-        later = self._limits.admit(call.key, planned, record, partial(_size, request, planned))
+        measure = partial(_size, request, planned)
+        if heavy and self._limits.limits_anything:
+            return self._answer_heavy(call, planned, request, measure)
+        later = self._limits.admit(call.key, planned, record, measure)
         if later is not None or self._turns.concerns(planned, request):
             return self._answer_later(call, planned, request, later, heavy=heavy)
         return self._answer_planned(call, planned, request, None, heavy=heavy)
+
+    async def _answer_heavy(
+        self, call: ClientCall, planned: Plan, request: UnifiedRequest, measure: Callable[[], RequestSize]
+    ) -> web.StreamResponse:
+        """Answer a large request, whose size is measured off the event loop."""
+        record = call.record
+        size = await self._dispatcher.off_loop.threads.run(record.owner, measure)
+        later = self._limits.admit(call.key, planned, record, lambda: size)
+        return await self._answer_later(call, planned, request, later, heavy=True)
 
     async def _answer_later(
         self, call: ClientCall, planned: Plan, request: UnifiedRequest, later: Later | None, *, heavy: bool
@@ -130,7 +142,9 @@ class TextGeneration:
     ) -> Awaitable[web.StreamResponse]:
         """Answer an admitted request."""
         surface, guards = call.match.surface, call.guards
-        store = AnswerStore(self._responses, call.stored_for) if surface.name in STORING else None
+        threads, store = self._dispatcher.off_loop.threads, None
+        if surface.name in STORING:
+            store = AnswerStore(self._responses, call.stored_for, threads, heavy)
         if len(planned.targets) > 1 or planned.fallbacks:
             planned = honouring_first(planned, request, call.team)
         job = make_job(call, planned, request, heavy=heavy)
@@ -138,7 +152,7 @@ class TextGeneration:
         answers: TextAnswers = guarded or self._dispatcher
         if planned.cache is not None and keeper is None and store is None:
             answers = self._cache.before(self._dispatcher, surface.name, call.http.headers, guarded)
-        exchange = Exchange(answers, call, job, keeper, store)
+        exchange = Exchange(answers, call, job, threads, keeper, store)
         if request.shortens:
             return self._answer_shortening(call, exchange)
         return exchange.streamed() if request.stream else exchange.whole()

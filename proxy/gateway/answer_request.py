@@ -5,13 +5,15 @@ import re
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from secrets import token_hex
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from aiohttp import web
 
+from providers.completion import Choice, Completion, ContentLogprobs, LegacyLogprobs
 from providers.emulation.estimate_missing_usage import let_conversation_go
+from providers.emulation.join_extras import size_of_extras
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
@@ -24,6 +26,7 @@ from proxy.gateway.client_call import BUFFERED_BYTES, ClientCall, record_client_
 from proxy.gateway.restore_thinking import TurnKeeper
 from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay
 from proxy.request_record import GuardMarks, RequestRecord, fresh_id
@@ -38,6 +41,15 @@ Q = TypeVar("Q", bound=ClientRequest)
 TIMEOUT_HEADER = "x-request-timeout"
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
+LONG: Final = 64 * 1024
+"""Characters of an answer that is written on the event loop."""
+
+_TOKEN: Final = 512
+"""Characters that a token's log probabilities count, of which it may have 20."""
+
+MANY_CHUNKS: Final = 256
+"""Chunks of a stream whose end is written on the event loop, if its end holds all of it."""
+
 LAST_WRITE = 5.0
 """Seconds that writing the error event of a broken stream may take."""
 
@@ -45,11 +57,12 @@ LAST_WRITE = 5.0
 @dataclass(slots=True, eq=False)
 class Exchange:
     """One planned request of one client. `keeper` keeps what the model thought before it called tools, where a vendor
-    wants it back; `store` stores answers that later requests name."""
+    wants it back; `store` stores answers that later requests name. Long answers are written in `threads`."""
 
     answers: TextAnswers
     call: ClientCall
     job: PlannedRequest[UnifiedRequest]
+    threads: RequestThreads
     keeper: TurnKeeper | None = None
     store: AnswerStore | None = None
     _renderer: Renderer | None = None
@@ -74,7 +87,9 @@ class Exchange:
         if completion.usage is not None and completion.usage.estimated:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
-        body = renderer.completion(completion)
+        write = partial(renderer.completion, completion)
+        long = self.job.heavy or is_long(completion)
+        body = await self.threads.run(record.owner, write) if long else write()
         if self.store is not None:
             body = await self.store.keep(renderer, record, body)
         if len(body) <= BUFFERED_BYTES:
@@ -103,7 +118,7 @@ class Exchange:
                     relay = Relay(stream, shown, response.send, deadlines, record, prepared.request)
                     await relay.run()
                     deadlines.pause()
-                    end = renderer.end()
+                    end = await self._end(renderer)
                     if self.store is not None:
                         end = await self.store.keep(renderer, record, end)
                     await response.write_eof(relay.held + end)
@@ -131,6 +146,11 @@ class Exchange:
                 await self._break(response, internal_error().facts)
         # Without a response the client left before the head could be written; what is returned is not sent.
         return response or web.Response(status=499)
+
+    async def _end(self, renderer: Renderer) -> bytes:
+        """Return the end of a stream, which may hold all of it again and what the client sent."""
+        long = self.store is not None and (self.job.heavy or self.job.record.chunks > MANY_CHUNKS)
+        return await self.threads.run(self.job.record.owner, renderer.end) if long else renderer.end()
 
     async def _end_failed(self, response: web.StreamResponse | None, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure to the client, in the stream where one has begun. Raises GatewayError where none has."""
@@ -164,6 +184,29 @@ class Exchange:
         unique = fresh_id() if self.store is None else token_hex(16)
         facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target))
         return self.call.match.surface.renderer(prepared.request, facts)
+
+
+def is_long(completion: Completion) -> bool:
+    """Return whether writing an answer may block the event loop for more than a few ms. Few have more than text."""
+    if completion.native is not None and len(completion.native) > LONG:
+        return True
+    return sum(map(_weight, completion.choices)) > LONG
+
+
+def _weight(choice: Choice) -> int:
+    weight = len(choice.text) + len(choice.reasoning or "")
+    if choice.tool_calls:
+        weight += sum([len(call.arguments) for call in choice.tool_calls])
+    match choice.logprobs:
+        case ContentLogprobs(content):
+            weight += _TOKEN * len(content)
+        case LegacyLogprobs(tokens):
+            weight += _TOKEN * len(tokens)
+        case None:
+            pass
+    if choice.extras is None:
+        return weight
+    return weight + (LONG + 1 if choice.extras.images or choice.extras.audio else size_of_extras(choice.extras))
 
 
 def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from aiohttp import hdrs, web
 
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
@@ -50,7 +50,7 @@ from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
 from proxy.surfaces.request import pass_through_fields
 from proxy.surfaces.request.field_rules import model
-from proxy.surfaces.request.parse_json import load
+from proxy.surfaces.request.parse_json import is_heavy, load
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import RequestSize, TeamLimiter
@@ -60,6 +60,12 @@ T = TypeVar("T")
 
 SPOOLED_BYTES: Final = 2**30
 """Bytes of all clients' forms on disk, of which each owner has a fair share once they are used up."""
+
+MOST_INPUTS: Final = 2048
+"""Texts of one request: as many as OpenAI takes of one for embeddings, which names no number for moderations."""
+
+MOST_FIELDS: Final = 1024
+"""Fields of one request. OpenAI's API has 14 for the task with the most, engines some dozens."""
 
 _GATEWAY: Final = ("inference_timeout", "inference_extra_params", "inference_extra_headers")
 _OWN: Final = frozenset({"model", *_GATEWAY})
@@ -87,12 +93,16 @@ class PassThrough:
     def __init__(self, dispatcher: Dispatcher, limits: TeamLimiter) -> None:
         self._dispatcher = dispatcher
         self._limits = limits
+        self._threads = dispatcher.off_loop.threads
         self._spooled = FairCounts(SPOOLED_BYTES)
 
     async def answer_json(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a JSON object. Raises GatewayError while nothing has been written."""
         body = await call.read_body()
-        return await self._answer(call, read_passed(task, body, _default_model(call, task)))
+        read = partial(read_passed, task, body, _default_model(call, task))
+        if is_heavy(body):
+            return await self._answer(call, await self._threads.run(call.record.owner, read), heavy=True)
+        return await self._answer(call, read(), heavy=False)
 
     async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a form. Raises GatewayError while nothing has been written."""
@@ -105,33 +115,48 @@ class PassThrough:
             if (reason := call.admitted.complete()) is not None:
                 raise call.shared.overloaded(call.record, reason)
             passed = PassedForm(form.fields, form.content_type, partial(_with_model, form))
-            stream = str(form.fields.get("stream", "")).lower() == "true"
+            stream = str(form.fields.get("stream", "")).lower() in _TRUE
             request = PassedRequest(task, _model({**form.fields}, _default_model(call, task)), passed, stream)
-            return await self._answer(call, request)
+            return await self._answer(call, request, heavy=True)
         finally:
             room.leave()
             if form is not None:
                 form.close()
 
-    async def _answer(self, call: ClientCall, request: PassedRequest) -> web.StreamResponse:
+    async def _answer(self, call: ClientCall, request: PassedRequest, *, heavy: bool) -> web.StreamResponse:
         record, team = call.record, call.team
         record.asked, record.stream = request.model, request.stream
         if call.guards is not None:
-            request = await call.guards.request_passed(request, record, heavy=True)
-            if request.stream and _is_checked(request, call.guards):
+            request = await call.guards.request_passed(request, record, heavy=heavy)
+            if _is_checked(request, call.guards) and may_stream(request):
                 raise invalid_request((FieldProblem(("stream",), _UNCHECKED_STREAM, "unsupported_parameter"),))
         planned = call.plan(request.model, self._dispatcher.load)
         permit_extras(team, request)
         # What a vendor counts of a sound or an image is in no answer's usage: such a request counts as one.
         if (later := self._limits.admit(call.key, planned, record, _unmeasured)) is not None:
             await wait_for_limits(call, planned, request.timeout, later)
-        job = make_job(call, planned, request, heavy=False)
+        job = make_job(call, planned, request, heavy=heavy)
         return await _Exchange(self._dispatcher, call, job).run()
 
 
 _UNCHECKED_STREAM: Final = (
-    "'stream' cannot be true: the plugins that check your team's answers need a transcription whole."
+    "'stream' must be false: the plugins that check your team's answers need a transcription whole."
 )
+_STREAMED: Final = "The upstream streamed a transcription that has to be checked whole."
+_EVENTS: Final = ("text/event-stream", "application/x-ndjson", "application/jsonl")
+"""Types of answers that come in pieces, in which a text may be split anywhere."""
+
+_TRUE: Final = frozenset({"true", "1", "on", "yes", "t", "y"})
+"""What engines with pydantic 2 take for true in a form, in any case of letters."""
+
+
+def may_stream(request: PassedRequest) -> bool:
+    """Return whether a vendor may answer a request with a stream. Of a form any value but `false` counts: engines
+    differ in which words they take for true."""
+    if not isinstance(request.content, PassedForm):
+        return request.stream
+    fields = request.content.fields.items()
+    return any(name.strip().casefold() == "stream" and str(value).casefold() != "false" for name, value in fields)
 
 
 def _is_checked(request: PassedRequest, guards: GuardChain | None) -> bool:
@@ -193,11 +218,23 @@ def _with_model(form: SpooledForm, model: str) -> FormUpload:
 def read_passed(task: Task, body: bytes, default_model: str | None) -> PassedRequest:
     """Return the request that a JSON body holds; a missing model is `default_model`. Raises GatewayError."""
     content = load(body, _OWN)
+    refuse_many(content)
     timeout = _own(content, "inference_timeout", pass_through_fields.timeout)
     params = _own(content, "inference_extra_params", pass_through_fields.params)
     headers = _own(content, "inference_extra_headers", pass_through_fields.headers)
     stream = content.get("stream") is True or content.get("stream_format") == "sse"
     return PassedRequest(task, _model(content, default_model), content, stream, timeout, params, headers)
+
+
+def refuse_many(content: JsonObject) -> None:
+    """Raise GatewayError for more fields or inputs than any vendor takes."""
+    if len(content) > MOST_FIELDS:
+        message = f"The request body may have at most {MOST_FIELDS} fields, and has {len(content)}."
+        raise invalid_request((FieldProblem((), message),))
+    for name in ("input", "prompt"):
+        if isinstance(value := content.get(name), list) and len(value) > MOST_INPUTS:
+            message = f"'{name}' may hold at most {MOST_INPUTS} inputs, and holds {len(value)}."
+            raise invalid_request((FieldProblem((name,), message),))
 
 
 def _own(content: JsonObject, name: str, check: Callable[[JsonValue], T]) -> T | None:
@@ -292,7 +329,9 @@ class _Exchange:
         return self._response or web.Response(status=499)
 
     async def _prepare(self, target: Target) -> PassedCall:
-        return pass_on(self.job.request, target)
+        job = self.job
+        work = partial(pass_on, job.request, target)
+        return await self.dispatcher.off_loop.threads.run(job.record.owner, work) if job.heavy else work()
 
     @asynccontextmanager
     async def _open(self, prepared: PassedCall) -> AsyncIterator[_BegunAnswer]:
@@ -319,6 +358,11 @@ class _Exchange:
 
     async def _checked(self, answer: _BegunAnswer, guards: GuardChain) -> _BegunAnswer:
         """Return an answer as the guards leave it, once all of it has come. Raises UpstreamError and GatewayError."""
+        kind = answer.response.headers.get("content-type", "")
+        if kind.strip().lower().startswith(_EVENTS):
+            # Not the deployment's failure: the form may have made it stream, which its client wrote.
+            self.call.record.outcome = "upstream_error"
+            raise upstream_failed(Failure(FailureKind.MALFORMED, _STREAMED))
         body, piece = bytearray(), answer.first
         while piece:
             body += piece
@@ -326,7 +370,6 @@ class _Exchange:
                 raise fail(FailureKind.MALFORMED, "The transcription is longer than what may be held back of it.")
             self.job.deadlines.advance()
             piece = await self._read(answer.response)
-        kind = answer.response.headers.get("content-type", "")
         checked = await guards.transcript_passed(kind, bytes(body), self.call.record)
         return _BegunAnswer(_CheckedResponse({"content-type": kind, "content-length": str(len(checked))}), checked)
 

@@ -1,7 +1,8 @@
 """The texts of a transcription, for guards of answers, and its body with other texts in their place. Pure.
 
 Source: OpenAI OpenAPI 2.3.0, `CreateTranscriptionResponse*` (November 2026): JSON with a `text`, and with `segments` or
-`words` that have it again in pieces; otherwise plain text, SRT or WebVTT, which are one text.
+`words` that have it again in pieces; otherwise plain text, SRT or WebVTT, which are one text. What is split over
+pieces is seen in none of them, so the pieces of a list are shown together as well.
 """
 
 from typing import Final
@@ -19,6 +20,9 @@ MOST_CHECKED: Final = 8 * 2**20
 """Bytes of a transcription that is held back until it has been checked."""
 
 _JSON: Final = "application/json"
+_IN_PIECES: Final = ("text", "word")
+"""Members of the items of a list that have a piece of the text."""
+
 _NO_TEXTS: Final = frozenset({"language", "task", "speaker", "usage"})
 """Members that are no texts of the transcription."""
 
@@ -51,7 +55,16 @@ def _walked(kind: str, body: bytes, walk: TextCollector | TextReplacer) -> bytes
 
 
 def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObject:
-    return {name: value if name in _NO_TEXTS else _changed(value, name, name, walk) for name, value in content.items()}
+    made: JsonObject = {}
+    for name, value in content.items():
+        made[name] = value if name in _NO_TEXTS else _changed(value, name, name, walk)
+    for name, value in content.items():
+        before = _joined(value)
+        if before is None or name in _NO_TEXTS:
+            continue
+        if walk.take(before, name, name) not in (before, _joined(made[name])):
+            del made[name]  # a guard changed what stands in no piece alone
+    return made
 
 
 def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextReplacer) -> JsonValue:
@@ -63,3 +76,12 @@ def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextR
     if isinstance(value, list):
         return [_changed(each, key, f"{place}[{number}]", walk) for number, each in enumerate(value)]
     return value
+
+
+def _joined(value: JsonValue) -> str | None:
+    """Return the pieces of a list as one text; None for a list without several, and for another value."""
+    if not isinstance(value, list):
+        return None
+    items = [item for item in value if isinstance(item, dict)]
+    pieces = [text for item in items for name in _IN_PIECES if isinstance(text := item.get(name), str)]
+    return "".join(pieces) if len(pieces) > 1 else None

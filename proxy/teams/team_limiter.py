@@ -191,6 +191,11 @@ class TeamLimiter:
         self._scopes = BoundedDict(KEPT)
         self._free = {}
 
+    @property
+    def limits_anything(self) -> bool:
+        """Return whether the table has a limit or a budget."""
+        return bool(self._limited) or self._targets
+
     def times(self) -> tuple[float, float]:
         """Return the time of the loop, and that of the calendar."""
         return self._now(), self._wall()
@@ -212,7 +217,7 @@ class TeamLimiter:
     def admit(self, key: Key, planned: Plan, record: RequestRecord, size: Callable[[], RequestSize]) -> Later | None:
         """Admit a planned request, or return what waits until it is. `size` measures it, where something is limited.
         Raises GatewayError where it is refused."""
-        if not self._limited and not self._targets:
+        if not self._limited and not self._targets:  # as `limits_anything`, whose call would cost as much again
             return None
         bound = self._scopes.get((key, planned.label))
         if bound is None:

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Final, TypeVar, cast
 
 import orjson
 
@@ -17,11 +18,17 @@ from providers.request_fields import WINDOW
 from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import field_refused
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
 from proxy.upstream.learned_context_windows import MOST, Windows, engine_of
 from proxy.upstream.transport import UpstreamResponse, fail, read_whole, unwatched
 
 Ask = Callable[[PlannedCall, RequestRecord], Awaitable[UpstreamResponse]]
+
+T = TypeVar("T")
+
+LONG: Final = 256 * 1024
+"""Bytes of a call whose prompt is read on the event loop."""
 
 COUNT_WAIT = 10.0
 """Seconds an engine may take to count one prompt."""
@@ -33,11 +40,13 @@ _NO_TOKENIZER = frozenset({401, 403, 404, 405, 501})
 class Fitting:
     """Keeps calls within the windows of their engines; `ask` sends a call that generates nothing.
 
-    The windows that engines named are remembered, so that most requests are known to fit without counting.
+    The windows that engines named are remembered, so that most requests are known to fit without counting. The prompts
+    of long calls are read in `threads`, if there are any.
     """
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, threads: RequestThreads | None = None) -> None:
         self._ask = ask
+        self._threads = threads
         self._windows = Windows()
         self._mute: BoundedDict[tuple[str, str], None] = BoundedDict(MOST)
 
@@ -46,7 +55,7 @@ class Fitting:
         GatewayError when the client requires certainty and there is none."""
         target, limit = call.sent.target, call.request.params.get("max_tokens", 1)
         window = self._windows.known(target)
-        if fits(_bound(call.request), limit, window):
+        if fits(await self._done(call, record, partial(_bound, call.request)), limit, window):
             return call
         counts = await self._counts(call, record)
         window = self._windows.known(target)
@@ -58,7 +67,13 @@ class Fitting:
         room = window - prompt_tokens
         if room < 1 or call.request.params.get(WINDOW) != "truncate":
             raise _too_long(window, prompt_tokens, limit)
-        return _with_limit(call, room, record)
+        return await self._done(call, record, partial(_with_limit, call, room, record))
+
+    async def _done(self, call: PlannedCall, record: RequestRecord, work: Callable[[], T]) -> T:
+        """Return what `work` returns, which reads the prompt of a call."""
+        if self._threads is None or len(call.sent.body) <= LONG:
+            return work()
+        return await self._threads.run(record.owner, work)
 
     async def counted(self, call: PlannedCall, record: RequestRecord) -> int | None:
         """Return the engine's count of a call's only prompt; None where it has no tokenizer. Raises UpstreamError and
@@ -90,7 +105,7 @@ class Fitting:
             if WINDOW in call.request.injected:
                 return [Count()]
             raise field_refused(too_many_calls("prompt", prompts, sent.target))
-        body = cast(JsonObject, orjson.loads(sent.body))
+        body = cast(JsonObject, await self._done(call, record, partial(orjson.loads, sent.body)))
         return [await self._count(call, tokenizer, body, record) for body in _bodies(body, call.request.prompt)]
 
     async def _count(self, call: PlannedCall, tokenizer: Tokenizer, body: JsonObject, record: RequestRecord) -> Count:
@@ -98,10 +113,11 @@ class Fitting:
         sent = call.sent
         if engine_of(sent.target) in self._mute:
             return Count()
-        counting = tokenizer(body, sent.operation, sent.target.base_url, sent.target.upstream_model)
+        begin = partial(tokenizer, body, sent.operation, sent.target.base_url, sent.target.upstream_model)
+        counting = await self._done(call, record, begin)
         try:
             async with asyncio.timeout(COUNT_WAIT):
-                while (question := counting.next()) is not None:
+                while (question := await self._done(call, record, counting.next)) is not None:
                     asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
                     counting.answer(*await self._answer(replace(call, sent=asked), record))
         except (TimeoutError, UpstreamError) as error:

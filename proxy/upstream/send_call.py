@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from providers.dialect import UpstreamRequest, encode_again
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import UpstreamError, blame_model
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
 from proxy.upstream.fit_context_window import Fitting
 from proxy.upstream.loop_detection import refuse_loop
@@ -30,10 +31,10 @@ def may_repeat_call(cause: RepeatCause, repeats: Repeats, safety: Literal["safe"
 class CallSender:
     """Sends calls through the transport of their URL, and keeps them within the context window."""
 
-    def __init__(self, http: Transport) -> None:
+    def __init__(self, http: Transport, threads: RequestThreads | None = None) -> None:
         self._http = http
         self._mock: Transport = MockTransport()
-        self.fitting = Fitting(self._question)
+        self.fitting = Fitting(self._question, threads)
 
     async def make(
         self, call: PlannedCall, record: RequestRecord, make: Callable[[PlannedCall, Repeats], Awaitable[T]]

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 LONGEST: Sequence[str] = (
     "tests/faults/test_faults.py",
+    "tests/security/test_event_loop_share.py",
     "tests/security/test_stall.py",
     "tests/e2e/agents/test_agents.py",
     "tests/e2e/agents/test_sdks.py",

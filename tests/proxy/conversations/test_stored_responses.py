@@ -15,6 +15,7 @@ from proxy.conversations.owner_memory import OwnerMemory
 from proxy.conversations.response_entries import MOST_TURNS, answer_in, read_chain, read_items
 from proxy.conversations.stored_responses import AnswerStore, StoredResponses
 from proxy.errors import ErrorFacts, GatewayError
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
 from proxy.surfaces.responses.renderer import ResponsesRenderer
 from proxy.surfaces.surface import AnswerFacts, ReferredIds, StoredResponse
@@ -237,7 +238,8 @@ def record() -> RequestRecord:
 
 async def test_an_answer_is_stored_for_its_owner() -> None:
     stored, told = store(), record()
-    assert await AnswerStore(stored, "a").keep(Rendered(response("resp_1")), told, b"shown") == b"shown"
+    kept = await AnswerStore(stored, "a", RequestThreads()).keep(Rendered(response("resp_1")), told, b"shown")
+    assert kept == b"shown"
     assert answer_in("resp_1", await stored.get("a", "resp_1"))
     assert told.dropped == ()
 
@@ -245,11 +247,11 @@ async def test_an_answer_is_stored_for_its_owner() -> None:
 async def test_an_answer_that_was_to_be_stored_and_is_not_is_named() -> None:
     stored, told = store(most=100), record()
     told.dropped = ("user",)
-    shown = await AnswerStore(stored, "a").keep(Rendered(response("resp_1")), told, b"shown")
+    shown = await AnswerStore(stored, "a", RequestThreads()).keep(Rendered(response("resp_1")), told, b"shown")
     assert shown == b"shown, not stored"
     assert list(told.dropped) == ["user", "store"]
     unwanted = record()
-    assert await AnswerStore(stored, "a").keep(Rendered(None), unwanted, b"shown") == b"shown"
+    assert await AnswerStore(stored, "a", RequestThreads()).keep(Rendered(None), unwanted, b"shown") == b"shown"
     assert unwanted.dropped == ()
 
 

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from providers.completion import Choice, Completion, Extras, LegacyLogprobs, ToolCall
 from providers.emulation.estimate_missing_usage import estimate_usage
 from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.errors import GatewayError
-from proxy.gateway.answer_request import abort_labels, let_request_go, record_failure, time_for
+from proxy.gateway.answer_request import LONG, abort_labels, is_long, let_request_go, record_failure, time_for
 from proxy.request_record import Outcome, RequestRecord
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.resolve_model import plan
@@ -50,6 +51,25 @@ def test_an_end_is_told_by_who_caused_it(
     assert failure.message
     assert record.outcome == outcome
     assert abort_labels(error) == blamed
+
+
+@looped(
+    ("choice", "long"),
+    [
+        (Choice(0, "x" * LONG, "stop"), False),
+        (Choice(0, "x" * LONG, "stop", reasoning="x"), True),
+        (Choice(0, "", "tool_calls", tool_calls=(ToolCall("a", "f", "x" * LONG),)), False),
+        (Choice(0, "x", "tool_calls", tool_calls=(ToolCall("a", "f", "x" * LONG),)), True),
+        (Choice(0, "x", "stop", logprobs=LegacyLogprobs(("x",) * 100, (0.0,) * 100, None, None)), False),
+        (Choice(0, "x", "stop", logprobs=LegacyLogprobs(("x",) * 200, (0.0,) * 200, None, None)), True),
+        (Choice(0, "x", "stop", extras=Extras(reasoning_details=({"text": "x" * 100},))), False),
+        (Choice(0, "x", "stop", extras=Extras(reasoning_details=({"text": "x" * LONG},))), True),
+        (Choice(0, "x", "stop", extras=Extras(images=({},))), True),
+    ],
+)
+def test_a_long_answer_is_told_by_what_it_holds(choice: Choice, long: bool) -> None:
+    assert is_long(Completion((choice,), None)) is long
+    assert is_long(Completion((), None, native=b"x" * (LONG + 1)))
 
 
 @looped("phase", Phase)

@@ -45,6 +45,32 @@ def test_every_text_of_a_transcription_is_shown_and_can_be_replaced() -> None:
     assert (made["duration"], made["language"], made["task"]) == (1.5, "english", "transcribe")
 
 
+SPLIT = ("123", "-45", "-67", "89")
+NUMBER = "123-45-6789"
+
+
+def masked(body: bytes) -> bytes:
+    """Return a transcription as a guard leaves it that masks NUMBER."""
+    shown = texts_of_transcript(JSON, body)
+    return with_transcript(JSON, body, [each.text.replace(NUMBER, "***") for each in shown])
+
+
+@looped(("name", "member"), [("segments", "text"), ("words", "word"), ("chunks", "text")])
+def test_threat_17_what_is_split_over_pieces_is_seen_and_does_not_pass(name: str, member: str) -> None:
+    pieces = [{"id": at, member: text} for at, text in enumerate(SPLIT)]
+    body = orjson.dumps({"text": f"it is {NUMBER}", name: pieces, "duration": 1.5})
+    assert [each.place for each in texts_of_transcript(JSON, body) if NUMBER in each.text] == ["text", name]
+    assert orjson.loads(masked(body)) == {"text": "it is ***", "duration": 1.5}
+
+
+@pytest.mark.smoke
+def test_pieces_that_were_masked_one_by_one_stay() -> None:
+    body = orjson.dumps({"segments": [{"text": "it is "}, {"text": NUMBER}]})
+    assert orjson.loads(masked(body)) == {"segments": [{"text": "it is "}, {"text": "***"}]}
+    unchanged = orjson.dumps({"words": [{"word": "a"}, {"word": "b"}]})
+    assert masked(unchanged) == unchanged
+
+
 @pytest.mark.smoke
 def test_what_is_no_json_is_one_text() -> None:
     (shown,) = texts_of_transcript("text/vtt", VTT.encode())
@@ -101,6 +127,31 @@ async def test_a_streamed_transcription_is_refused_by_name_where_guards_check_an
     assert orjson.loads(answer.body)["error"]["param"] == "stream"
     passed = await transcribed(tmp_path, plugin("RequestRefuser"), "text/event-stream", b"", ("stream", b"true"))
     assert passed.status == 200
+
+
+@pytest.mark.parametrize("value", [b"1", b"on", b"yes", b"t", b"y", b"TRUE", b" true", b"0", b"", b"false "])
+async def test_any_value_of_stream_but_false_is_refused_where_guards_check_answers(
+    tmp_path: Path, value: bytes
+) -> None:
+    answer = await transcribed(tmp_path, plugin("Refuser"), JSON, b"{}", ("stream", value))
+    assert (answer.status, orjson.loads(answer.body)["error"]["param"]) == (400, "stream")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("value", [b"false", b"False"])
+async def test_no_stream_may_be_asked_for_where_guards_check_answers(tmp_path: Path, value: bytes) -> None:
+    answer = await transcribed(tmp_path, plugin("Refuser"), JSON, b'{"text":"a"}', ("stream", value))
+    assert (answer.status, answer.body) == (200, b'{"text":"a"}')
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("kind", ["text/event-stream", "Text/Event-Stream; charset=utf-8", "application/x-ndjson"])
+async def test_threat_17_a_stream_that_nobody_asked_for_passes_no_guard_of_answers(tmp_path: Path, kind: str) -> None:
+    events = b"".join([b'data: {"choices":[{"delta":{"content":"%b"}}]}\n\n' % text.encode() for text in SPLIT])
+    answer = await transcribed(tmp_path, plugin("Refuser", f"word: '{NUMBER}'"), kind, events)
+    assert (answer.status, b"123" in answer.body) == (502, False)
+    passed = await transcribed(tmp_path, plugin("RequestRefuser"), kind, events)
+    assert (passed.status, passed.body) == (200, events)
 
 
 async def test_one_that_is_too_long_or_cannot_be_read_is_not_passed_on(

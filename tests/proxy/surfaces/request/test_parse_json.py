@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from proxy.errors import ErrorFacts, GatewayError
 from proxy.surfaces.request.parse_json import (
+    INLINE_PARSE_BYTES,
+    MANY_COMMAS,
     MANY_OBJECTS,
+    MANY_QUOTES,
     MAX_DEPTH,
     MAX_ELEMENTS,
     InvalidJson,
@@ -211,6 +214,20 @@ def test_no_bytes_raise_anything_but_a_gateway_error(body: bytes) -> None:
     except GatewayError:
         data = {}
     assert isinstance(data, dict)
+
+
+@looped(
+    ("few", "many"),
+    [
+        (b"[]," * MANY_OBJECTS, b"[]," * (MANY_OBJECTS + 1)),
+        (b'"":1,' * (MANY_QUOTES // 2), b'"":1,' * (MANY_QUOTES // 2 + 1)),
+        (b"1," * MANY_COMMAS, b"1," * (MANY_COMMAS + 1)),
+        (b'"%b"' % (b"prose, and more. " * 7000), b'"%b"' % (b"x" * (INLINE_PARSE_BYTES + 1))),
+    ],
+)
+def test_a_dense_body_is_heavy(few: bytes, many: bytes) -> None:
+    assert not is_heavy(few)
+    assert is_heavy(many)
 
 
 def test_a_body_of_many_objects_is_heavy_however_short_they_are() -> None:

@@ -1,0 +1,231 @@
+"""The event loop's share of one request is bounded: what grows with a body or an answer is done in other threads.
+
+Nothing is measured in seconds. Counted are the lines of Python that the event loop's thread runs at one go, and the
+bytes of JSON that it reads and writes.
+"""
+
+import asyncio
+import inspect
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import orjson
+import pytest
+
+from providers.json_types import JsonObject, JsonValue
+from providers.tasks.pass_on import PassedRequest
+from providers.unified_request import Operation, Task
+from proxy.gateway.pass_on_task import MOST_FIELDS, read_passed
+from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import CountAction, StoredAction
+from tests.proxy.kit import gateway_rig
+from tests.proxy.kit.gateway_rig import Rig, rig
+from tests.support.http_scripts import json_answer
+
+MOST_LINES = 20_000
+"""Lines that take some 2 ms. The densest body of 256 KiB took ten times as many, one of 927 KiB 100 times."""
+
+MOST_JSON = 512 * 1024
+"""Bytes of JSON that take some 2 ms to read or to write; a little more than a body that is read on the event loop."""
+
+TABLE = """
+defaults: {retries: {attempts: 1}}
+vendors:
+  v: {profile: openai, api_key: k, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}
+  e: {profile: vllm, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}
+models:
+  v/m: {cache: {ttl: 10m}}
+  e/m: {on_unsupported: drop}
+"""
+
+FIELDS: Mapping[object, JsonObject] = {
+    Operation.CHAT: {"messages": [{"role": "user", "content": "p"}], "input": "p", "max_tokens": 5},
+    Operation.COMPLETIONS: {"prompt": "p"},
+    Task.EMBEDDINGS: {"input": "p"},
+    Task.RERANK: {"query": "q", "documents": ["d"]},
+    Task.MODERATIONS: {"input": "p"},
+    Task.SPEECH: {"input": "p", "voice": "x"},
+    Task.IMAGES: {"prompt": "p"},
+    CountAction.TOKENS: {"messages": [{"role": "user", "content": "p"}]},
+    StoredAction.INPUT_TOKENS: {"input": "p"},
+}
+"""The fields of a small request, by its action. That of a chat has those of all APIs."""
+
+PATHS: Mapping[str, JsonObject] = {
+    path: FIELDS[action]
+    for surface in SURFACES
+    for action, path in {
+        each.action: each.path for each in reversed(surface.endpoints) if each.method == "POST"
+    }.items()
+    if action in FIELDS
+}
+"""The first path of each action of each surface, with its small request."""
+
+DENSE: Mapping[str, Callable[[JsonObject], JsonObject]] = {
+    "unknown fields": lambda body: {**body, **{f"k{at}": 1 for at in range(20_000)}},
+    "a list of lists": lambda body: {**body, "zz": [[]] * 80_000},
+    "nested lists": lambda body: {**body, "zz": [_nested(50)] * 1800},
+    "numbers": lambda body: {**body, "zz": [1] * 120_000},
+    "extra params": lambda body: {**body, "inference_extra_params": {f"k{at}": 1 for at in range(20_000)}},
+    "members": lambda body: {name: _many(value) for name, value in body.items()},
+    "texts": lambda body: {name: _long(value) for name, value in body.items()},
+}
+"""The bodies with most work for each byte, of a small one. Each is smaller than what is read on the event loop, or a
+little larger."""
+
+
+def _nested(levels: int) -> JsonValue:
+    value: JsonValue = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def _many(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return value * 6000
+    return [value] * 50_000 if value == "p" else value
+
+
+def _long(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_long(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _long(each) for name, each in value.items()}
+    return '\n"' * 500_000 if value in ("p", "q", "d") else value
+
+
+@dataclass(slots=True)
+class LoopShare:
+    """The most lines that the event loop's thread has run at one go, and the most bytes of JSON in one call."""
+
+    lines: int = 0
+    json: int = 0
+    _now: int = 0
+
+    def trace(self, frame: FrameType, event: str, argument: object) -> Any:  # noqa: ANN401 - as sys.settrace has it
+        """Count lines. See sys.settrace."""
+        if event == "line":
+            self._now += 1
+            self.lines = max(self.lines, self._now)
+        elif event == "call" and frame.f_code.co_name == "_run" and frame.f_globals["__name__"] == "asyncio.events":
+            self._now = 0
+        return self.trace
+
+    def counted(self, call: Callable[..., object], thread: int) -> Callable[..., object]:
+        """Return a function of orjson that counts its bytes, those of the tests' own vendor left out."""
+
+        def counting(value: object, default: object = None, option: int | None = None) -> object:
+            made = call(value) if default is None and option is None else call(value, default=default, option=option)
+            caller = inspect.currentframe()
+            caller = None if caller is None else caller.f_back
+            ours = caller is not None and not caller.f_globals["__name__"].startswith("tests.")
+            if ours and threading.get_ident() == thread:
+                self.json = max([self.json, *(len(each) for each in (value, made) if isinstance(each, bytes))])
+            return made
+
+        return counting
+
+
+@contextmanager
+def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopShare]:
+    """Measure what this thread, the event loop's, does within the block."""
+    share, before = LoopShare(), sys.gettrace()
+    with monkeypatch.context() as patch:
+        for name in ("loads", "dumps"):
+            patch.setattr(orjson, name, share.counted(getattr(orjson, name), threading.get_ident()))
+        sys.settrace(share.trace)
+        try:
+            yield share
+        finally:
+            sys.settrace(before)
+
+
+@pytest.fixture
+async def made(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rig]:
+    monkeypatch.setattr(gateway_rig, "MAX_BODY", 64 * 2**20)
+    async with rig(TABLE) as gateway:
+        gateway.vendor.default = json_answer(200, {"id": "x", "results": [], "data": [], "choices": []})
+        yield gateway
+
+
+async def share_of(made: Rig, monkeypatch: pytest.MonkeyPatch, path: str, body: JsonObject) -> LoopShare:
+    data = orjson.dumps(body)
+    with measured(monkeypatch) as share:
+        answer = await made.post(path, data)
+    assert answer.status != 500
+    return share
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", PATHS)
+async def test_threat_05_no_body_keeps_the_event_loop(made: Rig, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    for model in ("v/m", "e/m"):
+        await made.post(path, {"model": model, **PATHS[path]})  # the first request imports what it needs
+        for name, dense in DENSE.items():
+            body = dense({"model": model, "temperature": 0, **PATHS[path]})
+            share = await share_of(made, monkeypatch, path, body)
+            assert share.lines < MOST_LINES, (model, name)
+            assert share.json < MOST_JSON, (model, name)
+
+
+@pytest.mark.parametrize("store", [True, False])
+async def test_threat_05_a_long_answer_is_written_and_stored_off_the_event_loop(
+    made: Rig, monkeypatch: pytest.MonkeyPatch, store: bool
+) -> None:
+    text = "a b " * 3_000_000
+    message: JsonObject = {"role": "assistant", "content": text}
+    made.vendor.default = json_answer(
+        200, {"id": "x", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    )
+    share = await share_of(
+        made, monkeypatch, "/v1/responses", {"model": "v/m", "input": "p", "store": store, "temperature": 0.5}
+    )
+    assert share.json < MOST_JSON
+    assert share.lines < MOST_LINES
+
+
+@pytest.mark.smoke
+async def test_threat_05_a_light_request_runs_beside_a_heavy_one(made: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The light one is answered while the heavy one's thread stands."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def standing(task: Task, body: bytes, default: str | None) -> PassedRequest:
+        begun.set()
+        assert go_on.wait(60)
+        return read_passed(task, body, default)
+
+    monkeypatch.setattr("proxy.gateway.pass_on_task.read_passed", standing)
+    heavy = asyncio.ensure_future(made.post("/v1/moderations", {"model": "v/m", "input": ["x"] * 2000}))
+    try:
+        assert await asyncio.to_thread(begun.wait, 60)
+        assert (await made.get("/v1/models")).status == 200
+        assert not heavy.done()
+    finally:
+        go_on.set()
+    assert (await heavy).status == 200
+
+
+ROWS: list[tuple[dict[str, object], int, str | None]] = [
+    ({"input": ["x"] * 2048}, 200, None),
+    ({"input": ["x"] * 2049}, 400, "input"),
+    ({"input": [{"type": "text", "text": "x"}] * 2049}, 400, "input"),
+    ({"input": "x", **{f"k{at}": 1 for at in range(MOST_FIELDS - 2)}}, 200, None),
+    ({"input": "x", **{f"k{at}": 1 for at in range(MOST_FIELDS - 1)}}, 400, None),
+]
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("path", ["/v1/moderations", "/v1/audio/speech", "/v1/images/generations"])
+async def test_threat_05_lists_beyond_what_any_vendor_takes_are_refused_by_name(made: Rig, path: str) -> None:
+    for body, status, param in ROWS:
+        answer = await made.post(path, orjson.dumps({"model": "v/m", **body}))
+        assert answer.status == status
+        if status == 400:
+            assert answer.error()["param"] == param
+            assert "at most" in answer.message
