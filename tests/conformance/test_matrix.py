@@ -80,11 +80,6 @@ def native(cell: CellRun) -> None:
         assert is_sent(cell, fields_for(cell.feature, cell.row, refused=False)), cell.whole.sent
 
 
-@each_profile
-def test_a_native_field_is_on_the_wire(profile: str) -> None:
-    hold(run_profile(profile), native)
-
-
 def emulated(cell: CellRun) -> None:
     """The field is named, unless its emulation is to refuse what does not fit; what was made to fit does."""
     if not cell.cell.emulated or cell.feature == "context_length_exceeded_behavior.error":
@@ -93,11 +88,6 @@ def emulated(cell: CellRun) -> None:
         assert FEATURES[cell.feature].field in emulated_fields(exchange.answer), emulated_fields(exchange.answer)
     if cell.feature == "context_length_exceeded_behavior.truncate":
         assert fits_window(cell), cell.whole.sent
-
-
-@each_profile
-def test_an_emulated_field_is_named_in_the_header(profile: str) -> None:
-    hold(run_profile(profile), emulated)
 
 
 def left_out(cell: CellRun) -> None:
@@ -109,11 +99,6 @@ def left_out(cell: CellRun) -> None:
             assert exchange.answer.status == 200, exchange.answer.body
             assert dropped_fields(exchange.answer) == (field,), dropped_fields(exchange.answer)
             assert orjson.loads(request_line(exchange.record))["dropped"] == [field]
-
-
-@each_profile
-def test_a_field_that_is_left_out_is_named_and_not_on_the_wire(profile: str) -> None:
-    hold(run_profile(profile), left_out)
 
 
 def refused(cell: CellRun) -> None:
@@ -129,11 +114,6 @@ def refused(cell: CellRun) -> None:
             assert cell.cell.how in answer.message
 
 
-@each_profile
-def test_a_refused_field_never_leaves(profile: str) -> None:
-    hold(run_profile(profile), refused)
-
-
 def effect(cell: CellRun) -> None:
     """The client sees what it asked for, whole and streamed."""
     if not cell.cell.refused:
@@ -141,21 +121,11 @@ def effect(cell: CellRun) -> None:
             check_effect(cell.row.profile, cell.feature, cell.row.operation, exchange.answer)
 
 
-@each_profile
-def test_the_client_sees_what_it_asked_for(profile: str) -> None:
-    hold(run_profile(profile), effect)
-
-
 def asks_once(cell: CellRun) -> None:
     """Each prompt is answered as often as the client wants, not less and not more."""
     if not cell.cell.refused and cell.feature in WANTED_PROMPTS:
         for exchange in filter(None, (cell.whole, cell.streamed)):
             assert answered_prompts(cell, exchange) == WANTED_PROMPTS[cell.feature]
-
-
-@each_profile
-def test_each_prompt_is_answered_as_often_as_the_client_wants(profile: str) -> None:
-    hold(run_profile(profile), asks_once)
 
 
 def _asked(cell: CellRun, exchange: Exchange) -> list[bytes]:
@@ -199,8 +169,20 @@ def streams_alike(cell: CellRun) -> None:
 
 
 @each_profile
-def test_a_stream_asks_the_vendor_for_the_same(profile: str) -> None:
-    hold(run_profile(profile), streams_alike)
+@looped(
+    "check",
+    [
+        pytest.param(native, id="a native field is on the wire"),
+        pytest.param(emulated, id="an emulated field is named in the header"),
+        pytest.param(left_out, id="a field that is left out is named and not on the wire"),
+        pytest.param(refused, id="a refused field never leaves"),
+        pytest.param(effect, id="the client sees what it asked for"),
+        pytest.param(asks_once, id="each prompt is answered as often as the client wants"),
+        pytest.param(streams_alike, id="a stream asks the vendor for the same"),
+    ],
+)
+def test_each_cell_is_what_the_matrix_says(profile: str, check: Callable[[CellRun], None]) -> None:
+    hold(run_profile(profile), check)
 
 
 def test_a_walk_that_finds_something_says_where() -> None:

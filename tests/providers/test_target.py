@@ -31,6 +31,8 @@ WRITES = Price(3, 15, 0.3, 3.75, 6)
     ("price", "usage", "expected"),
     [
         (PRICE, Usage(1_000_000, 0), 0.15),
+        pytest.param(PRICE, Usage(1_000_000, 0, estimated=True), 0.15, id="a guess costs what was guessed"),
+        pytest.param(Price(0.02), Usage(1_000_000, 0), 0.02, id="what generates nothing needs no price for that"),
         (PRICE, Usage(0, 1_000_000), 0.6),
         (PRICE, Usage(2000, 500), 0.0006),
         (PRICE, Usage(1_000_000, 0, {"cached_tokens": 400_000}), 0.12),
@@ -54,18 +56,10 @@ def test_tokens_cost_what_a_million_of_them_costs(price: Price, usage: Usage, ex
     assert cost(price, usage) == pytest.approx(expected)
 
 
-def test_a_guess_costs_what_was_guessed() -> None:
-    assert cost(PRICE, Usage(1_000_000, 0, estimated=True)) == pytest.approx(0.15)
-
-
 def test_what_is_not_known_is_not_zero() -> None:
     assert cost(None, Usage(10, 2)) is None
     assert cost(PRICE, None) is None
     assert cost(Price(0.02), Usage(10, 2)) is None
-
-
-def test_a_model_that_generates_nothing_needs_no_price_for_that() -> None:
-    assert cost(Price(0.02), Usage(1_000_000, 0)) == pytest.approx(0.02)
 
 
 _TOKENS = st.integers(0, 10**9)

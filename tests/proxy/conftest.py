@@ -1,13 +1,15 @@
-"""A fake vendor, the gateway's own transport, and the loops that it runs on."""
+"""A fake vendor, a Redis, the gateway's own transport, and the loops that it runs on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
 from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.transport_calls import OK, tidy_transport
+from tests.support.redis import RealRedis, real_redis
 from tests.support.vendor import FakeVendor
 
 
@@ -15,6 +17,13 @@ from tests.support.vendor import FakeVendor
 async def vendor() -> AsyncIterator[FakeVendor]:
     async with FakeVendor(OK) as running:
         yield running
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RealRedis]:
+    """A real Redis server."""
+    with real_redis(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
 """The agent that the fake vendors play: it thinks at each turn, calls tools in four turns, and answers in the fifth."""
 
 import base64
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Protocol
+
+import orjson
+from typing_extensions import override
 
 from providers.json_types import JsonObject, JsonValue
+from tests.support.http_scripts import json_answer
 from tests.support.vendor_script import Received, Script
 
 TRIP: JsonObject = {
@@ -93,13 +97,37 @@ class Wire:
     refused: list[str] = field(default_factory=list)
 
 
-class StrictVendor(Protocol):
+class StrictVendor(ABC):
     """A fake vendor; `play` is its behaviour for `FakeVendor`."""
 
-    wire: Wire
+    def __init__(self, plan: AgentPlan = WEATHER) -> None:
+        self.wire = Wire()
+        self._plan = plan
 
     def play(self, received: Received) -> Script:
         """Return the answer to one call."""
+        try:
+            return self._answer(received, object_of(orjson.loads(received.body)))
+        except Broken as error:
+            self.wire.refused.append(str(error))
+            return self._refusal(str(error))
+
+    @abstractmethod
+    def _answer(self, received: Received, body: JsonObject) -> Script:
+        """Return the answer to one call. Raises Broken where the vendor would answer 400."""
+
+    @abstractmethod
+    def _refusal(self, message: str) -> Script:
+        """Return the vendor's answer to a conversation that breaks a rule."""
+
+
+class StrictOpenAI(StrictVendor):
+    """A vendor with OpenAI's errors."""
+
+    @override
+    def _refusal(self, message: str) -> Script:
+        told: JsonObject = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+        return json_answer(400, {"error": told})
 
 
 def objects(value: JsonValue) -> list[JsonObject]:

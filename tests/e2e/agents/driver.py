@@ -18,12 +18,12 @@ from pydantic import BaseModel
 
 from tests.e2e.agents.messages_frameworks import langgraph_anthropic, pydantic_ai_anthropic
 from tests.e2e.agents.responses_frameworks import langgraph_responses, openai_agents_default, pydantic_ai_responses
-from tests.e2e.agents.task import CALLS, EFFORT, INSTRUCTIONS, KEY, QUESTION, TASK, Order, Trip, compare, weather
+from tests.e2e.agents.shared_runs import run_langchain, run_openai_agents, run_pydantic_ai
+from tests.e2e.agents.task import CALLS, EFFORT, KEY, QUESTION, Order, Trip
 
 
 async def pydantic_ai(order: Order) -> object:
     """Run `pydantic_ai.Agent` over chat completions; structured by its own tool, streamed by the vendor's schema."""
-    from pydantic_ai import Agent, NativeOutput  # type: ignore[import-not-found]
     from pydantic_ai.models.openai import (  # type: ignore[import-not-found]
         OpenAIChatModel,
         OpenAIChatModelSettings,
@@ -31,20 +31,11 @@ async def pydantic_ai(order: Order) -> object:
     from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found]
 
     model = OpenAIChatModel(order["model"], provider=OpenAIProvider(base_url=order["url"], api_key=KEY))
-    if order["scenario"] == "structured":
-        agent = Agent(model, output_type=NativeOutput(Trip) if order["stream"] else Trip)
-        return (await agent.run(QUESTION)).output
-    settings = OpenAIChatModelSettings(openai_reasoning_effort=EFFORT)
-    agent = Agent(model, instructions=INSTRUCTIONS, tools=[weather, compare], model_settings=settings)
-    if not order["stream"]:
-        return (await agent.run(TASK)).output
-    async with agent.run_stream(TASK) as run:
-        return await run.get_output()
+    return await run_pydantic_ai(order, model, OpenAIChatModelSettings(openai_reasoning_effort=EFFORT))
 
 
 async def langgraph(order: Order) -> object:
     """Run LangChain's agent, which is a LangGraph graph, with `ChatOpenAI`."""
-    from langchain.agents import create_agent  # type: ignore[import-not-found]
     from langchain_openai import ChatOpenAI  # type: ignore[import-not-found]
 
     settings: dict[str, Any] = {"base_url": order["url"], "api_key": KEY, "max_retries": 0, "stream_usage": True}
@@ -52,47 +43,20 @@ async def langgraph(order: Order) -> object:
         model = ChatOpenAI(model=order["model"], streaming=order["stream"], **settings)
         return await model.with_structured_output(Trip).ainvoke(QUESTION)
     model = ChatOpenAI(model=order["model"], streaming=order["stream"], reasoning_effort=EFFORT, **settings)
-    agent = create_agent(model, tools=[weather, compare], system_prompt=INSTRUCTIONS)
-    state = await agent.ainvoke({"messages": [{"role": "user", "content": TASK}]})
-    return state["messages"][-1].text
+    return await run_langchain(model)
 
 
 async def openai_agents(order: Order) -> object:
     """Run OpenAI's agents over chat completions."""
-    from agents import (  # type: ignore[import-not-found]
-        Agent,
-        ModelSettings,
-        OpenAIChatCompletionsModel,
-        Runner,
-        function_tool,
-        set_tracing_disabled,
-    )
-    from openai import AsyncOpenAI  # type: ignore[import-not-found]
-    from openai.types.shared import Reasoning  # type: ignore[import-not-found]
+    from agents import OpenAIChatCompletionsModel  # type: ignore[import-not-found]
 
-    set_tracing_disabled(True)
-    client = AsyncOpenAI(base_url=order["url"], api_key=KEY, max_retries=0)
-    model = OpenAIChatCompletionsModel(model=order["model"], openai_client=client)
-    if order["scenario"] == "structured":
-        agent = Agent(name="planner", model=model, output_type=Trip)
-        task = QUESTION
-    else:
-        settings = ModelSettings(reasoning=Reasoning(effort=EFFORT))
-        tools = [function_tool(weather), function_tool(compare)]
-        agent = Agent(name="weather", instructions=INSTRUCTIONS, model=model, tools=tools, model_settings=settings)
-        task = TASK
-    if not order["stream"]:
-        return (await Runner.run(agent, task)).final_output
-    run = Runner.run_streamed(agent, task)
-    async for _ in run.stream_events():
-        pass
-    return run.final_output
+    return await run_openai_agents(order, OpenAIChatCompletionsModel, {"effort": EFFORT})
 
 
 async def instructor(order: Order) -> object:
     """Run instructor, whose structured outputs are calls of a tool, or with `stream` the vendor's schema."""
     from instructor import Mode, from_openai  # type: ignore[import-not-found]
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI  # type: ignore[import-not-found]
 
     client = AsyncOpenAI(base_url=order["url"], api_key=KEY, max_retries=0)
     patched = from_openai(client, mode=Mode.JSON_SCHEMA if order["stream"] else Mode.TOOLS)

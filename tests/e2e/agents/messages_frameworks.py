@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.e2e.agents.task import INSTRUCTIONS, KEY, QUESTION, TASK, Order, Trip, compare, weather
+from tests.e2e.agents.shared_runs import run_langchain, run_pydantic_ai
+from tests.e2e.agents.task import KEY, QUESTION, Order, Trip
 
 THINKING: dict[str, Any] = {"type": "enabled", "budget_tokens": 2048}
 MOST = 8192
@@ -11,7 +12,6 @@ MOST = 8192
 async def pydantic_ai_anthropic(order: Order) -> object:
     """Run `pydantic_ai.Agent` over Messages; structured by its own tool, for it takes schemas to models' own names."""
     from anthropic import AsyncAnthropic
-    from pydantic_ai import Agent  # type: ignore[import-not-found]
     from pydantic_ai.models.anthropic import (  # type: ignore[import-not-found]
         AnthropicModel,
         AnthropicModelSettings,
@@ -20,19 +20,12 @@ async def pydantic_ai_anthropic(order: Order) -> object:
 
     client = AsyncAnthropic(base_url=order["url"].removesuffix("/v1"), api_key=KEY, max_retries=0)
     model = AnthropicModel(order["model"], provider=AnthropicProvider(anthropic_client=client))
-    if order["scenario"] == "structured":
-        return (await Agent(model, output_type=Trip).run(QUESTION)).output
     settings = AnthropicModelSettings(anthropic_thinking=THINKING, max_tokens=MOST)
-    agent = Agent(model, instructions=INSTRUCTIONS, tools=[weather, compare], model_settings=settings)
-    if not order["stream"]:
-        return (await agent.run(TASK)).output
-    async with agent.run_stream(TASK) as run:
-        return await run.get_output()
+    return await run_pydantic_ai(order, model, settings, by_schema=False)
 
 
 async def langgraph_anthropic(order: Order) -> object:
     """Run LangChain's agent with `ChatAnthropic`."""
-    from langchain.agents import create_agent  # type: ignore[import-not-found]
     from langchain_anthropic import ChatAnthropic  # type: ignore[import-not-found]
 
     url = order["url"].removesuffix("/v1")
@@ -41,6 +34,4 @@ async def langgraph_anthropic(order: Order) -> object:
         model = ChatAnthropic(model=order["model"], streaming=order["stream"], **settings)
         return await model.with_structured_output(Trip).ainvoke(QUESTION)
     model = ChatAnthropic(model=order["model"], streaming=order["stream"], thinking=THINKING, **settings)
-    agent = create_agent(model, tools=[weather, compare], system_prompt=INSTRUCTIONS)
-    state = await agent.ainvoke({"messages": [{"role": "user", "content": TASK}]})
-    return state["messages"][-1].text
+    return await run_langchain(model)

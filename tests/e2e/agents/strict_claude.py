@@ -13,10 +13,9 @@ from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import (
     CLAUDE_REFUSES,
     TRIP,
-    WEATHER,
     AgentPlan,
     Broken,
-    Wire,
+    StrictVendor,
     object_of,
     objects,
     refused_keyword,
@@ -28,24 +27,18 @@ from tests.support.vendor_script import Received, Script
 # Anthropic ------------------------------------------------------------------------------------------------------------
 
 
-class Anthropic:
+class Anthropic(StrictVendor):
     """`POST /v1/messages` of claude-sonnet-4-5, whose thinking has a budget."""
 
     _thinking_types = frozenset({"enabled"})
 
-    def __init__(self, plan: AgentPlan = WEATHER) -> None:
-        self.wire = Wire()
-        self._plan = plan
+    @override
+    def _refusal(self, message: str) -> Script:
+        return json_answer(400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}})
 
-    def play(self, received: Received) -> Script:
-        """See StrictVendor."""
-        body = object_of(orjson.loads(received.body))
-        try:
-            message = self._message(body)
-        except Broken as error:
-            self.wire.refused.append(str(error))
-            told: JsonObject = {"type": "error", "error": {"type": "invalid_request_error", "message": str(error)}}
-            return json_answer(400, told)
+    @override
+    def _answer(self, received: Received, body: JsonObject) -> Script:
+        message = self._message(body)
         if body.get("stream"):
             return sse_answer(_claude_events(message), headers=[("content-type", "text/event-stream")])
         return json_answer(200, message)
@@ -187,21 +180,16 @@ def _claude_parts(message: JsonObject) -> Iterator[JsonObject]:
 # Bedrock --------------------------------------------------------------------------------------------------------------
 
 
-class Bedrock:
+class Bedrock(StrictVendor):
     """`converse` and `converse-stream` of a Claude with a thinking budget."""
 
-    def __init__(self, plan: AgentPlan = WEATHER) -> None:
-        self.wire = Wire()
-        self._plan = plan
+    @override
+    def _refusal(self, message: str) -> Script:
+        return json_answer(400, {"message": message}, [("x-amzn-errortype", "ValidationException")])
 
-    def play(self, received: Received) -> Script:
-        """See StrictVendor."""
-        body = object_of(orjson.loads(received.body))
-        try:
-            blocks, reason = self._blocks(body)
-        except Broken as error:
-            self.wire.refused.append(str(error))
-            return json_answer(400, {"message": str(error)}, [("x-amzn-errortype", "ValidationException")])
+    @override
+    def _answer(self, received: Received, body: JsonObject) -> Script:
+        blocks, reason = self._blocks(body)
         if received.path.endswith("converse-stream"):
             return body_answer(200, b"".join(_converse_frames(blocks, reason)), [("content-type", MEDIA)])
         usage: JsonObject = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}

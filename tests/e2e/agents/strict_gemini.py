@@ -7,14 +7,14 @@ import base64
 from collections.abc import Iterator
 
 import orjson
+from typing_extensions import override
 
 from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import (
     TRIP,
-    WEATHER,
     AgentPlan,
     Broken,
-    Wire,
+    StrictVendor,
     object_of,
     objects,
 )
@@ -24,27 +24,21 @@ from tests.support.vendor_script import Received, Script
 # Gemini ---------------------------------------------------------------------------------------------------------------
 
 
-class Gemini:
+class Gemini(StrictVendor):
     """`generateContent` and `streamGenerateContent` of gemini-3-flash, whose calls must come back signed."""
 
-    def __init__(self, plan: AgentPlan = WEATHER) -> None:
-        self.wire = Wire()
-        self._plan = plan
+    @override
+    def _refusal(self, message: str) -> Script:
+        return json_answer(400, {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}})
 
-    def play(self, received: Received) -> Script:
-        """See StrictVendor."""
-        body = object_of(orjson.loads(received.body))
-        try:
-            answer = self._answer(body)
-        except Broken as error:
-            self.wire.refused.append(str(error))
-            told: JsonObject = {"error": {"code": 400, "message": str(error), "status": "INVALID_ARGUMENT"}}
-            return json_answer(400, told)
+    @override
+    def _answer(self, received: Received, body: JsonObject) -> Script:
+        answer = self._content(body)
         if "streamGenerateContent" in received.target:
             return sse_answer(_gemini_frames(answer), headers=[("content-type", "text/event-stream")])
         return json_answer(200, answer)
 
-    def _answer(self, body: JsonObject) -> JsonObject:
+    def _content(self, body: JsonObject) -> JsonObject:
         config = object_of(body.get("generationConfig"))
         results = _check_gemini_turns(objects(body.get("contents")), self._plan)
         declared = [

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 import orjson
+from typing_extensions import override
 
 from providers.json_types import JsonObject, JsonValue
-from tests.e2e.agents.agent_plan import WEATHER, AgentPlan, Broken, Move, Wire, object_of, objects
+from tests.e2e.agents.agent_plan import Broken, Move, StrictOpenAI, object_of, objects
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.vendor_script import Received, Script
 
@@ -17,23 +18,13 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 
-class OpenAI:
+class OpenAI(StrictOpenAI):
     """`POST /v1/chat/completions`."""
 
-    def __init__(self, plan: AgentPlan = WEATHER) -> None:
-        self.wire = Wire()
-        self._plan = plan
-
-    def play(self, received: Received) -> Script:
-        """See StrictVendor."""
-        body = object_of(orjson.loads(received.body))
-        try:
-            _check_tools(body)
-            move = self._plan.after(_check_messages(objects(body.get("messages"))))
-        except Broken as error:
-            self.wire.refused.append(str(error))
-            told: JsonObject = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
-            return json_answer(400, {"error": told})
+    @override
+    def _answer(self, received: Received, body: JsonObject) -> Script:
+        _check_tools(body)
+        move = self._plan.after(_check_messages(objects(body.get("messages"))))
         self.wire.thinking.append(body.get("reasoning_effort") is not None)
         return sse_answer(_frames(move)) if body.get("stream") else json_answer(200, _whole(move))
 

@@ -6,29 +6,20 @@ Sources: OpenAI's API reference, its guides to reasoning and function calling, N
 from collections.abc import Iterator
 
 import orjson
+from typing_extensions import override
 
 from providers.json_types import JsonObject, JsonValue
-from tests.e2e.agents.agent_plan import WEATHER, AgentPlan, Broken, Move, Wire, object_of, objects
+from tests.e2e.agents.agent_plan import AgentPlan, Broken, Move, StrictOpenAI, objects
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.vendor_script import Received, Script
 
 
-class OpenAIResponses:
+class OpenAIResponses(StrictOpenAI):
     """`POST /v1/responses` of a model that thinks, which keeps nothing."""
 
-    def __init__(self, plan: AgentPlan = WEATHER) -> None:
-        self.wire = Wire()
-        self._plan = plan
-
-    def play(self, received: Received) -> Script:
-        """See StrictVendor."""
-        body = object_of(orjson.loads(received.body))
-        try:
-            move = self._plan.after(_check_items(objects(body.get("input")), self._plan))
-        except Broken as error:
-            self.wire.refused.append(str(error))
-            told: JsonObject = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
-            return json_answer(400, {"error": told})
+    @override
+    def _answer(self, received: Received, body: JsonObject) -> Script:
+        move = self._plan.after(_check_items(objects(body.get("input")), self._plan))
         self.wire.thinking.append("reasoning" in body)
         return (
             sse_answer(_events(body, move))

@@ -83,6 +83,14 @@ def refusal_for(request: UnifiedRequest, target: Target) -> Refusal:
     return caught.value
 
 
+def check_refused_by_name(request: UnifiedRequest, target: Target, param: str) -> None:
+    """Check that a request is refused for one field, by a message that names the field and the deployment."""
+    refusal = refusal_for(request, target)
+    assert refusal.param == param
+    assert f"'{param}'" in refusal.message
+    assert target.name in refusal.message
+
+
 def fixture(*path: str) -> bytes:
     return fixture_path("/".join(path)).read_bytes()
 

@@ -1,7 +1,7 @@
 """The answer cache of several gateways at one real Redis: shared, sealed, and never waited for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +14,12 @@ from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.whole_gateway import port_of, up
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.openai_wire import chat, chat_frames
-from tests.support.redis import RealRedis, real_redis
+from tests.support.redis import RealRedis
 from tests.support.vendor import FakeVendor
 from tests.support.waiting import until
 
 PATH = "/v1/chat/completions"
 SECRET = "a-secret-of-sixteen"
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RealRedis]:
-    with real_redis(tmp_path) as server:
-        yield server
 
 
 @dataclass

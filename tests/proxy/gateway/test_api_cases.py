@@ -6,12 +6,10 @@ itself is with the surfaces.
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.kit.api_cases import (
@@ -35,7 +33,7 @@ from tests.proxy.kit.api_cases import (
     usage,
     whole,
 )
-from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
+from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, gateway_fixture
 from tests.proxy.kit.raw_client import connected, request
 from tests.support.http_scripts import DONE, LAST_CHUNK, chunk, data_frames, head, json_answer, sse_answer
 from tests.support.vendor_script import Hang, Received, Script, Send, Until
@@ -50,10 +48,7 @@ TOOLS: list[JsonValue] = [{"type": "function", "function": {"name": "f", "parame
 BATCH: JsonObject = {"prompt": ["a", "b", "c"], "n": 2}
 
 
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig(TABLE) as made:
-        yield made
+served = gateway_fixture(TABLE)
 
 
 def test_every_case_is_a_test_by_its_number() -> None:

@@ -1,9 +1,8 @@
 """The cases about windows, names and controls, each by its number in the list of seventy-six."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.kit.api_cases import (
@@ -26,7 +25,7 @@ from tests.proxy.kit.api_cases import (
     whole,
 )
 from tests.proxy.kit.gateway_rig import TABLE as TEAMS
-from tests.proxy.kit.gateway_rig import Rig, ask, rig
+from tests.proxy.kit.gateway_rig import Rig, ask, gateway_fixture, rig
 from tests.proxy.kit.raw_client import exchange, request
 from tests.support.http_scripts import json_answer
 from tests.support.looped import looped
@@ -37,10 +36,7 @@ TRUNCATE: JsonObject = {"context_length_exceeded_behavior": "truncate"}
 ERROR: JsonObject = {"context_length_exceeded_behavior": "error"}
 
 
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig(TABLE) as made:
-        yield made
+served = gateway_fixture(TABLE)
 
 
 # Names and keys ------------------------------------------------------------------------------------------------------

@@ -1,9 +1,6 @@
 """The cases about stops, usage and the ends of answers, each by its number in the list of seventy-six."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 
 from providers.completion import Usage
 from providers.json_types import JsonObject, JsonValue
@@ -25,7 +22,7 @@ from tests.proxy.kit.api_cases import (
     usage,
     whole,
 )
-from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
+from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, gateway_fixture
 from tests.proxy.kit.raw_client import Answer, connected, request
 from tests.support.http_scripts import DONE, data_frames, json_answer, sse_answer, sse_close_delimited, sse_unterminated
 from tests.support.vendor_script import Fin, Hang, Script
@@ -37,10 +34,7 @@ WITH_USAGE: JsonObject = {"stream": True, "stream_options": {"include_usage": Tr
 BOTH = pytest.mark.parametrize("stream", [False, True])
 
 
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig(TABLE) as made:
-        yield made
+served = gateway_fixture(TABLE)
 
 
 def finishes(answer: Answer) -> list[JsonValue]:

@@ -1,15 +1,12 @@
 """What requests through the gateway cost, over real sockets: in the record and in the metrics."""
 
-from collections.abc import AsyncIterator
-
 import orjson
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject
 from proxy.ledger.ledger_row import row_line
 from proxy.telemetry.access_log import request_line
-from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, rig
+from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, gateway_fixture
 from tests.proxy.kit.limited_vendors import AT
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import json_answer, sse_answer
@@ -32,10 +29,7 @@ teams:
 """
 
 
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig(TABLE) as made:
-        yield made
+served = gateway_fixture(TABLE)
 
 
 def asking(model: str, **fields: object) -> JsonObject:

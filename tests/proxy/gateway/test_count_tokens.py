@@ -1,14 +1,13 @@
 """Counts of tokens: the vendor's own, the engine's, or an estimate; and always an answer."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.gateway import count_tokens
-from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
+from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, gateway_fixture
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import body_answer, json_answer
 from tests.support.vendor_script import Hang
@@ -37,11 +36,7 @@ teams:
 LIMITED = f"{TABLE}    limits: {{requests_per_day: 3}}\n"
 
 
-@pytest.fixture
-async def counted() -> AsyncIterator[Rig]:
-    """A gateway with vendors that count, each in its way."""
-    async with rig(TABLE) as made:
-        yield made
+counted = gateway_fixture(TABLE)
 
 
 def ask(model: str, **fields: JsonValue) -> JsonObject:

@@ -1,23 +1,16 @@
 """What a gateway adds to what vendors lack, over real sockets: stops, echoes, and limits that fit the window."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 
 from providers.completion import Usage
 from providers.json_types import JsonObject, JsonValue
-from tests.proxy.kit.gateway_rig import Rig, rig
+from tests.proxy.kit.gateway_rig import Rig, gateway_fixture
 from tests.proxy.kit.limited_vendors import START, TABLE, WINDOW, asking, choices_of, frames_of, gone, texts_of
 from tests.support.http_scripts import chunk, json_answer, sse_answer
 from tests.support.openai_wire import chat_frames, completion, completion_frames
 from tests.support.vendor_script import Delay, Loop, Received, Script, Send
 
-
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig(TABLE) as made:
-        yield made
+served = gateway_fixture(TABLE)
 
 
 # Stops that the gateway finds ----------------------------------------------------------------------------------------

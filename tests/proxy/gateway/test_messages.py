@@ -1,13 +1,12 @@
 """The Messages API over real sockets: to a vendor that speaks it, and translated to others."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
+from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, gateway_fixture
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.surfaces.anthropic.kit import accumulate, objects
@@ -46,11 +45,7 @@ NATIVE: JsonObject = {
 }
 
 
-@pytest.fixture
-async def served() -> AsyncIterator[Rig]:
-    """A gateway before a vendor of each kind."""
-    async with rig(TABLE) as made:
-        yield made
+served = gateway_fixture(TABLE)
 
 
 def ask(model: str = "plain/m", **fields: JsonValue) -> JsonObject:

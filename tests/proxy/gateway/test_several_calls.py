@@ -4,15 +4,14 @@ The numbers of the worked examples are those of the four APIs' page.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import orjson
 import pytest
-import pytest_asyncio
 
 from providers.completion import Usage
 from providers.json_types import JsonObject, JsonValue
-from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
+from tests.proxy.kit.gateway_rig import AUTH, Rig, gateway_fixture
 from tests.proxy.kit.limited_vendors import (
     FIRST,
     START,
@@ -31,11 +30,7 @@ from tests.support.http_scripts import DONE, chunk, data_frames, json_answer, ss
 from tests.support.openai_wire import chat, chat_frames, completion_frames
 from tests.support.vendor_script import Delay, Hang, Loop, Received, Rst, Script, Send, Until
 
-
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig(TABLE) as made:
-        yield made
+served = gateway_fixture(TABLE)
 
 
 def told(text: str, prompt: int, generated: int) -> Script:

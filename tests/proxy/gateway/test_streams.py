@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-import pytest_asyncio
 
 from providers.completion import TextRun
 from providers.json_types import JsonValue
 from proxy import deadlines
 from proxy.surfaces.response.text import TextRenderer
-from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, rig
+from tests.proxy.kit.gateway_rig import AUTH, Rig, ask, gateway_fixture
 from tests.proxy.kit.raw_client import Answer, RawClient, connected, request
 from tests.support.http_scripts import (
     DONE,
@@ -45,10 +44,7 @@ SURFACES = {
 }
 
 
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig() as made:
-        yield made
+served = gateway_fixture()
 
 
 async def streamed(served: Rig, script: Script, model: str = "v/m", path: str = "/v1/completions") -> Answer:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.json_types import JsonObject, JsonValue
@@ -180,3 +181,14 @@ async def rig(
         assert gateway.deadlines == set()
         assert set(made.series("inflight_requests").values()) <= {0.0}
         await vendor.connected(0)
+
+
+def gateway_fixture(text: str = TABLE) -> Callable[[], AsyncIterator[Rig]]:
+    """Return a fixture for a module to keep under a name of its own: a rig with a table, for each test."""
+
+    @pytest_asyncio.fixture
+    async def made() -> AsyncIterator[Rig]:
+        async with rig(text) as running:
+            yield running
+
+    return made

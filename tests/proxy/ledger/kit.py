@@ -1,5 +1,8 @@
 """What the tests of the ledger share: requests, rows, and databases."""
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from config.sections.ledger_section import LedgerSection
@@ -57,3 +60,14 @@ def ledger_at(url: str, keep: float, zone: str, folder: Path) -> LedgerSettings:
 
 def sqlite(folder: Path, zone: str = "UTC", keep: float = KEEP) -> LedgerSettings:
     return ledger_at("sqlite:ledger.db", keep, zone, folder)
+
+
+@contextmanager
+def small_disk(size: int) -> Iterator[None]:
+    """Files of this process cannot grow beyond `size`."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -2,12 +2,9 @@
 
 import errno
 import os
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +13,7 @@ from proxy.ledger import journal as journal_module
 from proxy.ledger.journal import FILE_BYTES, FILE_SECONDS, MOST_ROWS, Journal
 from proxy.ledger.journal_files import journal_files
 from proxy.ledger.ledger_row import UnreadableLineError, read_line
-from tests.proxy.ledger.kit import record
+from tests.proxy.ledger.kit import record, small_disk
 from tests.support.waiting import until
 
 
@@ -33,17 +30,6 @@ def numbers(folder: Path) -> list[int]:
         except UnreadableLineError:
             continue
     return found
-
-
-@contextmanager
-def small_disk(size: int) -> Iterator[None]:
-    """Files of this process cannot grow beyond `size`."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.smoke

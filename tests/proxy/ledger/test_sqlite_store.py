@@ -1,11 +1,9 @@
 """What only a file has: one writer, versions, disks, and readers beside the writer."""
 
-import resource
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,17 +12,7 @@ from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError
 from proxy.ledger.ledger_store import VERSION
 from proxy.ledger.sqlite_store import SqliteReader, SqliteStore
 from proxy.ledger.usage_query import usage_query
-from tests.proxy.ledger.kit import NOON, journaled, sqlite
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+from tests.proxy.ledger.kit import NOON, journaled, small_disk, sqlite
 
 
 def count(folder: Path) -> int:
@@ -96,7 +84,7 @@ def test_a_schema_that_was_interrupted_is_made_when_it_is_opened_again(tmp_path:
 def test_a_batch_that_a_full_disk_refuses_comes_in_whole_later(tmp_path: Path) -> None:
     store = SqliteStore(sqlite(tmp_path))
     rows = [journaled(number) for number in range(1, 3001)]
-    with full_disk(300_000), pytest.raises(LedgerError, match=r"ledger\.db cannot be used"):
+    with small_disk(300_000), pytest.raises(LedgerError, match=r"ledger\.db cannot be used"):
         store.add(rows)
     assert store.add(rows) == 3000
     store.close()

@@ -6,7 +6,6 @@ import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -16,7 +15,7 @@ from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease import LeaseAsk, LeaseGrant, PlacesAsk, RateAsk, SpentAsk, arguments, read_reply
 from proxy.shared_state.redis_leases import SCRIPT, SHA, RedisLeases
 from proxy.shared_state.redis_sync import SharedState
-from tests.support.redis import RealRedis, fake_redis, frozen, real_redis
+from tests.support.redis import RealRedis, fake_redis, frozen
 
 TIMED = SCRIPT.replace("local time = redis.call('TIME')", "local time = {ARGV[#ARGV - 1], ARGV[#ARGV]}")
 """The script by a clock that the test turns."""
@@ -29,12 +28,6 @@ def patient() -> Iterator[None]:
     """What a busy machine takes says nothing of the script."""
     with patch("proxy.shared_state.redis_leases.LIMIT", 5.0):
         yield
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RealRedis]:
-    with real_redis(tmp_path) as server:
-        yield server
 
 
 @asynccontextmanager

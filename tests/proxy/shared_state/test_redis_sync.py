@@ -49,12 +49,6 @@ def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RealRedis]:
-    with real_redis(tmp_path) as server:
-        yield server
-
-
 @dataclass(slots=True)
 class Process:
     """What one of the processes knows."""

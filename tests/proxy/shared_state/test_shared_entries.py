@@ -2,10 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,19 +12,13 @@ from config.sections.server_section import SharedSection
 from proxy.shared_state.redis_sync import SharedState
 from proxy.shared_state.shared_entries import OVERHEAD, EntryRules, SharedEntries
 from tests.support.looped import looped
-from tests.support.redis import RealRedis, fake_redis, frozen, real_redis
+from tests.support.redis import RealRedis, fake_redis, frozen
 from tests.support.waiting import until
 
 OWNER = "team canary-of-a-team"
 RULES = EntryRules("thinking", 3600.0, 16 << 20, 4 << 20, 8 << 20, 0.05)
 PATIENT = replace(RULES, patience=10.0)
 """For a server that answers, however slow the machine is."""
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RealRedis]:
-    with real_redis(tmp_path) as server:
-        yield server
 
 
 @asynccontextmanager

@@ -8,12 +8,11 @@ import pytest
 
 from providers.capabilities import NO_PROMISE
 from providers.constraints.constraint_styles import IN_TEXT
-from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.anthropic.kit import DIALECT, NEW_VERSION, TARGET, body_of, encode
-from tests.providers.dialects.kit import chat_request, text_request
+from tests.providers.dialects.kit import chat_request, refusal_for, text_request
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -25,12 +24,6 @@ CLOSED: JsonObject = {
 }
 OPEN: JsonObject = {"type": "object", "properties": {"a": {"type": "object"}}, "additionalProperties": False}
 FORMAT = {"format": {"type": "json_schema", "schema": CLOSED}}
-
-
-def refusal_of(params: dict[str, object], target: Target = TARGET) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(chat_request(**params), target)
-    return caught.value
 
 
 @looped(
@@ -108,7 +101,7 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
-    refusal = refusal_of(params)
+    refusal = refusal_for(chat_request(**params), TARGET)
     assert refusal.param == param
     assert f"'{param}'" in refusal.message
     assert TARGET.name in refusal.message
@@ -141,13 +134,13 @@ def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, param
 
 def test_a_model_before_4_5_is_refused_what_is_no_schema() -> None:
     older = replace(TARGET, upstream_model="claude-opus-4-1-20250805")
-    assert refusal_of({"guided": Guided("regex", "a+")}, older).param == "guided_regex"
+    assert refusal_for(chat_request(guided=Guided("regex", "a+")), older).param == "guided_regex"
 
 
 @looped("field", ["temperature", "top_p", "top_k"])
 def test_the_new_version_has_no_sampling_settings(field: str) -> None:
     value = {"temperature": 0.5, "top_p": 0.5, "top_k": 5}[field]
-    assert refusal_of({field: value}, NEW_VERSION).param == field
+    assert refusal_for(chat_request(**{field: value}), NEW_VERSION).param == field
 
 
 def test_the_vendors_own_temperature_needs_no_word_on_the_new_version() -> None:
@@ -183,13 +176,13 @@ def test_thinking_leaves_one_way_of_sampling(params: dict[str, object], fine: bo
         assert body_of(chat_request(**thoughtful))
     else:
         (name,) = params
-        assert refusal_of(thoughtful).param == name
+        assert refusal_for(chat_request(**thoughtful), TARGET).param == name
 
 
 @looped("field", ["temperature", "top_p", "top_k"])
 def test_newer_models_have_no_sampling_settings_in_any_version(field: str) -> None:
     target = replace(TARGET, upstream_model="claude-opus-4-7")
-    assert refusal_of({field: 0.5}, target).param == field
+    assert refusal_for(chat_request(**{field: 0.5}), target).param == field
     assert DIALECT.capabilities(chat_request(), target)[field].refused
     assert not DIALECT.capabilities(chat_request(), TARGET)[field].refused
     assert "temperature" not in body_of(chat_request(temperature=1, top_p=1, top_k=0), target)

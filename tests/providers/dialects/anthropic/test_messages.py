@@ -10,7 +10,7 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt
 from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, body_of
-from tests.providers.dialects.kit import chat_request, user
+from tests.providers.dialects.kit import chat_request, refusal_for, user
 from tests.support.looped import looped
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -40,12 +40,6 @@ def result(content: JsonValue, number: str = "call_1", **more: JsonValue) -> Jso
 
 def turns(*messages: JsonObject) -> JsonValue:
     return body_of(chat_request(*messages))["messages"]
-
-
-def refusal_of(*messages: JsonObject) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(chat_request(*messages), TARGET)
-    return caught.value
 
 
 def test_turns_of_the_same_role_become_one() -> None:
@@ -113,7 +107,7 @@ def test_images_keep_their_place_their_data_and_their_address(url: str, source: 
     ],
 )
 def test_other_images_are_refused(url: JsonValue) -> None:
-    refusal = refusal_of(user("a"), user([{"type": "image_url", "image_url": {"url": url}}]))
+    refusal = refusal_for(chat_request(user("a"), user([{"type": "image_url", "image_url": {"url": url}}])), TARGET)
     assert refusal.param == "messages"
     assert "messages[1]" in refusal.message
 
@@ -197,7 +191,7 @@ def test_what_an_answer_carries_beside_its_text_may_come_back() -> None:
     ],
 )
 def test_what_has_no_place_there_is_refused_with_its_message(messages: list[JsonObject]) -> None:
-    refusal = refusal_of(*messages)
+    refusal = refusal_for(chat_request(*messages), TARGET)
     assert (refusal.param, refusal.code) == ("messages", "unsupported_parameter")
     assert "messages[1]" in refusal.message
 
@@ -212,7 +206,7 @@ def test_what_has_no_place_there_is_refused_with_its_message(messages: list[Json
     ],
 )
 def test_a_conversation_that_makes_no_sense_is_a_bad_value(messages: list[JsonObject]) -> None:
-    refusal = refusal_of(*messages)
+    refusal = refusal_for(chat_request(*messages), TARGET)
     assert (refusal.param, refusal.code) == ("messages", "invalid_value")
 
 
@@ -293,7 +287,7 @@ def test_an_uploaded_image_goes_by_its_id() -> None:
 @pytest.mark.parametrize("data", ["/w==", "no base64!"])
 def test_a_text_that_is_none_is_a_bad_value(data: str) -> None:
     file: JsonObject = {"type": "file", "file": {"file_data": f"data:text/plain;base64,{data}"}}
-    assert refusal_of(user([file])).code == "invalid_value"
+    assert refusal_for(chat_request(user([file])), TARGET).code == "invalid_value"
 
 
 @looped(

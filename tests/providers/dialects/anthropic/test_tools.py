@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from providers.completion import ToolCallDelta
 from providers.dialects.anthropic.tools import ToolNames
-from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, answer, body_of, encode, stream
 from tests.providers.dialects.kit import chat_request, chunks, only, refusal_for, streamed, target_of
@@ -20,12 +19,6 @@ PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "str
 
 def tool(name: str = "weather", **more: JsonValue) -> JsonObject:
     return {"type": "function", "function": {"name": name, **more}}
-
-
-def refusal_of(params: dict[str, object]) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(chat_request(**params), TARGET)
-    return caught.value
 
 
 def test_a_function_becomes_a_tool_with_its_schema() -> None:
@@ -86,7 +79,7 @@ def test_one_call_at_a_time_is_part_of_the_choice(choice: JsonValue, expected: J
 def test_without_tools_only_a_choice_that_asks_for_nothing_is_taken() -> None:
     for choice in ("auto", "none"):
         assert body_of(chat_request(tool_choice=choice, parallel_tool_calls=False)) == body_of(chat_request())
-    assert refusal_of({"tool_choice": "required"}).param == "tool_choice"
+    assert refusal_for(chat_request(tool_choice="required"), TARGET).param == "tool_choice"
 
 
 @looped(
@@ -104,7 +97,7 @@ def test_without_tools_only_a_choice_that_asks_for_nothing_is_taken() -> None:
     ],
 )
 def test_other_tools_and_choices_are_refused(params: dict[str, object], param: str, code: str) -> None:
-    refusal = refusal_of(params)
+    refusal = refusal_for(chat_request(**params), TARGET)
     assert (refusal.param, refusal.code) == (param, code)
 
 
@@ -153,7 +146,7 @@ def test_tools_of_the_vendors_own_go_beside_functions_as_they_came() -> None:
 
 @looped("kind", ["web_search", "file_search", "mcp", "bash_20250124; drop"])
 def test_tools_of_other_vendors_are_refused_by_their_type(kind: str) -> None:
-    refusal = refusal_of({"tools": [{"type": kind, "name": "x"}]})
+    refusal = refusal_for(chat_request(tools=[{"type": kind, "name": "x"}]), TARGET)
     assert refusal.param == "tools"
     assert kind in refusal.message
 
@@ -172,7 +165,10 @@ def test_a_custom_tool_is_a_function_of_one_text() -> None:
         case other:
             pytest.fail(f"unexpected body {other}")
     grammar: JsonObject = {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}
-    assert refusal_of({"tools": [{"type": "custom", "custom": {"name": "f", "format": grammar}}]}).param == "tools"
+    assert (
+        refusal_for(chat_request(tools=[{"type": "custom", "custom": {"name": "f", "format": grammar}}]), TARGET).param
+        == "tools"
+    )
 
 
 @looped("size", [1, 7, 4096])

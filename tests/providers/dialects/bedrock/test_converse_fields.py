@@ -10,7 +10,13 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.bedrock.kit import target
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, text_request
+from tests.providers.dialects.kit import (
+    body_for,
+    chat_request,
+    check_refused_by_name,
+    sent_for,
+    text_request,
+)
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -158,10 +164,7 @@ def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target)
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: dict[str, object], param: str) -> None:
-    refusal = refusal_for(chat_request(**params), to)
-    assert refusal.param == param
-    assert f"'{param}'" in refusal.message
-    assert to.name in refusal.message
+    check_refused_by_name(chat_request(**params), to, param)
 
 
 def test_a_schema_that_the_service_cannot_hold_is_told_in_the_prompt_and_checked() -> None:

@@ -9,7 +9,15 @@ from providers.capabilities import Support
 from providers.dialects.cohere.fields import MOST_STOPS, capabilities
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted, Operation
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
+from tests.providers.dialects.kit import (
+    body_for,
+    chat_request,
+    check_refused_by_name,
+    sent_for,
+    target_of,
+    text_request,
+    tool,
+)
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -109,10 +117,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
-    refusal = refusal_for(chat_request(**params), TARGET)
-    assert refusal.param == param
-    assert f"'{param}'" in refusal.message
-    assert TARGET.name in refusal.message
+    check_refused_by_name(chat_request(**params), TARGET, param)
 
 
 def test_advisory_fields_are_left_out_and_named() -> None:

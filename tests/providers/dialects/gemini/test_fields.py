@@ -4,29 +4,21 @@ from dataclasses import replace
 from typing import cast
 
 import orjson
-import pytest
 
 from providers.capabilities import FEATURES, Support
 from providers.dialects.gemini.fields import capabilities, fields_of, profile_for
 from providers.dialects.gemini.models import thinking_rule
 from providers.dialects.gemini.thinking import NO_THINKING
-from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted, Operation, Params
 from tests.providers.dialects.gemini.kit import DIALECT, NEWEST, OLD, TARGET, VERTEX, body_of, config_of, tool
-from tests.providers.dialects.kit import chat_request, text_request
+from tests.providers.dialects.kit import chat_request, refusal_for, text_request
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-
-
-def refusal_of(target: Target = TARGET, **params: object) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(chat_request(**params), target)
-    return caught.value
 
 
 @looped(
@@ -76,7 +68,7 @@ def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_chec
 
 def test_older_models_have_no_form_beside_functions() -> None:
     params: dict[str, object] = {"tools": [tool()], "response_format": {"type": "json_object"}}
-    assert refusal_of(OLD, **params).param == "response_format"
+    assert refusal_for(chat_request(**params), OLD).param == "response_format"
     assert config_of(chat_request(**params)) == {"responseMimeType": "application/json"}
     assert config_of(chat_request(tools=[tool()], response_format={"type": "text"}), OLD) is None
 
@@ -87,8 +79,8 @@ def test_a_tier_is_said_in_the_body(tier: str, native: str | None) -> None:
 
 
 def test_a_tier_is_refused_where_there_is_none() -> None:
-    assert refusal_of(service_tier="scale").param == "service_tier"
-    assert refusal_of(VERTEX, service_tier="flex").param == "service_tier"
+    assert refusal_for(chat_request(service_tier="scale"), TARGET).param == "service_tier"
+    assert refusal_for(chat_request(service_tier="flex"), VERTEX).param == "service_tier"
     for tier in ("auto", "default"):
         assert DIALECT.encode(chat_request(service_tier=tier), VERTEX).dropped == ("service_tier",)
 
@@ -96,12 +88,12 @@ def test_a_tier_is_refused_where_there_is_none() -> None:
 @looped("name", ["presence_penalty", "frequency_penalty", "logprobs", "top_p", "top_k"])
 def test_what_the_newest_models_lack_is_refused_there(name: str) -> None:
     value: object = LogprobsWanted(1, "content") if name == "logprobs" else 0.5
-    assert refusal_of(NEWEST, **{name: value}).param == name
+    assert refusal_for(chat_request(**{name: value}), NEWEST).param == name
 
 
 def test_the_newest_models_have_one_temperature() -> None:
     assert config_of(chat_request(temperature=1), NEWEST) == {"temperature": 1}
-    refusal = refusal_of(NEWEST, temperature=0.5)
+    refusal = refusal_for(chat_request(temperature=0.5), NEWEST)
     assert (refusal.param, refusal.code) == ("temperature", "invalid_value")
 
 
@@ -144,7 +136,7 @@ def test_what_promises_nothing_is_left_out_and_named(params: dict[str, object]) 
     ],
 )
 def test_what_the_vendor_lacks_is_refused_by_name(params: dict[str, object], param: str) -> None:
-    assert refusal_of(OLD, **params).param == param
+    assert refusal_for(chat_request(**params), OLD).param == param
 
 
 @looped("name", NEUTRAL)

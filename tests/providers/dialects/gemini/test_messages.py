@@ -19,18 +19,12 @@ from tests.providers.dialects.gemini.kit import (
     contents_of,
 )
 from tests.providers.dialects.gemini.turns import calls, result, says, text, turn
-from tests.providers.dialects.kit import chat_request, sent_for, target_of, text_request, user
+from tests.providers.dialects.kit import chat_request, refusal_for, sent_for, target_of, text_request, user
 from tests.support.cpu_growth import growth
 from tests.support.looped import looped
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 INLINE: JsonObject = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
-
-
-def refusal_of(*messages: JsonObject) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(chat_request(*messages), TARGET)
-    return caught.value
 
 
 def image(url: JsonValue, **more: JsonValue) -> JsonObject:
@@ -296,7 +290,7 @@ def test_the_sharpest_detail_asked_for_holds_for_all_images(details: list[str], 
     ],
 )
 def test_what_cannot_be_said_is_refused_by_its_place(messages: tuple[JsonObject, ...], code: str) -> None:
-    refusal = refusal_of(*messages)
+    refusal = refusal_for(chat_request(*messages), TARGET)
     assert (refusal.param, refusal.code) == ("messages", code)
     assert "messages" in refusal.message
 

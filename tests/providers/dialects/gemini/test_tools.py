@@ -14,17 +14,11 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from tests.providers.dialects.gemini.kit import DIALECT, OLD, TARGET, VERTEX, body_of, tool
-from tests.providers.dialects.kit import chat_request, user
+from tests.providers.dialects.kit import chat_request, refusal_for, user
 from tests.support.looped import looped
 
 UNSUPPORTED_TOOLS = ("tools", "unsupported_parameter")
 PARAMETERS: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-
-
-def refusal_of(**params: object) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(chat_request(**params), TARGET)
-    return caught.value
 
 
 def test_functions_are_declared_with_their_schemas_as_they_are() -> None:
@@ -91,7 +85,7 @@ def test_strict_functions_are_validated() -> None:
     ],
 )
 def test_what_cannot_be_said_is_refused(params: dict[str, object], param: str, code: str) -> None:
-    refusal = refusal_of(**params)
+    refusal = refusal_for(chat_request(**params), TARGET)
     assert (refusal.param, refusal.code) == (param, code)
 
 
@@ -192,7 +186,7 @@ def test_a_choice_among_functions_keeps_googles_tools() -> None:
 
 def test_googles_tools_can_be_left_out_but_not_demanded() -> None:
     assert "tools" not in body_of(chat_request(tools=[{"type": "google_search"}], tool_choice="none"))
-    refusal = refusal_of(tools=[{"type": "google_search"}], tool_choice="required")
+    refusal = refusal_for(chat_request(tools=[{"type": "google_search"}], tool_choice="required"), TARGET)
     assert (refusal.param, refusal.code) == ("tool_choice", "unsupported_parameter")
 
 

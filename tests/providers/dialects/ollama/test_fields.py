@@ -6,7 +6,16 @@ from providers.capabilities import COUNTED, Support
 from providers.dialects.ollama.fields import capabilities
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted, Operation
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
+from tests.providers.dialects.kit import (
+    body_for,
+    chat_request,
+    check_refused_by_name,
+    refusal_for,
+    sent_for,
+    target_of,
+    text_request,
+    tool,
+)
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -83,10 +92,7 @@ def test_values_that_ask_for_nothing_are_no_errors() -> None:
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
-    refusal = refusal_for(chat_request(**params), TARGET)
-    assert refusal.param == param
-    assert f"'{param}'" in refusal.message
-    assert TARGET.name in refusal.message
+    check_refused_by_name(chat_request(**params), TARGET, param)
 
 
 def test_what_the_engine_s_schemas_lack_is_checked_in_the_answer() -> None:

@@ -7,7 +7,16 @@ from providers.dialects.watsonx.fields import MOST_STOPS, capabilities
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted, Operation
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
+from tests.providers.dialects.kit import (
+    body_for,
+    chat_request,
+    check_refused_by_name,
+    refusal_for,
+    sent_for,
+    target_of,
+    text_request,
+    tool,
+)
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -118,10 +127,7 @@ def test_values_that_ask_for_nothing_ask_for_nothing() -> None:
     ],
 )
 def test_a_field_of_a_prompt_that_cannot_be_honoured_is_refused(params: dict[str, object], param: str) -> None:
-    refusal = refusal_for(text_request(**params), TARGET)
-    assert refusal.param == param
-    assert f"'{param}'" in refusal.message
-    assert TARGET.name in refusal.message
+    check_refused_by_name(text_request(**params), TARGET, param)
 
 
 @looped(
