@@ -29,7 +29,7 @@ from proxy.dispatch.prefer_honouring import honouring_first
 from proxy.errors import GatewayError, field_refused
 from proxy.gateway.estimate_prompt import request_size
 from proxy.gateway.match_path import resolve_path
-from proxy.gateway.pass_on_task import read_passed
+from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan

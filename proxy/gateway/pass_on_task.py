@@ -5,16 +5,15 @@ Neither the request's files nor the answer are held in memory, and nothing of th
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
 from providers.tasks.passed_events import watch_events
@@ -25,14 +24,11 @@ from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import (
     ErrorFacts,
     FieldProblem,
-    GatewayError,
     OverloadReason,
-    bad_http,
     internal_error,
     invalid_request,
     upstream_failed,
 )
-from proxy.forms.part_heads import BadHead, boundary_of
 from proxy.forms.spooled_form import FormUpload, SpooledForm, read_form, with_field
 from proxy.gateway.answer_request import (
     LAST_WRITE,
@@ -45,35 +41,17 @@ from proxy.gateway.answer_request import (
     wait_for_limits,
 )
 from proxy.gateway.client_call import ClientCall, record_client_gone
+from proxy.gateway.read_passed import form_boundary, model_of, read_passed, refuse_fields
 from proxy.overload.admission_limits import FairCounts
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.transcript_texts import MOST_CHECKED
-from proxy.surfaces.request import pass_through_fields
-from proxy.surfaces.request.field_rules import model
-from proxy.surfaces.request.parse_json import is_heavy, load
-from proxy.surfaces.request.rule_kinds import Invalid
+from proxy.surfaces.request.parse_json import is_heavy
 from proxy.teams.client_keys import permit_extras
 from proxy.teams.team_limiter import RequestSize, TeamLimiter
 from proxy.upstream.transport import UpstreamResponse, fail
 
-T = TypeVar("T")
-
 SPOOLED_BYTES: Final = 2**30
 """Bytes of all clients' forms on disk, of which each owner has a fair share once they are used up."""
-
-MOST_INPUTS: Final = 2048
-"""Texts of one request: as many as OpenAI takes of one for embeddings, which names no number for moderations."""
-
-MOST_FIELDS: Final = 1024
-"""Fields of one request. OpenAI's API has 14 for the task with the most, engines some dozens."""
-
-_GATEWAY: Final = ("inference_timeout", "inference_extra_params", "inference_extra_headers")
-_OWN: Final = frozenset({"model", *_GATEWAY})
-_ONE_TEXT: Final = ("model", "prompt", "language", "response_format", "temperature", "stream", "chunking_strategy")
-"""Fields of which a form has one, and as a text: of two, some vendors take the first and some the last."""
-
-_SOUNDS: Final = frozenset({"known_speaker_references[]"})
-"""Fields that hold sounds as data URIs, in which plugins check nothing."""
 
 _CONTENT_TYPE = re.compile(r"[\x20-\x7e]{1,200}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
@@ -106,17 +84,17 @@ class PassThrough:
 
     async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a form. Raises GatewayError while nothing has been written."""
-        boundary = _boundary(call.http)
+        boundary = form_boundary(call.http)
         room = _Room(call, self._spooled)
         form: SpooledForm | None = None
         try:
             form = await read_form(call.http, boundary, "model", room.fill)
-            _refuse_fields(form, call.guards)
+            refuse_fields(form, call.guards)
             if (reason := call.admitted.complete()) is not None:
                 raise call.shared.overloaded(call.record, reason)
             passed = PassedForm(form.fields, form.content_type, partial(_with_model, form))
             stream = str(form.fields.get("stream", "")).lower() in _TRUE
-            request = PassedRequest(task, _model({**form.fields}, _default_model(call, task)), passed, stream)
+            request = PassedRequest(task, model_of({**form.fields}, _default_model(call, task)), passed, stream)
             return await self._answer(call, request, heavy=True)
         finally:
             room.leave()
@@ -179,89 +157,12 @@ def _unmeasured() -> RequestSize:
     return None, 0, 1
 
 
-def _boundary(http: web.BaseRequest) -> str:
-    """Return the boundary of a request's form. Raises GatewayError."""
-    kinds = http.headers.getall(hdrs.CONTENT_TYPE, [])
-    try:
-        boundary = boundary_of(kinds[0]) if len(kinds) == 1 else None
-    except BadHead as bad:
-        raise bad_http(f"The request {bad}.") from None
-    if boundary is None:
-        raise invalid_request((FieldProblem((), "The request body must be multipart/form-data with a boundary."),))
-    return boundary
-
-
-def _refuse_fields(form: SpooledForm, guards: GuardChain | None) -> None:
-    """Raise GatewayError for fields of the gateway's own, which no form may have, and for those that are read by the
-    vendor in another way than here."""
-    for name in _GATEWAY:
-        if name in form.fields:
-            raise _refused(name, "cannot stand in a form; the header x-request-timeout limits its time")
-    for name in _ONE_TEXT:
-        if isinstance(form.fields.get(name), list):
-            raise _refused(name, "stands more than once in the form")
-        if name in form.files:
-            raise _refused(name, "must be a field, and not a file")
-    unread = sorted(form.cut - _SOUNDS)
-    if guards is not None and guards.request and unread:
-        raise _refused(unread[0], "is longer than what your team's plugins can check of a form")
-
-
-def _refused(name: str, why: str) -> GatewayError:
-    return invalid_request((FieldProblem((name,), f"'{name}' {why}.", "unsupported_parameter"),))
-
-
 def _with_model(form: SpooledForm, model: str) -> FormUpload:
     return with_field(form, "model", model)
 
 
-def read_passed(task: Task, body: bytes, default_model: str | None) -> PassedRequest:
-    """Return the request that a JSON body holds; a missing model is `default_model`. Raises GatewayError."""
-    content = load(body, _OWN)
-    refuse_many(content)
-    timeout = _own(content, "inference_timeout", pass_through_fields.timeout)
-    params = _own(content, "inference_extra_params", pass_through_fields.params)
-    headers = _own(content, "inference_extra_headers", pass_through_fields.headers)
-    stream = content.get("stream") is True or content.get("stream_format") == "sse"
-    return PassedRequest(task, _model(content, default_model), content, stream, timeout, params, headers)
-
-
-def refuse_many(content: JsonObject) -> None:
-    """Raise GatewayError for more fields or inputs than any vendor takes."""
-    if len(content) > MOST_FIELDS:
-        message = f"The request body may have at most {MOST_FIELDS} fields, and has {len(content)}."
-        raise invalid_request((FieldProblem((), message),))
-    for name in ("input", "prompt"):
-        if isinstance(value := content.get(name), list) and len(value) > MOST_INPUTS:
-            message = f"'{name}' may hold at most {MOST_INPUTS} inputs, and holds {len(value)}."
-            raise invalid_request((FieldProblem((name,), message),))
-
-
-def _own(content: JsonObject, name: str, check: Callable[[JsonValue], T]) -> T | None:
-    """Take a field of the gateway's own out of a body, and return its checked value; None where it is absent. Raises
-    GatewayError."""
-    value = content.pop(name, None)
-    return None if value is None else _checked(name, value, check)
-
-
-def _checked(name: str, value: JsonValue, check: Callable[[JsonValue], T]) -> T:
-    try:
-        return check(value)
-    except Invalid as bad:
-        path = ".".join(map(str, (name, *bad.loc)))
-        raise invalid_request((FieldProblem((name, *bad.loc), f"'{path}' {bad.message}.", bad.code),)) from None
-
-
 def _default_model(call: ClientCall, task: Task) -> str | None:
     return call.snapshot.task_models.get((call.surface.name, task))
-
-
-def _model(fields: JsonObject, default: str | None) -> str:
-    """Return the model that a request names, or the default. Raises GatewayError without one."""
-    named = fields.get("model")
-    if named is None and default is None:
-        raise invalid_request((FieldProblem(("model",), "'model' is required."),))
-    return _checked("model", default if named is None else named, model)
 
 
 @dataclass(slots=True, eq=False)

@@ -20,7 +20,7 @@ import pytest
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks.pass_on import PassedRequest
 from providers.unified_request import Operation, Task
-from proxy.gateway.pass_on_task import MOST_FIELDS, read_passed
+from proxy.gateway.read_passed import MOST_FIELDS, read_passed
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import CountAction, StoredAction
 from tests.proxy.kit import gateway_rig

@@ -7,7 +7,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.gateway import count_tokens
-from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, gateway_fixture
+from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, gateway_fixture, rig
 from tests.proxy.kit.tables import digest_of
 from tests.support.http_scripts import body_answer, json_answer
 from tests.support.vendor_script import Hang
@@ -132,9 +132,7 @@ async def test_a_large_body_is_counted_beside_the_loop(counted: Rig) -> None:
     assert int(str(answer.json()["input_tokens"])) >= 1200
 
 
-async def test_a_vendor_counts_as_often_as_the_teams_limit_allows_and_then_the_count_is_estimated() -> (
-    None
-):
+async def test_a_vendor_counts_as_often_as_the_teams_limit_allows_and_then_the_count_is_estimated() -> None:
     async with rig(LIMITED) as limited:
         limited.vendor.answer_path(PATH, json_answer(200, {"input_tokens": 41}))
         for _ in range(2):  # no vendor is called
