@@ -2,7 +2,7 @@
 
 Source: OpenAI OpenAPI 2.3.0, `CreateTranscriptionResponse*` (November 2026): JSON with a `text`, and with `segments` or
 `words` that have it again in pieces; otherwise plain text, SRT or WebVTT, which are one text. What is split over
-pieces is seen in none of them, so the pieces of a list are shown together as well.
+pieces is seen in none of them, so the pieces of a list, and the cues of SRT and WebVTT, are shown together as well.
 """
 
 from typing import Final
@@ -22,6 +22,10 @@ MOST_CHECKED: Final = 8 * 2**20
 _JSON: Final = "application/json"
 _IN_PIECES: Final = ("text", "word")
 """Members of the items of a list that have a piece of the text."""
+
+_TIMES: Final = "-->"
+_BETWEEN_CUES: Final = ("", " ")
+"""What cues are joined by to be shown: a number may be split at a digit, a sentence at a blank."""
 
 _NO_TEXTS: Final = frozenset({"language", "task", "speaker", "usage"})
 """Members that are no texts of the transcription."""
@@ -45,13 +49,35 @@ def with_transcript(kind: str, body: bytes, texts: list[str]) -> bytes:
 def _walked(kind: str, body: bytes, walk: TextCollector | TextReplacer) -> bytes:
     try:
         if not kind.startswith(_JSON):
-            return walk.take(body.decode(), "text", "text").encode()
+            return _captions(body.decode(), walk).encode()
         content = load_json(body)
         if isinstance(content, dict):
             return orjson.dumps(_members(content, walk))
     except ValueError:
         pass
     raise fail(FailureKind.MALFORMED, "The upstream's transcription is none that can be checked.")
+
+
+def _captions(text: str, walk: TextCollector | TextReplacer) -> str:
+    """Return a text with what guards put in its place. Raises UpstreamError if they changed words that are split over
+    cues, which cannot be put back."""
+    made = walk.take(text, "text", "text")
+    for between in _BETWEEN_CUES:
+        spoken = between.join(_cues(text))
+        if spoken and walk.take(spoken, "text", "cues") not in (spoken, between.join(_cues(made))):
+            raise fail(FailureKind.MALFORMED, "A plugin changed words of the transcription that are split over cues.")
+    return made
+
+
+def _cues(text: str) -> list[str]:
+    """Return the spoken lines of SRT or WebVTT; none of a text without two cues."""
+    lines = text.splitlines()
+    times = [at for at, line in enumerate(lines) if _TIMES in line]
+    if len(times) < 2:
+        return []
+    # SRT has a cue's number, WebVTT may have its name, on the line before its times.
+    left_out = {*times, *(at - 1 for at in times)}
+    return [line for at, line in enumerate(lines) if line and at > times[0] and at not in left_out]
 
 
 def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObject:

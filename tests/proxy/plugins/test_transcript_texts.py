@@ -63,6 +63,21 @@ def test_threat_17_what_is_split_over_pieces_is_seen_and_does_not_pass(name: str
     assert orjson.loads(masked(body)) == {"text": "it is ***", "duration": 1.5}
 
 
+SRT = "1\n00:00:00,000 --> 00:00:01,000\nit is 123-45-\n\n2\n00:00:01,000 --> 00:00:02,000\n6789\n"
+CUES = "WEBVTT\n\nfirst\n00:00.000 --> 00:01.000\nit is 123-45-\n\n00:01.000 --> 00:02.000\n6789\n"
+
+
+@looped(("kind", "text"), [("application/x-subrip", SRT), ("text/plain", SRT), ("text/vtt", CUES)])
+def test_threat_17_what_is_split_over_cues_is_seen_and_does_not_pass(kind: str, text: str) -> None:
+    shown = [each.text for each in texts_of_transcript(kind, text.encode())]
+    assert f"it is {NUMBER}" in shown
+    with pytest.raises(UpstreamError, match="split over cues"):
+        with_transcript(kind, text.encode(), [each.replace(NUMBER, "***") for each in shown])
+    whole = text.replace("123-45-", "nothing").replace("6789", NUMBER)
+    kept = [each.text.replace(NUMBER, "***") for each in texts_of_transcript(kind, whole.encode())]
+    assert with_transcript(kind, whole.encode(), kept) == whole.replace(NUMBER, "***").encode()
+
+
 @pytest.mark.smoke
 def test_pieces_that_were_masked_one_by_one_stay() -> None:
     body = orjson.dumps({"segments": [{"text": "it is "}, {"text": NUMBER}]})
