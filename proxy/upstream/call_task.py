@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from providers.completion import Usage
 from providers.dialect import TaskCalls, UpstreamRequest
-from providers.dialects.reported_usage import reported_usage
+from providers.dialects.usage_in_body import usage_in_body
 from providers.failure import UpstreamError
 from providers.target import Target
 from proxy.deadlines import Deadlines, Phase
@@ -123,5 +123,5 @@ class TaskCaller:
         try:
             return decode() if len(body) <= LONG else await self._off_loop.threads.run(record.owner, decode)
         except UpstreamError as error:
-            record.note_unanswered(reported_usage(body) or usage_of_body(sent))
+            record.note_unanswered(usage_in_body(body) or usage_of_body(sent))
             raise with_status(error, response) from None

@@ -7,7 +7,7 @@ from itertools import islice
 
 from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage, has_content
 from providers.dialect import StreamDecoder
-from providers.dialects.reported_usage import reported_usage
+from providers.dialects.usage_in_body import usage_in_body
 from providers.emulation.merge_choices import as_asked
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
@@ -63,7 +63,7 @@ def _decoded(response: UpstreamResponse, body: bytes, call: PlannedCall, record:
     try:
         completion = call.sent.target.dialect.decode(call.sent, body)
     except UpstreamError as error:
-        raise _counted(with_status(error, response), reported_usage(body), record) from None
+        raise _counted(with_status(error, response), usage_in_body(body), record) from None
     choices = completion.choices
     if len(choices) == 1 == call.part.count and choices[0].index == 0:
         return completion  # as nearly all are

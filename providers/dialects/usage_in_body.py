@@ -9,7 +9,7 @@ from typing import Final
 
 import orjson
 
-from providers.completion import MOST_COUNTED, Usage
+from providers.completion import Usage, count_of, reported_usage
 from providers.json_types import JsonValue
 
 _HOLDERS: Final = (("usage",), ("usageMetadata",), ("usage", "tokens"), ("meta", "tokens"), ("meta_info",), ())
@@ -23,7 +23,7 @@ _THOUGHTS: Final = "thoughtsTokenCount"
 """A part of an answer that Gemini counts beside it."""
 
 
-def reported_usage(body: bytes) -> Usage | None:
+def usage_in_body(body: bytes) -> Usage | None:
     """Return the usage in a body, None if there is none that can be read."""
     try:
         data: JsonValue = orjson.loads(body)
@@ -32,8 +32,8 @@ def reported_usage(body: bytes) -> Usage | None:
     for held in _held(data):
         prompt, answer = _first(held, _PROMPT), _first(held, _ANSWER)
         if prompt is not None or answer is not None:
-            beside = sum([_count(held.get(name)) or 0 for name in _BESIDE])
-            return Usage((prompt or 0) + beside, (answer or 0) + (_count(held.get(_THOUGHTS)) or 0))
+            beside = sum([count_of(held.get(name)) or 0 for name in _BESIDE])
+            return reported_usage((prompt or 0) + beside, (answer or 0) + (count_of(held.get(_THOUGHTS)) or 0))
     return None
 
 
@@ -47,10 +47,5 @@ def _held(data: JsonValue) -> Iterator[Mapping[str, JsonValue]]:
 
 
 def _first(held: Mapping[str, JsonValue], names: Sequence[str]) -> int | None:
-    counts = [count for name in names if (count := _count(held.get(name))) is not None]
+    counts = [count for name in names if (count := count_of(held.get(name))) is not None]
     return counts[0] if counts else None
-
-
-def _count(value: JsonValue) -> int | None:
-    known = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return min(value, MOST_COUNTED) if known and isinstance(value, int) else None
