@@ -9,7 +9,6 @@ from typing import Self
 
 from pydantic import SecretStr
 
-from providers.emulation.estimate_missing_usage import estimate_usage
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
@@ -26,7 +25,7 @@ from proxy.errors import GatewayError
 from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.mock_transport import SCHEME
-from proxy.upstream.unanswered_usage import is_billed, usage_of_body
+from proxy.upstream.unanswered_usage import is_billed, usage_of_body, usage_of_call
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
@@ -158,7 +157,7 @@ class RunningAttempt:
         if sent is None or record.unanswered is not self._unanswered or not is_billed(error, sent):
             return
         plan = self._prepared
-        record.note_unanswered(estimate_usage(plan.request, 0) if isinstance(plan, CallPlan) else usage_of_body(sent))
+        record.note_unanswered(usage_of_call(plan.request, sent) if isinstance(plan, CallPlan) else usage_of_body(sent))
 
     def _outlasted(self, late: DeadlinePassed) -> Failure:
         """Note that a limit has passed, and return that as a failure."""

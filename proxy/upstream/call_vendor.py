@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from providers.completion import Chunk, Completion, StreamEvent, StreamPart, Usage
 from providers.emulation.collect_stream import Gatherer, to_chunks
-from providers.emulation.estimate_missing_usage import estimate_usage, with_usage
+from providers.emulation.estimate_missing_usage import with_usage
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.merge_choices import UsageTally, billed_usage, merge
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
@@ -36,7 +36,7 @@ from proxy.upstream.transport import (
     Repeats,
     fail,
 )
-from proxy.upstream.unanswered_usage import CountedCall
+from proxy.upstream.unanswered_usage import CountedCall, usage_of_call
 from proxy.upstream.vendor_stream import (
     OpenStream,
     Stream,
@@ -202,7 +202,7 @@ class UpstreamCaller:
             await read_through(stream, call.part.count, gather)
             return _whole(gatherer)
         except BaseException:
-            record.note_unanswered(gatherer.usage or estimate_usage(call.request, size))
+            record.note_unanswered(gatherer.usage or usage_of_call(call.request, call.sent, size))
             raise
         finally:
             stream.close()

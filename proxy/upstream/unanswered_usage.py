@@ -13,8 +13,12 @@ from providers.dialect import UpstreamRequest
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
+from providers.unified_request import UnifiedRequest
 from proxy.deadlines import DeadlinePassed
 from proxy.request_record import RequestRecord
+
+LONG_BODY: Final = 128 * 1024
+"""Bytes of a call from which the usage is estimated by its length."""
 
 _GENERATED: Final = frozenset({FailureKind.MALFORMED, FailureKind.NONCONFORMING, FailureKind.TRUNCATED})
 """Kinds of failures that a good status may turn out to be."""
@@ -36,9 +40,15 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
     return good and failure.kind in _GENERATED and not failure.evidence
 
 
-def usage_of_body(sent: UpstreamRequest) -> Usage:
-    """Return an estimate of what a call that is no conversation used."""
-    return Usage(-(-len(sent.body) // BYTES_PER_TOKEN), 0, estimated=True)
+def usage_of_body(sent: UpstreamRequest, size: int = 0) -> Usage:
+    """Return an estimate by the length of what was sent, and of `size` bytes of an answer."""
+    return Usage(-(-len(sent.body) // BYTES_PER_TOKEN), -(-size // BYTES_PER_TOKEN), estimated=True)
+
+
+def usage_of_call(request: UnifiedRequest, sent: UpstreamRequest, size: int = 0) -> Usage:
+    """Return an estimate of what a call used of whose answer `size` bytes came. It is made on the event loop, which the
+    messages of a long request would hold: there the length of what was sent counts."""
+    return usage_of_body(sent, size) if len(sent.body) > LONG_BODY else estimate_usage(request, size)
 
 
 class CountedCall:
@@ -64,4 +74,4 @@ class CountedCall:
         if told:
             self._record.note_unanswered(told[-1])
         elif is_billed(error, self._call.sent):
-            self._record.note_unanswered(estimate_usage(self._call.request, 0))
+            self._record.note_unanswered(usage_of_call(self._call.request, self._call.sent))

@@ -7,14 +7,14 @@ from providers.dialect import UpstreamRequest
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.unified_request import Operation
 from proxy.deadlines import DeadlinePassed, Phase
-from proxy.upstream.unanswered_usage import is_billed, usage_of_body
-from tests.providers.dialects.kit import target_of
+from proxy.upstream.unanswered_usage import LONG_BODY, is_billed, usage_of_body, usage_of_call
+from tests.providers.dialects.kit import target_of, text_request
 from tests.support.looped import looped
 
 
-def call() -> UpstreamRequest:
-    """A call with a body of nine bytes."""
-    return UpstreamRequest(target_of("openai"), Operation.CHAT, "http://host", b"x" * 9, stream=False)
+def call(size: int = 9) -> UpstreamRequest:
+    """A call with a body of so many bytes."""
+    return UpstreamRequest(target_of("openai"), Operation.CHAT, "http://host", b"x" * size, stream=False)
 
 
 def failed(kind: FailureKind, status: int | None = None, **facts: object) -> UpstreamError:
@@ -54,3 +54,9 @@ def test_a_call_that_a_vendor_saw_and_did_not_refuse_is_billed(error: BaseExcept
 
 def test_a_body_counts_by_its_bytes() -> None:
     assert usage_of_body(call()) == Usage(3, 0, estimated=True)
+
+
+def test_a_call_counts_by_its_prompt_and_a_long_one_by_what_was_sent() -> None:
+    request = text_request("one two three four ")
+    assert usage_of_call(request, call(LONG_BODY), 7) == Usage(5, 2, estimated=True)
+    assert usage_of_call(request, call(LONG_BODY + 4), 7) == Usage(LONG_BODY // 4 + 1, 2, estimated=True)
