@@ -41,11 +41,11 @@ Q = TypeVar("Q", bound=ClientRequest)
 TIMEOUT_HEADER = "x-request-timeout"
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
-LONG: Final = 64 * 1024
+LONG: Final = 512 * 1024
 """Characters of an answer that is written on the event loop."""
 
-_TOKEN: Final = 512
-"""Characters that a token's log probabilities count, of which it may have 20."""
+_TOKEN: Final = 4096
+"""Characters that a token with up to 20 log probabilities counts as: it takes as long to write."""
 
 MANY_CHUNKS: Final = 256
 """Chunks of a stream whose end is written on the event loop, if its end holds all of it."""
