@@ -23,6 +23,9 @@ _EVERY_ESCAPE: Final = re.compile(rf"{_ESCAPES.pattern}|\\.", re.DOTALL)
 """The escapes of a JSON string that it can do without (RFC 8259, section 7); then those among all escapes, where a
 backslash may be escaped itself."""
 
+_IMAGE: Final = re.compile(r"data:image/[a-z0-9.+-]{1,64};base64,[A-Za-z0-9+/=_-]*\Z", re.IGNORECASE)
+"""An image in an answer; its address at a vendor is a text like others."""
+
 _QUOTED: Final = frozenset({0x22, 0x5C, *range(0x20)})
 
 
@@ -91,9 +94,16 @@ def _texts_beside(extras: Extras | None) -> Iterator[GuardedText]:
         "message": {**(extras.message or {})},
         "choice": {**(extras.choice or {})},
         "answer": {**(extras.answer or {})},
+        "images": _addresses(extras),
     }
     for name, value in members.items():
         yield from (GuardedText(text, "other", ROLE, name) for text in _strings(value))
+
+
+def _addresses(extras: Extras) -> list[JsonValue]:
+    """Return what of images is no data of theirs."""
+    strings = [text for image in extras.images for text in _strings(image)]
+    return [text for text in strings if not _IMAGE.match(text)]
 
 
 def _strings(value: JsonValue) -> Iterator[str]:
@@ -117,7 +127,7 @@ def with_texts(choice: Choice, texts: Sequence[str]) -> tuple[Choice, tuple[str,
     refusal = text if repeated else next(given) if choice.refusal else choice.refusal
     calls = [_with_arguments(call, next(given)) if call.arguments else call for call in choice.tool_calls]
     extras = choice.extras
-    kept = None if extras is None or not extras.images else Extras(images=extras.images)
+    kept = None if extras is None or not extras.images or _addresses(extras) else Extras(images=extras.images)
     made = replace(
         choice,
         text=text,
@@ -151,6 +161,20 @@ def _left_out(choice: Choice) -> Iterator[str]:
 def with_choices(completion: Completion, choices: Iterable[Choice]) -> Completion:
     """Return an answer with rewritten choices, and nothing that the vendor wrote of it in another form."""
     return replace(completion, choices=tuple(choices), native=None, extra=None)
+
+
+def beside_choices(completion: Completion) -> Choice | None:
+    """Return as a choice what an answer holds beside its choices: members without a common form, and those of its
+    usage. `None` if there are none."""
+    usage = completion.usage
+    held = {**(completion.extra or {}), **({"usage": {**usage.extra}} if usage is not None and usage.extra else {})}
+    return Choice(0, "", "stop", extras=Extras(answer=held)) if held else None
+
+
+def without_beside(completion: Completion) -> Completion:
+    """Return an answer without what `beside_choices` holds, nor what the vendor wrote of it in another form."""
+    usage = completion.usage and replace(completion.usage, extra=None)
+    return replace(completion, usage=usage, native=None, extra=None)
 
 
 def choice_of(chunks: Sequence[Chunk], index: int) -> Choice:

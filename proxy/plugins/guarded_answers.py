@@ -14,7 +14,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
-from proxy.plugins.answer_texts import with_choices
+from proxy.plugins.answer_texts import beside_choices, with_choices, without_beside
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_stream import GuardedStream
 from proxy.upstream.vendor_stream import Stream
@@ -38,6 +38,9 @@ class GuardedAnswers:
         record = planned.record
         try:
             choices = [await self.chain.choice_passed(choice, record) for choice in completion.choices]
+            beside = beside_choices(completion)
+            if beside is not None and await self.chain.choice_passed(beside, record) is not beside:
+                completion = without_beside(completion)
         except GatewayError:
             # The vendor has generated it, and bills it.
             record.usage = with_usage(prepared.request, completion).usage

@@ -182,10 +182,29 @@ def _message(message: JsonObject, number: int, walk: _Walk, dropped: list[str]) 
             made[key] = walk.take(value, "", f"{place}.{key}")
         else:
             _put(made, changed({key: value}, "", place, walk, "message"), key)
+    if "content" in made:
+        _judge_joined(message.get("content"), made["content"], f"{place}.content", walk)
     if made != message and any(key in made for key in _THOUGHT):
         dropped.append("reasoning")
         return {key: value for key, value in made.items() if key not in _THOUGHT}
     return made
+
+
+def _judge_joined(before: JsonValue, after: JsonValue, place: str, walk: _Walk) -> None:
+    """Show the texts of several parts as one: vendors that take no parts get them joined. Raises GatewayError if a
+    guard changes words that are split over parts."""
+    text = _joined(before)
+    if text is not None:
+        walk.kind = "tool_result" if walk.role == "tool" else "content"
+        if walk.take(text, "", place) not in (text, _joined(after)):
+            raise _split(place)
+
+
+def _joined(content: JsonValue) -> str | None:
+    """Return the texts of several parts as one; `None` if there are not several."""
+    parts = content if isinstance(content, list) else ()
+    texts = [text for part in parts if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
+    return "".join(texts) if len(texts) > 1 else None
 
 
 def _params(params: Params, walk: _Walk) -> Params:
@@ -294,4 +313,9 @@ def _beside(members: Mapping[str, JsonValue] | None, place: str, walk: _Walk) ->
 
 def _unreadable(what: str) -> GatewayError:
     message = f"'{what}' cannot be read by the plugins that check your team's requests; send text."
+    return invalid_request((FieldProblem((what,), message, "unsupported_parameter"),))
+
+
+def _split(what: str) -> GatewayError:
+    message = f"'{what}' has words split over its parts that the plugins that check your team's requests would change."
     return invalid_request((FieldProblem((what,), message, "unsupported_parameter"),))

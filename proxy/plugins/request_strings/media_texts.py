@@ -8,6 +8,7 @@ import re
 from base64 import b64encode
 from binascii import Error, a2b_base64
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -53,7 +54,8 @@ _OTHER: Final = frozenset(
 
 _BLANKS: Final = re.compile(r"[\t\n\r ]")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
-_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+_BOMS: Final = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+"""How texts begin, the longer beginnings first."""
 _BEGINNINGS: Final = (
     *(b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*"),
     *(b"OggS", b"ID3", b"fLaC", b"\xff\xfb", b"\x1a\x45\xdf\xa3", b"\x1f\x8b"),
@@ -62,6 +64,9 @@ _BEGINNINGS: Final = (
 
 _CHARSET: Final = re.compile(r";charset=(?:utf-8|us-ascii|iso-8859-1|windows-1252)")
 _BASE64: Final = ";base64"
+_LOOSE_END: Final = re.compile(r"; *(base64) *$", re.IGNORECASE)
+"""The end of a head of base64, as parsers of the WHATWG's `data:` URLs take it too."""
+
 _PAYLOAD: Final = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
 
 
@@ -87,6 +92,7 @@ def with_uri(value: str, change: Callable[[str], str]) -> str:
     head, comma, payload = value.partition(",")
     if not comma:
         return change(value)
+    head = _LOOSE_END.sub(r";\1", head)
     lower = head[len(_SCHEME) :].lower()
     encoded = lower.endswith(_BASE64)
     kind = _CHARSET.sub("", lower.removesuffix(_BASE64), count=1)
@@ -138,10 +144,9 @@ def _text_in(data: bytes, kind: str) -> tuple[str, str] | None:
             pass
     if media:
         return None
-    if data.startswith(_BOMS):
-        try:
-            return data.decode("utf-16"), "utf-16"
-        except UnicodeDecodeError:
-            pass
+    for beginning, codec in _BOMS.items():
+        if data.startswith(beginning):
+            with suppress(UnicodeDecodeError):
+                return data.decode(codec), codec
     # In encodings of two or four bytes a character, the rest of the bytes are zero for plain letters and digits.
     return data.replace(b"\0", b"").decode("latin-1"), "latin-1"

@@ -10,8 +10,18 @@ from providers.completion import (
     Extras,
     ToolCall,
     ToolCallDelta,
+    Usage,
 )
-from proxy.plugins.answer_texts import choice_of, chunk_of, texts_of_choice, with_choices, with_texts
+from providers.json_types import JsonObject
+from proxy.plugins.answer_texts import (
+    beside_choices,
+    choice_of,
+    chunk_of,
+    texts_of_choice,
+    with_choices,
+    with_texts,
+    without_beside,
+)
 from tests.support.looped import looped
 
 CHOICE = Choice(
@@ -26,7 +36,7 @@ CHOICE = Choice(
     extras=Extras(
         reasoning_details=({"type": "t", "text": "detail", "signature": "x"},),
         annotations=({"cited": "quote"},),
-        images=({"url": "i"},),
+        images=({"url": "data:image/png;base64,aGk="},),
         choice={"own": "member", "token_ids": [1]},
     ),
 )
@@ -48,7 +58,7 @@ def test_a_rewritten_choice_keeps_nothing_that_tells_its_first_form() -> None:
         reasoning="T",
         refusal="N",
         tool_calls=(ToolCall("1", "f", "[]"), ToolCall("2", "g", "")),
-        extras=Extras(images=({"url": "i"},)),
+        extras=Extras(images=({"url": "data:image/png;base64,aGk="},)),
     )
     assert dropped == ("logprobs", "signature", "reasoning_details", "annotations", "own", "token_ids")
 
@@ -106,3 +116,21 @@ def test_chunks_become_a_choice_and_a_chunk_again() -> None:
     assert choice_of([Chunk(3, "a")], 3).text == "a"
     with pytest.raises(ValueError, match="no name"):
         choice_of([Chunk(tool_calls=(ToolCallDelta(0, arguments="{}"),))], 0)
+
+
+def test_what_an_answer_holds_beside_its_choices_is_shown_and_can_be_left_out() -> None:
+    completion = Completion((), Usage(1, 2, extra={"plan": "p"}), extra={"citations": ["c"]}, native=b"{}")
+    beside = beside_choices(completion)
+    assert beside is not None
+    assert [each.text for each in texts_of_choice(beside)] == ["c", "p"]
+    assert without_beside(completion) == Completion((), Usage(1, 2))
+    assert beside_choices(Completion((), Usage(1, 2))) is None
+
+
+def test_the_address_of_an_image_is_a_text_and_its_data_are_none() -> None:
+    data: JsonObject = {"image_url": {"url": "data:image/png;base64,aGk="}}
+    address: JsonObject = {"image_url": {"url": "http://x/secret"}}
+    shown = texts_of_choice(Choice(0, "", "stop", extras=Extras(images=(data, address))))
+    assert [each.text for each in shown] == ["http://x/secret"]
+    made, _ = with_texts(Choice(0, "a", "stop", extras=Extras(images=(address,))), ["b", "http://x/***"])
+    assert made.extras is None

@@ -372,3 +372,16 @@ async def test_a_light_request_is_answered_while_a_long_answer_is_read_for_its_g
             passed.set()
             answer = await asked
     assert (light.status, answer.status, answer.whole) == (200, 200, True)
+
+
+async def test_what_stands_beside_the_choices_of_an_answer_is_hidden_too(tmp_path: Path) -> None:
+    citations: list[JsonValue] = [f"see {SECRET}"]
+    whole: JsonObject = {**openai_chat("fine"), "citations": citations}
+    async with FakeVendor(json_answer(200, whole)) as vendor, up(_hiding(vendor), tmp_path) as app:
+        answer = await post(app, "/v1/chat/completions", {**chat(False, "hi"), "model": "v/m"})
+    assert (answer.status, b'"fine"' in answer.body) == (200, True)
+    assert SECRET.encode() not in answer.body
+
+
+def _hiding(vendor: FakeVendor) -> str:
+    return f"{table_before(vendor)}plugins: {{g: {plugin('Hider')}}}\n"

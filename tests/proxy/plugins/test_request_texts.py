@@ -194,3 +194,18 @@ def test_what_may_be_sent_instead_of_a_param_is_a_text_too() -> None:
     assert [each.text for each in texts_of(request)] == ["as hard as you can"]
     made, _ = rewritten(request, ["*"])
     assert made.losses == TranslationLosses({}, instead={"thinking": {"reasoning_effort": "*"}})
+
+
+def test_words_that_are_split_over_parts_are_seen_and_do_not_pass() -> None:
+    parts: JsonObject = {
+        "role": "user",
+        "content": [{"type": "text", "text": "my 123-45"}, {"type": "text", "text": "-6"}],
+    }
+    request = UnifiedRequest(Operation.CHAT, "m", ChatPrompt((parts,)), {})
+    shown = [each.text for each in texts_of(request)]
+    assert shown == ["my 123-45", "-6", "my 123-45-6"]
+    with pytest.raises(GatewayError) as caught:
+        rewritten(request, ["my 123-45", "-6", "my ***"])
+    assert (caught.value.facts.status, caught.value.facts.param) == (400, "messages[0].content")
+    made, _ = rewritten(request, ["my ***", "-6", "my ***-6"])
+    assert [each.text for each in texts_of(made)] == ["my ***", "-6", "my ***-6"]

@@ -50,6 +50,7 @@ TEXTS = {
     "a table": (uri("application/csv", f"é,{SAID}".encode("cp1252")), [f"é,{SAID}"]),
     "UTF-16": (uri("text/plain", SAID.encode("utf-16")), [SAID]),
     "UTF-16 without a mark": (uri("text/plain", SAID.encode("utf-16-le")), [SAID]),
+    "UTF-32 with a mark": (uri("text/plain", SAID.encode("utf-32")), [SAID]),
     "UTF-32": (uri("application/octet-stream", b"\xff" + SAID.encode("utf-32-be")), [f"\xff{SAID}"]),
     "JSON": (uri("application/json", SAID.encode()), [SAID]),
     "a drawing of XML": (uri("image/svg+xml", SAID.encode()), [SAID]),
@@ -64,6 +65,17 @@ TEXTS = {
     "a short number": ("data:image/png;base64,4111111111111111", ["4111111111111111"]),
     "no comma": (f"data: {SAID}", [f"data: {SAID}"]),
 }
+
+
+def test_blanks_at_the_end_of_a_head_hide_no_base64() -> None:
+    seen: list[str] = []
+
+    def see(text: str) -> str:
+        seen.append(text)
+        return text
+
+    assert with_uri(f"data:text/plain; base64 ,{encoded(SAID.encode())}", see) == uri("text/plain", SAID.encode())
+    assert seen == [SAID]
 
 
 @looped("value", MEDIA.values(), ids=MEDIA.keys())
