@@ -167,12 +167,12 @@ class AnswerStore:
         if entries is None or await self.responses.keep_entries(self.owner, entries):
             return shown
         record.dropped = (*record.dropped, "store")
-        tell = partial(renderer.unstored, shown)
-        return await self.threads.run(record.owner, tell) if long else tell()
+        render = partial(renderer.unstored, shown)
+        return await self.threads.run(record.owner, render) if long else render()
 
 
 def _entries(renderer: StoringRenderer, off: bool) -> Mapping[str, bytes] | None:
-    """Return the entries of what was rendered; none for what cannot be stored, and None for what is not to be."""
+    """Return the entries of a rendered response: empty if it cannot be stored, `None` if it is not to be stored."""
     stored = renderer.stored()
     if stored is None:
         return None

@@ -152,7 +152,7 @@ class RunningAttempt:
             self._end()
 
     def _count_unanswered(self, error: BaseException) -> None:
-        """Count the prompt of a call that ended before its usage was known, unless whoever made it has counted it."""
+        """Count the prompt of a call that ended before its usage was known, unless the caller has counted it."""
         sent, record = self._attempt.sent, self._planned.record
         if sent is None or record.unanswered is not self._unanswered or not is_billed(error, sent):
             return

@@ -51,7 +51,7 @@ def _of_param(value: object) -> int:
 
 
 def request_size(request: UnifiedRequest, targets: Sequence[Target] = ()) -> RequestSize:
-    """Return what a request may take of its team's limits, all its answers together, at any of the targets."""
+    """Return the most that a request takes of its team's limits at any of the targets, all responses together."""
     prompt, params, answers = request.prompt, request.params, 1
     if isinstance(prompt, ChatPrompt):
         if prompt.plain and "tools" not in params and "response_format" not in params:

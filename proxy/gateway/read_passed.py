@@ -92,7 +92,7 @@ def refuse_many(content: JsonObject) -> None:
 
 
 def _own(content: JsonObject, name: str, check: Callable[[JsonValue], T]) -> T | None:
-    """Take a field of the gateway's own out of a body, and return its checked value; None where it is absent. Raises
+    """Take a field of the gateway's own out of a body, and return its checked value; `None` if it is absent. Raises
     GatewayError."""
     value = content.pop(name, None)
     return None if value is None else _checked(name, value, check)

@@ -12,6 +12,7 @@ from providers.emulation.post_processing import PostProcessor
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from proxy.upstream.transport import fail
+from proxy.upstream.unanswered_usage import usage_of_call
 from proxy.upstream.vendor_stream import OpenStream, finished, read_through
 
 MAX_WAITING = 8
@@ -64,7 +65,7 @@ class MergedStream:
         """What the calls that have been opened used so far, as far as nothing else is known as an estimate; None if
         there is none."""
         used = [
-            self.tally.told(number) or estimate_usage(call.request, self._sizes.get(number, 0))
+            self.tally.told(number) or usage_of_call(call.request, call.sent, self._sizes.get(number, 0))
             for number, call in self._opened.items()
         ]
         return total_usage(used)

@@ -52,8 +52,8 @@ def usage_of_call(request: UnifiedRequest, sent: UpstreamRequest, size: int = 0)
 
 
 class CountedCall:
-    """Context manager around the opening of one call, which counts what it used where it fails: the usage that is among
-    `seen`, or else the prompt where the vendor may bill it."""
+    """Context manager around the opening of one call, which counts its usage if it fails: the usage that is among
+    `seen`, or else the prompt if the vendor may bill it."""
 
     __slots__ = ("_call", "_record", "seen")
 
@@ -70,8 +70,8 @@ class CountedCall:
     ) -> None:
         if error is None:
             return
-        told = [each for each in self.seen if isinstance(each, Usage)]
-        if told:
-            self._record.note_unanswered(told[-1])
+        reported = [each for each in self.seen if isinstance(each, Usage)]
+        if reported:
+            self._record.note_unanswered(reported[-1])
         elif is_billed(error, self._call.sent):
             self._record.note_unanswered(usage_of_call(self._call.request, self._call.sent))
