@@ -312,10 +312,14 @@ def _beside(members: Mapping[str, JsonValue] | None, place: str, walk: _Walk) ->
 
 
 def _unreadable(what: str) -> GatewayError:
-    message = f"'{what}' cannot be read by the plugins that check your team's requests; send text."
-    return invalid_request((FieldProblem((what,), message, "unsupported_parameter"),))
+    return _refused(what, "cannot be read by the plugins that check your team's requests; send text.")
 
 
 def _split(what: str) -> GatewayError:
-    message = f"'{what}' has words split over its parts that the plugins that check your team's requests would change."
-    return invalid_request((FieldProblem((what,), message, "unsupported_parameter"),))
+    return _refused(
+        what, "has words split over its parts that the plugins that check your team's requests would change."
+    )
+
+
+def _refused(what: str, why: str) -> GatewayError:
+    return invalid_request((FieldProblem((what,), f"'{what}' {why}", "unsupported_parameter"),))
