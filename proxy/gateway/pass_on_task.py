@@ -13,6 +13,7 @@ from typing import Final
 
 from aiohttp import web
 
+from providers.dialects.usage_at_ends import UsageWatch
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
 from providers.tasks.pass_on import PassedCall, PassedForm, PassedRequest, pass_on
@@ -110,7 +111,7 @@ class PassThrough:
                 raise invalid_request((FieldProblem(("stream",), _UNCHECKED_STREAM, "unsupported_parameter"),))
         planned = call.plan(request.model, self._dispatcher.load)
         permit_extras(team, request)
-        # What a vendor counts of a sound or an image is in no answer's usage: such a request counts as one.
+        # How many tokens a sound or an image takes is known only if the response reports it.
         if (later := self._limits.admit(call.key, planned, record, _unmeasured)) is not None:
             await wait_for_limits(call, planned, request.timeout, later)
         job = make_job(call, planned, request, heavy=heavy)
@@ -197,6 +198,7 @@ class _Exchange:
     _response: web.StreamResponse | None = None
     _events: bool = False
     _between_events: bool = True
+    _usage: UsageWatch | None = None
 
     async def run(self) -> web.StreamResponse:
         record, deadlines = self.call.record, self.job.deadlines
@@ -223,6 +225,7 @@ class _Exchange:
             record_cancelled(record, self.call.shared.metrics, self.call.http)
             raise
         finally:
+            record.usage = None if self._usage is None else self._usage.usage()
             if self._response is not None and not record.finished and record.outcome == "ok":
                 self.call.shared.metrics.abort("gateway", "internal_error", record.model)
                 await self._break(internal_error().facts)
@@ -243,6 +246,7 @@ class _Exchange:
             response = await self.dispatcher.calls.send(prepared.sent, record)
         finally:
             record.waited += self.dispatcher.now() - before
+        self._usage = UsageWatch(response.headers.get("content-type", ""))
         try:
             yield _BegunAnswer(response, await self._read(response))
         except BaseException:
@@ -253,9 +257,12 @@ class _Exchange:
     async def _read(self, response: "UpstreamResponse | _CheckedResponse") -> bytes:
         before = self.dispatcher.now()
         try:
-            return await response.read()
+            chunk = await response.read()
         finally:
             self.call.record.waited += self.dispatcher.now() - before
+        if self._usage is not None:
+            self._usage.see(chunk)
+        return chunk
 
     async def _checked(self, answer: _BegunAnswer, guards: GuardChain) -> _BegunAnswer:
         """Return an answer as the guards leave it, once all of it has come. Raises UpstreamError and GatewayError."""

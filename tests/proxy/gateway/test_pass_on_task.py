@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import orjson
 import pytest
 
+from providers.completion import Usage
 from providers.json_types import JsonObject
 from proxy.gateway import pass_on_task
 from proxy.overload.admission_limits import FairCounts
@@ -215,3 +216,12 @@ async def test_forms_share_what_there_is_of_the_disk(passing: Rig, monkeypatch: 
         answer = await small.post("/v1/audio/transcriptions", form(FILE, MODEL), FORM_TYPE)
         assert (answer.status, answer.code) == (503, "overloaded")
     assert [count.total for count in counts] == [0]
+
+
+@pytest.mark.parametrize("broken", [False, True])
+async def test_tokens_that_a_vendor_reports_of_an_image_are_counted(passing: Rig, broken: bool) -> None:
+    end = b'data: {"type":"image_generation.completed","usage":{"input_tokens":4,"output_tokens":5}}\n\n'
+    passing.vendor.answer(sse_unterminated(EVENTS + end, Fin()) if broken else sse_answer(EVENTS + end))
+    await passing.post("/v1/images/generations", {"model": "v/m", "prompt": "a", "stream": True})
+    (record,) = await passing.finished(1)
+    assert record.usage == Usage(4, 5)
