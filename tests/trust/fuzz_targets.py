@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from math import isfinite
 from pathlib import Path
 from zlib import crc32
@@ -25,6 +25,8 @@ from providers.read_retry_after import read_rate_limit_wait, read_retry_after
 from providers.target import Target as Deployment
 from providers.unified_request import Operation
 from proxy.errors import GatewayError
+from proxy.forms.parse_multipart import MultipartParser, NotMultipart
+from proxy.forms.part_heads import BadHead, PartHead, boundary_of
 from proxy.routing.snapshot import Snapshot
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.registry import SURFACES
@@ -115,6 +117,36 @@ def eventstream(data: bytes) -> None:
         at = len(whole) * 5 // 13
         if frames([whole]) != frames([whole[:at], whole[at:]]):
             raise Broken(f"other frames when cut at {at}")
+
+
+def parts(boundary: str, pieces: Iterable[bytes]) -> list[tuple[PartHead, bytes]] | None:
+    """The parts of a form in these pieces, None if it is refused."""
+    parser = MultipartParser(boundary)
+    heads: list[PartHead] = []
+    contents: list[bytes] = []
+    try:
+        for each in chain.from_iterable(map(parser.feed, pieces)):
+            if isinstance(each, PartHead):
+                heads.append(each)
+                contents.append(b"")
+            else:
+                contents[-1] += each
+    except NotMultipart:
+        return None
+    return list(zip(heads, contents, strict=True)) if parser.complete else None
+
+
+def form(data: bytes) -> None:
+    """The bytes as a form's body, and its first line as the Content-Type."""
+    line, _, body = data.partition(b"\n")
+    try:
+        boundary = boundary_of(line.decode("latin-1")) or "xyz"
+    except BadHead:
+        boundary = "xyz"
+    for whole in (data, body):
+        at = len(whole) * 5 // 13
+        if parts(boundary, [whole]) != parts(boundary, [whole[:at], whole[at:]]):
+            raise Broken(f"other parts when cut at {at}")
 
 
 def guard(data: bytes) -> None:
@@ -284,6 +316,13 @@ WAITS = (
 
 KEYS = (b"Authorization: Bearer dk-other", b"x-api-key: dk-other\nauthorization: Bearer dk", b"api-key: \xc3\xa9")
 
+FORMS = (
+    b'multipart/form-data; boundary="xyz"\n--xyz\r\nContent-Disposition: form-data; name="model"\r\n\r\nm\r\n'
+    b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a%22.wav"\r\nContent-Type: audio/wav\r\n\r\n'
+    b"RIFF\r\n--xy\r\n--xyz--\r\n",
+    b"--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename*=UTF-8''a%20b\r\n\r\n\r\n--xyz--",
+)
+
 FRAMES = (
     b"\x01a\x07\x00\x02bc\x03def\x06\x00\x01x\x01t\x00\x01n\x05" + bytes(8) + b"\x01u\x09" + bytes(16),
     encode({":event-type": "chunk", ":message-type": "event"}, b'{"bytes":"e30="}') * 2,
@@ -294,6 +333,7 @@ TARGETS: tuple[Target, ...] = (
     Target("sse", sse, fixtures(".sse")),
     Target("ndjson", ndjson, fixtures(".ndjson", ".sse")),
     Target("eventstream", eventstream, FRAMES),
+    Target("form", form, FORMS, (b"--xyz", b"\r\n", b'"', b"; name=", b"\\", b"boundary=")),
     Target("guard", guard, REQUESTS),
     Target("surfaces", surfaces, REQUESTS),
     Target("translation", translation, REQUESTS, share=0.5),
