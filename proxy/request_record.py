@@ -253,9 +253,15 @@ class RequestRecord:
         return [cause for attempt in self.attempts for cause in attempt.repeats]
 
     @property
+    def counted(self) -> Usage | None:
+        """What all calls of the request used together, as it is billed: the usage that the log, the payload log, the
+        ledger, sinks, spans and metrics show. `None` if it is unknown."""
+        return self.billed or self.usage
+
+    @property
     def cost(self) -> float | None:
         """USD; None where the price or the usage is unknown."""
-        usage = self.billed or self.usage
+        usage = self.counted
         if self.paid is not None and self.paid[0] is usage:
             return self.paid[1]
         return None if self.price is None else cost(self.price, usage)
@@ -271,7 +277,7 @@ class RequestRecord:
 
     def bill_unanswered(self) -> None:
         """Bill what calls used whose answers were not given, each at the price of its own deployment."""
-        own, costs = self.billed or self.usage, [self.cost]
+        own, costs = self.counted, [self.cost]
         usages = [usage for usage, _ in self.unanswered]
         costs += [None if price is None else cost(price, usage) for usage, price in self.unanswered]
         self.billed, self.unanswered = total_usage(usages if own is None else [own, *usages]), ()

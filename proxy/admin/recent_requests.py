@@ -171,7 +171,7 @@ class RecentRequests:
             row[_REFUSED] += 1
         if not record.attempts:
             return
-        first, usage = record.first_content, record.billed or record.usage
+        first, usage = record.first_content, record.counted
         tokens = 0 if usage is None else usage.completion_tokens
         if outcome == "ok":
             _add_times(row, record.started, first, record.finished)

@@ -96,7 +96,7 @@ if hasattr(os, "register_at_fork"):
 
 def row_line(record: "RequestRecord", sequence: int, now: int, user: str | None = None, tags: TagsJson = None) -> bytes:
     """Return the line of a request that ended at `now`, in ms since 1970. Called once for each request."""
-    usage = record.billed or record.usage
+    usage = record.counted
     tokens_in = cached = tokens_out = reasoning = cost = None
     estimated = 0
     if usage is not None:

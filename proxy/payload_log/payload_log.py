@@ -264,9 +264,9 @@ def entry_of(record: RequestRecord, content: LoggedContent) -> PayloadEntry:
         fields["trace_id"] = record.trace.hex_id
     if record.code is not None:
         fields["code"] = record.code
-    if record.usage is not None:
-        fields["prompt_tokens"] = record.usage.prompt_tokens
-        fields["completion_tokens"] = record.usage.completion_tokens
+    if (usage := record.counted) is not None:
+        fields["prompt_tokens"] = usage.prompt_tokens
+        fields["completion_tokens"] = usage.completion_tokens
     streamed = content.streamed()
     return PayloadEntry(
         json_line(fields), content.request, content.answer if streamed is None else streamed, streamed is not None

@@ -17,6 +17,15 @@ to the next (a level of `redacted` is two frames in 3.11, and one from 3.12 on).
 CAPS: Final = (16_384, 4096, 1024, 256, 64)
 """Characters to which every longer text is cut, until the whole is short enough."""
 
+MOST_ESCAPED: Final = 8
+"""Levels of JSON within JSON strings that are searched: each is a pass over the text."""
+
+_UNIT: Final = r"\\u[0-9a-fA-F]{4}"
+_ESCAPE: Final = re.compile(rf"\\u[dD][89abAB][0-9a-fA-F]{{2}}\\u[dD][c-fC-F][0-9a-fA-F]{{2}}|{_UNIT}|\\[\"\\/bfnrt]")
+"""The escapes of a JSON string (RFC 8259, section 7)."""
+
+_SHORT: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
 Patterns = Sequence[re.Pattern[str]]
 
 
@@ -71,9 +80,27 @@ def redacted(value: JsonValue, patterns: Patterns) -> JsonValue:
 
 
 def _text(text: str, patterns: Patterns) -> str:
+    """Return a text without what the patterns match in it as it is, and as JSON within JSON stands for it: arguments
+    of tools are such. A text that is redacted in that form is shown in it."""
+    found = inner = _replaced(text, patterns)
+    for _ in range(MOST_ESCAPED):
+        if "\\" not in inner or (plain := _ESCAPE.sub(_character, inner)) == inner:
+            return found
+        inner = _replaced(plain, patterns)
+        if inner != plain:
+            found = inner
+    return TOO_DEEP if _ESCAPE.search(inner) else found
+
+
+def _replaced(text: str, patterns: Patterns) -> str:
     for pattern in patterns:
         text = pattern.sub(REDACTED, text)
     return text
+
+
+def _character(escape: re.Match[str]) -> str:
+    text = escape[0]
+    return _SHORT[text[1]] if text[1] != "u" else str(json.loads(f'"{text}"'))
 
 
 def fitted(value: JsonValue, most: int) -> tuple[bytes, bool]:

@@ -1,30 +1,48 @@
 """The texts of a choice of an answer, for its guards, and the choice with other texts in their place. Pure.
 
+Names of called tools, and words for why a choice ended that no list of known ones has, are texts as well.
+
 What a rewritten choice cannot keep without telling its first form is left out: log probabilities, signatures, and all
 that has no text of its own to rewrite (details of reasoning, annotations, sounds, the vendor's own members).
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from providers.completion import Choice, Chunk, Completion, Extras, ToolCall, ToolCallDelta
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    Extras,
+    LegacyLogprobs,
+    Logprobs,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+)
+from providers.dialects.shared.read_json import parse_json
 from providers.emulation.collect_stream import Gatherer
-from providers.json_types import JsonValue
-from proxy.plugins.api import GuardedText
+from providers.emulation.join_extras import size_of_extras
+from providers.json_types import JsonObject, JsonValue
+from proxy.plugins.api import GuardedText, TextKind
+from proxy.plugins.request_strings.answer_strings import strings_of
+from proxy.plugins.request_strings.known_words import ENDS, TIERS
+from proxy.plugins.request_strings.places import OWN, is_fingerprint, is_id
 
 ROLE = "assistant"
+
+_WRITTEN: Final = frozenset({"output", "content", "error", "usage", "status", "service_tier"})
+"""Members of a vendor's own body that repeat nothing of the request's."""
 
 _PAIR: Final = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPES: Final = re.compile(rf"\\(?:u(?:{_PAIR}|[0-9a-fA-F]{{4}})|/)")
 _EVERY_ESCAPE: Final = re.compile(rf"{_ESCAPES.pattern}|\\.", re.DOTALL)
 """The escapes of a JSON string that it can do without (RFC 8259, section 7); then those among all escapes, where a
 backslash may be escaped itself."""
-
-_IMAGE: Final = re.compile(r"data:image/[a-z0-9.+-]{1,64};base64,[A-Za-z0-9+/=_-]*\Z", re.IGNORECASE)
-"""An image in an answer; its address at a vendor is a text like others."""
 
 _QUOTED: Final = frozenset({0x22, 0x5C, *range(0x20)})
 
@@ -63,12 +81,20 @@ def _shown(call: ToolCall) -> str:
 def size_of_choice(choice: Choice) -> int:
     """Return about how many characters a choice has, for less than reading them takes."""
     calls = sum([len(call.arguments) for call in choice.tool_calls])
-    return calls + len(choice.text) + len(choice.reasoning or "") + len(choice.refusal or "")
+    beside = 0 if choice.extras is None else size_of_extras(choice.extras)
+    return calls + beside + len(choice.text) + len(choice.reasoning or "") + len(choice.refusal or "")
 
 
 def texts_of_choice(choice: Choice) -> tuple[GuardedText, ...]:
     """Return every text of a choice: those that can be rewritten first, in the order of `with_texts`."""
-    return (*_own_texts(choice), *_texts_beside(choice.extras))
+    texts = [*_own_texts(choice)]
+
+    def collect(text: str, kind: TextKind, place: str) -> str:
+        texts.append(GuardedText(text, kind, ROLE, place))
+        return text
+
+    _named(choice, collect)
+    return (*texts, *_texts_beside(choice.extras), *_texts_of_logprobs(choice), *_texts_of_seals(choice))
 
 
 def _own_texts(choice: Choice) -> Iterator[GuardedText]:
@@ -83,39 +109,81 @@ def _own_texts(choice: Choice) -> Iterator[GuardedText]:
             yield GuardedText(_shown(call), "tool_arguments", ROLE, f"tool_calls[{number}].{call.name}")
 
 
+Take = Callable[[str, TextKind, str], str]
+"""Takes a text of a kind at a place, and returns the text in its stead."""
+
+
+def _named(choice: Choice, take: Take) -> Choice:
+    """Return a choice with the names of its calls changed, and with what its end holds that is no known word."""
+    calls = tuple([_named_call(call, f"tool_calls[{number}]", take) for number, call in enumerate(choice.tool_calls)])
+    finish, native, matched = choice.finish_reason, choice.native_finish_reason, choice.matched_stop
+    if finish.lower() not in ENDS:
+        finish = take(finish, "other", "finish_reason")
+    if native is not None and native.lower() not in ENDS:
+        native = take(native, "other", "native_finish_reason")
+    if isinstance(matched, str) and matched:
+        matched = take(matched, "other", "stop_sequence")
+    return replace(choice, tool_calls=calls, finish_reason=finish, native_finish_reason=native, matched_stop=matched)
+
+
+def _named_call(call: ToolCall, place: str, take: Take) -> ToolCall:
+    name = take(call.name, "name", f"{place}.name") if call.name else call.name
+    return replace(call, name=name, id=call.id if is_id(call.id) else take(call.id, "other", f"{place}.id"))
+
+
+def has_odd_end(chunk: Chunk) -> bool:
+    """Return whether a chunk that ends a choice holds a text, besides words that are known."""
+    words = (chunk.finish_reason, chunk.native_finish_reason)
+    return isinstance(chunk.matched_stop, str) or any(word is not None and word.lower() not in ENDS for word in words)
+
+
+def _texts_of_seals(choice: Choice) -> Iterator[GuardedText]:
+    """Yield what stands where vendors put signatures, and has the form of none."""
+    sealed: JsonObject = {"type": "thinking", "signature": choice.signature}
+    seals = [*strings_of(sealed, "part"), *strings_of([{**(call.extra or {})} for call in choice.tool_calls], "call")]
+    yield from (GuardedText(text, "other", ROLE, "signature") for text in seals)
+
+
+def _texts_of_logprobs(choice: Choice) -> Iterator[GuardedText]:
+    """Yield the tokens as one text, unless they are the choice's, and the other candidates of all places, by lines."""
+    tokens, others = _tokens(choice.logprobs)
+    said = "".join(tokens)
+    if said and said not in (choice.text, choice.refusal):
+        yield GuardedText(said, "other", ROLE, "logprobs")
+    if others:
+        yield GuardedText("\n".join(others), "other", ROLE, "top_logprobs")
+
+
+def _tokens(logprobs: Logprobs | None) -> tuple[list[str], list[str]]:
+    """Return the tokens, and the candidates that are none of them at their places."""
+    match logprobs:
+        case ContentLogprobs(content, refusal):
+            tokens = [*content, *refusal]
+            others = [top.token for each in tokens for top in each.top if top.token != each.token]
+            return [each.token for each in tokens], others
+        case LegacyLogprobs(tokens=texts, top_logprobs=tops):
+            return [*texts], [
+                name for text, top in zip(texts, tops or (), strict=False) for name in top or () if name != text
+            ]
+        case None:
+            return [], []
+
+
 def _texts_beside(extras: Extras | None) -> Iterator[GuardedText]:
     """Yield the texts of what a choice holds besides."""
     if extras is None:
         return
-    members: dict[str, JsonValue] = {
-        "reasoning_details": [*extras.reasoning_details],
-        "annotations": [*extras.annotations],
-        "audio": extras.audio and extras.audio.get("transcript"),
-        "message": {**(extras.message or {})},
-        "choice": {**(extras.choice or {})},
-        "answer": {**(extras.answer or {})},
-        "images": _addresses(extras),
+    members = {
+        "reasoning_details": (extras.reasoning_details, "part"),
+        "annotations": (extras.annotations, "part"),
+        "audio": (extras.audio, "spoken"),
+        "message": (extras.message, OWN),
+        "choice": (extras.choice, OWN),
+        "answer": (extras.answer, OWN),
+        "images": (extras.images, OWN),
     }
-    for name, value in members.items():
-        yield from (GuardedText(text, "other", ROLE, name) for text in _strings(value))
-
-
-def _addresses(extras: Extras) -> list[JsonValue]:
-    """Return what of images is no data of theirs."""
-    strings = [text for image in extras.images for text in _strings(image)]
-    return [text for text in strings if not _IMAGE.match(text)]
-
-
-def _strings(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
-    elif isinstance(value, dict):
-        for name, each in value.items():
-            if name not in ("signature", "data", "id", "type"):
-                yield from _strings(each)
+    for name, (value, kind) in members.items():
+        yield from (GuardedText(text, "other", ROLE, name) for text in strings_of(value, kind))
 
 
 def with_texts(choice: Choice, texts: Sequence[str]) -> tuple[Choice, tuple[str, ...]]:
@@ -127,13 +195,16 @@ def with_texts(choice: Choice, texts: Sequence[str]) -> tuple[Choice, tuple[str,
     refusal = text if repeated else next(given) if choice.refusal else choice.refusal
     calls = [_with_arguments(call, next(given)) if call.arguments else call for call in choice.tool_calls]
     extras = choice.extras
-    kept = None if extras is None or not extras.images or _addresses(extras) else Extras(images=extras.images)
+    kept = (
+        None if extras is None or not extras.images or any(strings_of(extras.images)) else Extras(images=extras.images)
+    )
+    named = _named(replace(choice, tool_calls=tuple(calls)), lambda text, kind, place: next(given))
     made = replace(
-        choice,
+        named,
         text=text,
         reasoning=reasoning,
         refusal=refusal,
-        tool_calls=tuple(replace(call, extra=None) for call in calls),
+        tool_calls=tuple(replace(call, extra=None) for call in named.tool_calls),
         logprobs=None,
         signature=None,
         extras=kept,
@@ -163,18 +234,60 @@ def with_choices(completion: Completion, choices: Iterable[Choice]) -> Completio
     return replace(completion, choices=tuple(choices), native=None, extra=None)
 
 
-def beside_choices(completion: Completion) -> Choice | None:
-    """Return as a choice what an answer holds beside its choices: members without a common form, and those of its
-    usage. `None` if there are none."""
+def texts_beside(completion: Completion, sent: JsonObject | None) -> tuple[GuardedText, ...]:
+    """Return the texts of what an answer holds beside its choices: members without a common form, those of its usage,
+    names of the vendor's system and tier, and what the vendor's own body has that is none of the choices' texts. `sent`
+    is the client's own body, of which the vendor's may repeat members."""
     usage = completion.usage
-    held = {**(completion.extra or {}), **({"usage": {**usage.extra}} if usage is not None and usage.extra else {})}
-    return Choice(0, "", "stop", extras=Extras(answer=held)) if held else None
+    held = [*strings_of(completion.extra), *strings_of(None if usage is None else usage.extra), *_labels(completion)]
+    if completion.native is not None:
+        shown = {each.text for choice in completion.choices for each in texts_of_choice(choice)}
+        held += [text for text in _of_body(completion.native, sent or {}) if text not in shown]
+    return tuple([GuardedText(text, "other", ROLE, "answer") for text in held])
+
+
+def _of_body(data: bytes, sent: JsonObject) -> Iterator[str]:
+    body = parse_json(data)
+    if not isinstance(body, dict):
+        return
+    repeated = {text for name in body.keys() & sent.keys() - _WRITTEN for text in strings_of(sent[name])}
+    yield from (text for text in strings_of(body, "native answer") if text not in repeated)
+
+
+def _labels(answer: Completion | Chunk) -> Iterator[str]:
+    """Yield what names the vendor's system and tier in no known way."""
+    fingerprint, tier = answer.system_fingerprint, answer.service_tier
+    if fingerprint and not is_fingerprint(fingerprint):
+        yield fingerprint
+    if tier and tier not in TIERS:
+        yield tier
+
+
+def size_beside(completion: Completion) -> int:
+    """Return about how many characters `texts_beside` reads."""
+    usage = completion.usage
+    held = Extras(answer=completion.extra, message=None if usage is None else usage.extra)
+    beside = 0 if held == Extras() else size_of_extras(held)
+    return beside + (0 if completion.native is None else 2 * len(completion.native))
 
 
 def without_beside(completion: Completion) -> Completion:
-    """Return an answer without what `beside_choices` holds, nor what the vendor wrote of it in another form."""
+    """Return an answer without what `texts_beside` holds, nor what the vendor wrote of it in another form."""
     usage = completion.usage and replace(completion.usage, extra=None)
-    return replace(completion, usage=usage, native=None, extra=None)
+    made = (
+        completion if not any(_labels(completion)) else replace(completion, system_fingerprint=None, service_tier=None)
+    )
+    return replace(made, usage=usage, native=None, extra=None)
+
+
+def labels_of_chunk(chunk: Chunk) -> tuple[GuardedText, ...]:
+    """Return the texts of a chunk that name the vendor's system and tier."""
+    return tuple([GuardedText(text, "other", ROLE, "answer") for text in _labels(chunk)])
+
+
+def texts_of_usage(usage: Usage) -> tuple[GuardedText, ...]:
+    """Return the texts of the vendor's own members of a usage."""
+    return tuple([GuardedText(text, "other", ROLE, "usage") for text in strings_of(usage.extra)])
 
 
 def choice_of(chunks: Sequence[Chunk], index: int) -> Choice:
@@ -185,8 +298,39 @@ def choice_of(chunks: Sequence[Chunk], index: int) -> Choice:
         gatherer.add(chunk if chunk.index == 0 else replace(chunk, index=0))
     if not any(chunk.finish_reason for chunk in chunks):
         gatherer.add(Chunk(finish_reason="stop"))
-    (choice,) = gatherer.completion().choices
+    completion = gatherer.completion()
+    (choice,) = completion.choices
+    held = [chunk.extras for chunk in chunks if chunk.extras is not None]
+    if held:
+        extras = replace(choice.extras or Extras(), answer=completion.extra)
+        choice = replace(choice, extras=_with_each_value(extras, held))
     return replace(choice, index=index)
+
+
+def _with_each_value(extras: Extras, held: Sequence[Extras]) -> Extras:
+    """Return extras with every value that the vendor's own members have had, and with strings joined: some clients take
+    the last one of a member, others join them."""
+    message, choice, answer = (
+        {**(own or {}), **_each_value(parts)}
+        for own, parts in (
+            (extras.message, [each.message for each in held]),
+            (extras.choice, [each.choice for each in held]),
+            (extras.answer, [each.answer for each in held]),
+        )
+    )
+    return replace(extras, message=message or None, choice=choice or None, answer=answer or None)
+
+
+def _each_value(parts: Iterable[Mapping[str, JsonValue] | None]) -> JsonObject:
+    found: dict[str, list[JsonValue]] = {}
+    for part in parts:
+        for name, value in (part or {}).items():
+            found.setdefault(name, []).append(value)
+    repeated = {name: values for name, values in found.items() if len(values) > 1}
+    return {
+        name: [*values, "".join([value for value in values if isinstance(value, str)])]
+        for name, values in repeated.items()
+    }
 
 
 def chunk_of(choice: Choice, last: Chunk) -> Chunk:
@@ -202,9 +346,9 @@ def chunk_of(choice: Choice, last: Chunk) -> Chunk:
         reasoning=choice.reasoning,
         tool_calls=tuple(calls),
         extras=choice.extras,
-        finish_reason=last.finish_reason,
-        native_finish_reason=last.native_finish_reason,
-        matched_stop=last.matched_stop,
+        finish_reason=last.finish_reason and choice.finish_reason,
+        native_finish_reason=choice.native_finish_reason,
+        matched_stop=choice.matched_stop,
         system_fingerprint=last.system_fingerprint,
         service_tier=last.service_tier,
     )

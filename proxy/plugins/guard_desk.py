@@ -13,11 +13,12 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from config.load_config import Loaded
-from providers.completion import Choice
+from providers.completion import Choice, Completion
+from providers.json_types import JsonObject
 from proxy.dispatch.attempt_loop import ClientRequest
 from proxy.errors import PluginError
 from proxy.off_loop.request_threads import RequestThreads
-from proxy.plugins.answer_texts import size_of_choice, texts_of_choice, with_texts
+from proxy.plugins.answer_texts import size_beside, size_of_choice, texts_beside, texts_of_choice, with_texts
 from proxy.plugins.api import AboutRequest
 from proxy.plugins.load_plugins import Plugins, guards_of
 from proxy.plugins.plugin_threads import begin_close
@@ -88,6 +89,22 @@ class GuardChain:
         if record.guarded is not None:
             record.guarded.note(left.names, dropped)
         return choice
+
+    async def beside_passed(self, completion: Completion, sent: JsonObject | None, record: RequestRecord) -> bool:
+        """Return whether the guards of answers leave what stands beside an answer's choices as it is; see
+        `texts_beside`. Raises GatewayError as `request_passed` does."""
+        heavy = size_beside(completion) > LONG
+        texts = await self._done(partial(texts_beside, completion, sent), record, heavy=heavy)
+        return not texts or await self.unchanged(texts, record, heavy=heavy)
+
+    async def unchanged(self, texts: Texts, record: RequestRecord, *, heavy: bool) -> bool:
+        """Return whether the guards of answers leave texts as they are. Raises GatewayError as `request_passed`
+        does."""
+        about = self.about(record, record.asked)
+        left = await _passed(self.answer, texts, partial(ask_answer, about, 0), record, heavy=heavy)
+        if left.names and record.guarded is not None:
+            record.guarded.note(left.names)
+        return not left.names
 
     async def transcript_passed(self, kind: str, body: bytes, record: RequestRecord) -> bytes:
         """Return a transcription of a content type as the guards of answers leave it. Raises UpstreamError for a body

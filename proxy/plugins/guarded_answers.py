@@ -14,7 +14,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.text_answers import TextAnswers
 from proxy.errors import GatewayError
-from proxy.plugins.answer_texts import beside_choices, with_choices, without_beside
+from proxy.plugins.answer_texts import with_choices, without_beside
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_stream import GuardedStream
 from proxy.upstream.vendor_stream import Stream
@@ -38,16 +38,16 @@ class GuardedAnswers:
         record = planned.record
         try:
             choices = [await self.chain.choice_passed(choice, record) for choice in completion.choices]
-            beside = beside_choices(completion)
-            if beside is not None and await self.chain.choice_passed(beside, record) is not beside:
+            if any(new is not old for new, old in zip(choices, completion.choices, strict=True)):
+                completion = with_choices(completion, choices)
+            native = planned.request.native
+            if not await self.chain.beside_passed(completion, native and native.body, record):
                 completion = without_beside(completion)
         except GatewayError:
             # The vendor has generated it, and bills it.
             record.usage = with_usage(prepared.request, completion).usage
             raise
-        if all(new is old for new, old in zip(choices, completion.choices, strict=True)):
-            return prepared, completion
-        return prepared, with_choices(completion, choices)
+        return prepared, completion
 
     def streamed(self, planned: PlannedRequest[UnifiedRequest]) -> AbstractAsyncContextManager[tuple[CallPlan, Stream]]:
         """See TextAnswers. A stream is held back until a guard lets content through, or until its end where a guard

@@ -1,14 +1,14 @@
 """One choice of a stream on its way through guards."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from providers.completion import Chunk
+from providers.completion import NO_EXTRAS, Chunk, Extras
 from providers.failure import FailureKind
 from proxy.errors import plugin_failed
-from proxy.plugins.answer_texts import choice_of, chunk_of
+from proxy.plugins.answer_texts import choice_of, chunk_of, has_odd_end
 from proxy.plugins.api import AnswerTextStream, RefusedStream
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.running_guard import GuardFailed, RunningGuard
@@ -21,6 +21,12 @@ MOST_WITHHELD: Final = 64 * 1024
 
 MOST_AT_ONCE: Final = 1024 * 1024
 """Characters by which what a guard returns may be longer than what it got."""
+
+MOST_RUNS: Final = 8
+"""Runs of reasoning of one choice that are each judged as soon as other content follows."""
+
+GROWTH: Final = 8
+"""The part of the reasoning that was judged before, by which further runs grow before it is judged again."""
 
 _TOO_LONG: Final = "The answer is longer than what may be held back of it until it has been checked."
 
@@ -53,14 +59,31 @@ def plain(chunk: Chunk) -> Chunk:
     return chunk if chunk.native is None and chunk.logprobs is None else replace(chunk, native=None, logprobs=None)
 
 
-async def passed_on(chain: GuardChain, record: RequestRecord, chunks: list[Chunk], index: int) -> Iterable[Chunk]:
-    """Return chunks of one choice as its guards leave them: the same where none changed anything."""
+async def passed_on(
+    chain: GuardChain, record: RequestRecord, chunks: Sequence[Chunk], index: int, before: Sequence[Chunk] = ()
+) -> Sequence[Chunk]:
+    """Return chunks of one choice as its guards leave them: the same if none changed anything. They are judged with the
+    reasoning `before` them, which clients join and have already got; if a guard changes that, nothing of the chunks is
+    returned, for what is left of them might complete what the guard took out."""
     try:
-        choice = choice_of(chunks, index)
+        choice = choice_of([*before, *chunks], index)
     except ValueError as error:
         raise fail(FailureKind.MALFORMED, f"The upstream's answer makes no sense: {error}.") from None
     left = await chain.choice_passed(choice, record)
-    return chunks if left is choice else (chunk_of(left, chunks[-1]),)
+    if left is choice:
+        return chunks
+    if before:
+        read, reasoning = _reasoning(before), left.reasoning or ""
+        if not reasoning.startswith(read):
+            if record.guarded is not None:
+                record.guarded.note((), ("reasoning",))
+            return ()
+        left = replace(left, reasoning=reasoning[len(read) :] or None)
+    return (chunk_of(left, chunks[-1]),)
+
+
+def _reasoning(chunks: Iterable[Chunk]) -> str:
+    return "".join([chunk.reasoning or "" for chunk in chunks])
 
 
 class HeldChoice:
@@ -144,43 +167,88 @@ class LiveText:
         return None
 
 
-class LiveChoice:
-    """Text passes as it comes. What the model thinks is held back until the thinking ends, all else until the choice
-    does: it is checked as a whole. See GuardedChoice."""
+class LiveReasoning:
+    """The reasoning of a choice, held back until other content follows it, and judged with all that came before it:
+    clients join it over everything between. One that alternates with other content is judged when it has grown enough,
+    so that the work grows with its length."""
 
     def __init__(self, chain: GuardChain, record: RequestRecord, index: int, held: HeldBack) -> None:
         self._chain = chain
         self._record = record
         self._index = index
         self._held = held
-        self._thought: list[Chunk] = []
+        self._shown: list[Chunk] = []
+        self._waiting: list[Chunk] = []
+        self._shown_size = self._waiting_size = self._runs = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether some of it is held back."""
+        return bool(self._waiting)
+
+    def add(self, chunk: Chunk) -> None:
+        """Hold a chunk back. Raises UpstreamError if there is no room for it."""
+        room = self._held.room
+        self._held.take(chunk)
+        self._waiting.append(chunk)
+        self._waiting_size += room - self._held.room
+
+    async def interrupted(self) -> Iterable[Chunk]:
+        """Return what may be shown before other content. Raises GatewayError."""
+        if self._runs >= MOST_RUNS and self._waiting_size * GROWTH < self._shown_size:
+            return ()
+        return await self.end()
+
+    async def end(self) -> Iterable[Chunk]:
+        """Return what may be shown of all that was held back. Raises GatewayError."""
+        if not self._waiting:
+            return ()
+        chunks, self._waiting = self._waiting, []
+        shown = await passed_on(self._chain, self._record, chunks, self._index, self._shown)
+        self._shown += shown
+        self._shown_size, self._waiting_size = self._shown_size + self._waiting_size, 0
+        self._runs += 1
+        return shown
+
+
+class LiveChoice:
+    """Text passes as it comes. Reasoning is held back until other content follows, all else until the choice ends: it
+    is checked as a whole. See GuardedChoice."""
+
+    def __init__(self, chain: GuardChain, record: RequestRecord, index: int, held: HeldBack) -> None:
+        self._chain = chain
+        self._record = record
+        self._index = index
+        self._held = held
+        self._thought = LiveReasoning(chain, record, index, held)
         self._rest: list[Chunk] = []
         self._texts: list[LiveText] | None = None
+        self._ended = False
 
     async def add(self, chunk: Chunk) -> Iterable[Chunk]:
         """See GuardedChoice."""
+        if self._ended:
+            return ()
         shown: list[Chunk] = []
-        text, ended = chunk.text, chunk.finish_reason is not None
+        text, self._ended = chunk.text, chunk.finish_reason is not None
         if text == chunk.refusal:
             text = ""
         beside = replace(chunk, text="" if text else chunk.text, finish_reason=None)
-        thought = bool(beside.reasoning or (beside.extras and beside.extras.reasoning_details))
-        if thought or (self._thought and beside.signature and not text):
-            self._hold(self._thought, beside)
-        elif _holds_something(beside):
-            self._hold(self._rest, beside)
-        if self._thought and (text or ended or beside.tool_calls):
-            thoughts, self._thought = self._thought, []
-            shown += await passed_on(self._chain, self._record, thoughts, self._index)
+        for held in _apart(beside):
+            if _is_thought(held) or (self._thought.waits and held.signature and not text and not _says_more(held)):
+                self._thought.add(held)
+            elif _holds_something(held):
+                self._held.take(held)
+                self._rest.append(held)
+        if self._ended:
+            shown += await self._thought.end()
+        elif text or beside.tool_calls:
+            shown += await self._thought.interrupted()
         if text and (out := await self._fed(text)):
             shown.append(Chunk(self._index, out, system_fingerprint=chunk.system_fingerprint))
-        if ended:
+        if self._ended:
             shown += await self._end(chunk)
         return shown
-
-    def _hold(self, chunks: list[Chunk], chunk: Chunk) -> None:
-        self._held.take(chunk)
-        chunks.append(chunk)
 
     async def _fed(self, text: str) -> str:
         if self._texts is None:
@@ -216,7 +284,8 @@ class LiveChoice:
         if rest:
             shown += await passed_on(self._chain, self._record, rest, self._index)
         end = replace(last, text="", reasoning=None, refusal=None, tool_calls=(), signature=None, extras=None)
-        return [*shown, end]
+        ends = await passed_on(self._chain, self._record, [end], self._index) if has_odd_end(end) else [end]
+        return [*shown, *ends]
 
 
 class Unguarded:
@@ -229,6 +298,25 @@ class Unguarded:
     def end(self) -> str:
         """See AnswerTextStream."""
         return ""
+
+
+def _is_thought(chunk: Chunk) -> bool:
+    return bool(chunk.reasoning or (chunk.extras and chunk.extras.reasoning_details))
+
+
+def _says_more(chunk: Chunk) -> bool:
+    return bool(chunk.text or chunk.refusal is not None or chunk.tool_calls or chunk.extras)
+
+
+def _apart(chunk: Chunk) -> tuple[Chunk, ...]:
+    """Return a chunk as one of reasoning alone and one of all else, if it has both."""
+    extras = chunk.extras or NO_EXTRAS
+    others = replace(extras, reasoning_details=())
+    if not _is_thought(chunk) or not _says_more(replace(chunk, extras=None if others == NO_EXTRAS else others)):
+        return (chunk,)
+    details = Extras(reasoning_details=extras.reasoning_details) if extras.reasoning_details else None
+    thought = replace(chunk, text="", refusal=None, tool_calls=(), extras=details)
+    return thought, replace(chunk, reasoning=None, signature=None, extras=None if others == NO_EXTRAS else others)
 
 
 def _holds_something(chunk: Chunk) -> bool:

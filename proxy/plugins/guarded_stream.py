@@ -5,16 +5,19 @@ vendor wrote it; every event is made of its meaning.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from providers.completion import Chunk, StreamEvent, Usage
 from providers.emulation.estimate_missing_usage import size_written
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import FailureKind, UpstreamError
+from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.errors import GatewayError, PluginError
+from proxy.plugins.answer_texts import labels_of_chunk, texts_of_usage
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.guarded_choice import GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
 from proxy.plugins.verdicts import stopped
@@ -45,6 +48,9 @@ class GuardedStream:
         self._choices: dict[int, GuardedChoice] = {}
         self._ready: list[StreamEvent] = []
         self._failed: UpstreamError | GatewayError | None = None
+        self._labels: tuple[str | None, str | None] = (None, None)
+        self._labels_pass = True
+        self._passed_extra: Mapping[str, JsonValue] | None = None
         dropped = ("logprobs",) if "logprobs" in planned.request.params else ()
         if self._record.guarded is not None:
             names = [guard.name for guard in chain.answer] if chain.streams else []
@@ -78,13 +84,38 @@ class GuardedStream:
             for event in events:
                 if isinstance(event, Usage):
                     self.usage = event
-                    self._ready.append(event)
+                    self._ready.append(await self._plain_usage(event))
                     continue
                 self.size += size_written(event)
                 self._ended += event.finish_reason is not None
-                self._ready += await self._choice(event.index).add(plain(event))
+                self._ready += await self._choice(event.index).add(await self._plain(event))
         except (UpstreamError, GatewayError) as error:
             self._failed = stopped(self._record, error) if isinstance(error, PluginError) else error
+
+    async def _plain(self, chunk: Chunk) -> Chunk:
+        """Return a chunk without what the vendor wrote in its own form, and without names of its system and tier that
+        a guard changes. They are judged again if they are others than before."""
+        chunk = plain(chunk)
+        labels = chunk.system_fingerprint, chunk.service_tier
+        if labels != self._labels:
+            texts = labels_of_chunk(chunk)
+            self._labels_pass = not texts or await self._chain.unchanged(texts, self._record, heavy=False)
+            self._labels = labels
+        return chunk if self._labels_pass else replace(chunk, system_fingerprint=None, service_tier=None)
+
+    async def _plain_usage(self, usage: Usage) -> Usage:
+        """Return a usage without the vendor's own members if a guard changes them."""
+        if usage.extra is None or usage.extra == self._passed_extra:
+            return usage
+        texts = texts_of_usage(usage)
+        if texts and not await self._chain.unchanged(texts, self._record, heavy=False):
+            return replace(usage, extra=None)
+        self._passed_extra = usage.extra
+        return usage
+
+    def _settled_usage(self, usage: Usage) -> Usage:
+        """Return a usage that is shown without waiting for guards: without members that they have not seen."""
+        return usage if usage.extra in (None, self._passed_extra) else replace(usage, extra=None)
 
     def _choice(self, index: int) -> GuardedChoice:
         found = self._choices.get(index)
@@ -117,7 +148,7 @@ class GuardedStream:
 
     def conclude(self) -> Iterator[StreamEvent]:
         """See Stream. What follows the end of a choice has not passed the guards: only the usage is shown."""
-        return (event for event in self._stream.conclude() if isinstance(event, Usage))
+        return (self._settled_usage(event) for event in self._stream.conclude() if isinstance(event, Usage))
 
     async def finish(self) -> None:
         """See Stream."""

@@ -1,12 +1,13 @@
 """One guard in use: called on the event loop or in its threads, within its deadline, counted, its failures logged.
 
 A guard that is not slow is called on the loop, which costs less than a thread and holds everybody up meanwhile. A call
-that took longer than its deadline has failed there too, whatever it said in the end; after three in a row the guard is
-called in threads from then on.
+that took longer than its deadline has failed there too, whatever it returned in the end. A guard that blocks the loop
+for longer than LONGEST_BLOCK, or its deadline, three times in a minute is called in threads from then on.
 """
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
@@ -20,7 +21,14 @@ from proxy.plugins.plugin_threads import SILENCE, PluginThreads
 T = TypeVar("T")
 
 MOST_BLOCKED: Final = 3
-"""Calls in a row that block the loop for longer than the deadline before no other one does."""
+"""Calls within COUNTED_FOR that block the loop for too long before no other one does."""
+
+LONGEST_BLOCK: Final = 0.05
+"""Seconds for which one call may block the loop, if its deadline is not shorter. They are of wall time: a call that
+sleeps or waits for a socket holds the loop as one that computes does."""
+
+COUNTED_FOR: Final = 60.0
+"""Seconds for which a call that blocked the loop is counted: a busy machine makes any guard slow now and then."""
 
 PASSED: Final = "took longer than its deadline"
 
@@ -51,7 +59,7 @@ class RunningGuard:
         self.refusals = 0
         self.in_threads = plugin.slow
         self._threads = PluginThreads(plugin.name, log)
-        self._blocked = 0
+        self._blocked: deque[float] = deque(maxlen=MOST_BLOCKED)
         self._failing = False
         self._said_at = -math.inf
         self._unsaid = 0
@@ -111,17 +119,22 @@ class RunningGuard:
             self._log.info("plugin %s works again", self.name)
 
     def _watch(self, took: float) -> None:
-        """Count a call on the loop that blocked it. Raises TimeoutError for such a call."""
-        if took <= self.plugin.deadline:
-            self._blocked = 0
+        """Count a call on the loop that blocked it. Raises TimeoutError for one that passed its deadline."""
+        late = took > self.plugin.deadline
+        if late or took > LONGEST_BLOCK:
+            self._count_block(took)
+        if late:
+            raise TimeoutError
+
+    def _count_block(self, took: float) -> None:
+        now = self._now()
+        self._blocked.append(now)
+        if self.in_threads or len(self._blocked) < MOST_BLOCKED or now - self._blocked[0] > COUNTED_FOR:
             return
-        self._blocked += 1
-        if self._blocked >= MOST_BLOCKED:
-            self.in_threads = True
-            self._log.warning(
-                "plugin %s blocked the event loop for %.1f s, the third time in a row: it is called in threads from "
-                "now on; it should say slow = True",
-                self.name,
-                took,
-            )
-        raise TimeoutError
+        self.in_threads = True
+        self._log.warning(
+            "plugin %s blocked the event loop for %.3f s, the third time within a minute: it is called in threads from "
+            "now on; it should say slow = True",
+            self.name,
+            took,
+        )

@@ -180,7 +180,7 @@ async def _closed(sinks: tuple[RunningSink, ...]) -> None:
 
 def usage_row(record: RequestRecord, cost: float | None, tags: Mapping[str, str], now: int) -> UsageRow:
     """Return what sinks learn of a request that ended at `now` (ms)."""
-    usage = record.billed or record.usage
+    usage = record.counted
     prompt = (usage and usage.prompt_details) or {}
     completion = (usage and usage.completion_details) or {}
     return UsageRow(

@@ -105,7 +105,7 @@ class Held(Reservation):
             self.leave_target()
             return
         self._bill_unanswered(record)
-        usage, tokens, billed = record.billed or record.usage, 0, None
+        usage, tokens, billed = record.counted, 0, None
         if usage is not None:
             prompt, answer = usage.prompt_tokens, usage.completion_tokens
             tokens = prompt + answer

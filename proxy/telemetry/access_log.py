@@ -75,7 +75,7 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["limit_ms"] = _milliseconds(record.limit_waited)
     if record.first_content is not None:
         fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
-    if (usage := record.billed or record.usage) is not None:
+    if (usage := record.counted) is not None:
         _add_usage(fields, usage)
     if cost is not None:
         fields["cost_usd"] = round(cost, 12)
@@ -184,7 +184,7 @@ def _plugin_text(record: RequestRecord) -> str:
 
 def _cache_text(record: RequestRecord) -> str:
     """Return for example `; prompt_tokens 4000, cached_tokens 3000`; nothing where the vendor's cache had no part."""
-    if (usage := record.billed or record.usage) is None or not usage.prompt_details:
+    if (usage := record.counted) is None or not usage.prompt_details:
         return ""
     counts = [f", {name} {count}" for name, count in cache_counts(usage.prompt_details).items() if count]
     return f"; prompt_tokens {usage.prompt_tokens}{''.join(counts)}" if counts else ""

@@ -21,6 +21,8 @@ class LineField(NamedTuple):
     example: str
 
 
+_BILLED: Final = "Of all calls that the request made, as billed."
+
 TIME: Final = LineField(
     "time", "text", "RFC 3339, UTC", ALWAYS, "When the line was written.", '"2026-11-23T06:00:00.125Z"'
 )
@@ -87,8 +89,8 @@ REQUEST_FIELDS: Final = (
     ),
     LineField("limit_ms", "number", "ms", "1 ms or more", "Waiting for a limit.", "250.0"),
     LineField("first_content_ms", "number", "ms", "a stream has begun", "Until the first content.", "310.25"),
-    LineField("prompt_tokens", "integer", "tokens", "known or estimated", "Of the answer that was given.", "6"),
-    LineField("completion_tokens", "integer", "tokens", "known or estimated", "Of the answer that was given.", "2"),
+    LineField("prompt_tokens", "integer", "tokens", "known or estimated", _BILLED, "6"),
+    LineField("completion_tokens", "integer", "tokens", "known or estimated", _BILLED, "2"),
     LineField(
         "cached_tokens",
         "integer",

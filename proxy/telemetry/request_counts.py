@@ -103,7 +103,7 @@ class RequestCounts:
             self._touched.add(shed := self._requests_of(record))
             shed.row[0] += 1
             return
-        usage = record.billed or record.usage
+        usage = record.counted
         rows = self._rows(record, usage, cost)
         rows.touched = True
         rows.requests[0] += 1

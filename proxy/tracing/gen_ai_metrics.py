@@ -84,7 +84,7 @@ class GenAiMetrics:
         if not labels:
             return
         self._observe(DURATION, labels, record.finished - record.started)
-        if (usage := record.billed or record.usage) is not None:
+        if (usage := record.counted) is not None:
             self._observe(TOKENS, (*labels, ("gen_ai.token.type", "input")), usage.prompt_tokens)
             self._observe(TOKENS, (*labels, ("gen_ai.token.type", "output")), usage.completion_tokens)
         if record.first_content is not None:

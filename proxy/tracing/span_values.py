@@ -105,11 +105,13 @@ class FinishedRequest(NamedTuple):
 
 
 def spans_of(request: FinishedRequest, deployments: CalledDeployments) -> Iterator[SpanValues]:
-    """Yield the spans of a sampled request; `deployments` are those of the table."""
+    """Yield the spans of a sampled request; `deployments` are those of the table. The request's span counts what all of
+    its calls used, as the log does; that of the answering attempt what the answer used."""
     record, trace = request.record, request.trace
     operation = operation_of(record.path, trace.method)
-    counts = None if record.usage is None else SpanCounts(_used(record.usage))
-    yield _request_span(request, operation, deployments, counts)
+    counts = _counts(record.usage)
+    billed = counts if record.counted is record.usage else _counts(record.counted)
+    yield _request_span(request, operation, deployments, billed)
     for number, attempt in enumerate(record.attempts, 1):
         called = deployments.of(attempt.deployment)
         answered = number == len(record.attempts) and attempt.outcome == "ok"
@@ -226,6 +228,10 @@ _PROMPT_DETAILS: Final = {
     "cache_write_tokens": "gen_ai.usage.cache_write.input_tokens",
 }
 _COMPLETION_DETAILS: Final = {"reasoning_tokens": "gen_ai.usage.reasoning.output_tokens"}
+
+
+def _counts(usage: Usage | None) -> SpanCounts | None:
+    return None if usage is None else SpanCounts(_used(usage))
 
 
 def _used(usage: Usage) -> Mapping[str, NoteValue]:

@@ -60,6 +60,21 @@ _SETTINGS: Final = words(
 WORDS: Final = _NAMED | _SCHEMA | _SETTINGS
 """Values of WORD_KEYS that are not shown."""
 
+ENDS: Final = words(
+    """
+    blocklist cancelled compaction complete completed content_filter content_filtered continuation end_turn eos
+    eos_token error_limit error_toxic function_call guardrail_intervened image_other image_prohibited_content
+    image_recitation image_safety incomplete language length limit load max_output_tokens max_tokens
+    model_context_window_exceeded model_length moderation none other pause_turn prohibited_content recitation refusal
+    repetition safety sensitive spii stop stop_sequence stop_token time_limit token_limit tool_call tool_calls tool_use
+    unload word
+    """
+)
+"""Why answers end, in small letters, by OpenAI, Anthropic, Gemini, Cohere, Bedrock, watsonx and the engines."""
+
+TIERS: Final = words("auto batch default flex on_demand performance priority reserved scale standard")
+"""Tiers of service that answers name (OpenAI, Anthropic, Groq, Bedrock)."""
+
 _KEYWORDS: Final = words(
     """
     $schema $id $ref $defs $anchor $dynamicRef $dynamicAnchor $comment $vocabulary $recursiveRef $recursiveAnchor

@@ -23,7 +23,15 @@ MEDIA_KEYS: Final = words(
 """Keys under which a data URI is media."""
 
 SHORTEST: Final = 64
-"""Characters of base64 below which it is shown as it is: no picture and no sound has as few."""
+"""Characters of base64 below which it is shown as it is, too: no picture and no sound has as few."""
+
+_LINES: Final = rf"(?:[SIGNS]{{{SHORTEST - 4},}}+[\r\n]*+)++[SIGNS]*+={{0,2}}[\r\n]*"
+_ENCODED: Final = re.compile(_LINES.replace("SIGNS", "A-Za-z0-9+/"))
+"""What nobody writes but programs: base64 without blanks, in lines of 60 characters or more (PEM has 64, MIME 76).
+What else can be read as base64, such as words with blanks or hyphens between them, is shown as it is, too."""
+
+_ENCODED_IN_URI: Final = re.compile(_LINES.replace("SIGNS", "A-Za-z0-9+/_-"))
+"""The same behind a head that says it is base64: in the alphabet of URLs, too."""
 
 _SCHEME: Final = "data:"
 _OFFICE: Final = "vnd.openxmlformats-officedocument"
@@ -64,6 +72,9 @@ _BEGINNINGS: Final = (
 
 _CHARSET: Final = re.compile(r";charset=(?:utf-8|us-ascii|iso-8859-1|windows-1252)")
 _BASE64: Final = ";base64"
+_ANY: Final = "latin-1"
+"""The encoding of a file that no other one fits: any bytes are a text in it."""
+
 _LOOSE_END: Final = re.compile(r"; *(base64) *$", re.IGNORECASE)
 """The end of a head of base64, as parsers of the WHATWG's `data:` URLs take it too."""
 
@@ -77,6 +88,16 @@ class NotReadable(ValueError):
 def is_data_uri(value: str) -> bool:
     """Return whether a value of one of MEDIA_KEYS is a data URI."""
     return value[:5].lower() == _SCHEME
+
+
+def is_encoded(value: str) -> bool:
+    """Return whether a text can only be base64: no client and no model writes one of that form by hand."""
+    return _ENCODED.fullmatch(value) is not None
+
+
+def begins_as_media(data: bytes) -> bool:
+    """Return whether a file without a type is one of media."""
+    return data.startswith(_BEGINNINGS)
 
 
 def is_sound_uri(value: str) -> bool:
@@ -99,25 +120,54 @@ def with_uri(value: str, change: Callable[[str], str]) -> str:
     if kind not in _MEDIA and kind not in _OTHER:
         head = change(head)
     if encoded:
-        return f"{head},{with_base64(payload, kind, change)}"
+        found = _text_in(_decoded(payload), kind)
+        return f"{head},{_with_text(payload, found, _ENCODED_IN_URI.fullmatch(payload) is not None, change)}"
     shown = unquote(payload)
     return f"{head},{payload if (new := change(shown)) == shown else quote(new)}"
 
 
 def with_base64(payload: str, kind: str, change: Callable[[str], str]) -> str:
-    """Return base64 with its text changed, if it is that of a text; `kind` is its media type, of which the parameters
-    may be missing. Raises NotReadable."""
+    """Return bare base64 with its text changed, if it is that of a text; `kind` is its media type, of which the
+    parameters may be missing. Unless it can only be base64, it is changed as it is, too, for a vendor may read it so.
+    Raises NotReadable, also if both are changed."""
     found = _text_in(_decoded(payload), kind)
-    if found is None:
-        return payload if len(payload) >= SHORTEST else change(payload)
+    guessed = found is not None and found[1] == _ANY
+    return _with_text(payload, found, not guessed and is_encoded(payload), change)
+
+
+def _with_text(payload: str, found: tuple[str, str] | None, plain: bool, change: Callable[[str], str]) -> str:
+    left = payload if not payload or (plain and len(payload) >= SHORTEST) else change(payload)
+    if found is None or not found[0]:
+        return left
     text, codec = found
-    new = change(text) if text else text
+    new = change(text)
     if new == text:
-        return payload
+        return left
+    made = _encoded(new, codec)
+    if left != payload and _changed_part(payload, left) in made:
+        raise NotReadable("has words that would be changed, both as it is and decoded")
+    return made
+
+
+def _encoded(text: str, codec: str) -> str:
     try:
-        return b64encode(new.encode(codec)).decode()
+        return b64encode(text.encode(codec)).decode()
     except UnicodeEncodeError:
-        return b64encode(new.encode()).decode()
+        return b64encode(text.encode()).decode()
+
+
+def _changed_part(old: str, new: str) -> str:
+    """Return the part of a text that another one does not begin or end with."""
+    start = _alike(old, new)
+    end = _alike(old[start:][::-1], new[start:][::-1])
+    return old[start : len(old) - end]
+
+
+def _alike(one: str, other: str) -> int:
+    """Return the number of characters that two texts both begin with."""
+    return next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other))
+    )
 
 
 def _decoded(payload: str) -> bytes:
@@ -136,7 +186,7 @@ def _is_media(kind: str) -> bool:
 def _text_in(data: bytes, kind: str) -> tuple[str, str] | None:
     """Return the text that a file is, and its encoding; None if it is none. Of a type that is none of media, any file
     is a text, unless it begins as media do."""
-    media, binary = _is_media(kind) or data.startswith(_BEGINNINGS), b"\0" in data
+    media, binary = _is_media(kind) or begins_as_media(data), b"\0" in data
     if not binary:
         try:
             return data.decode(), "utf-8"
@@ -149,4 +199,4 @@ def _text_in(data: bytes, kind: str) -> tuple[str, str] | None:
             with suppress(UnicodeDecodeError):
                 return data.decode(codec), codec
     # In encodings of two or four bytes a character, the rest of the bytes are zero for plain letters and digits.
-    return data.replace(b"\0", b"").decode("latin-1"), "latin-1"
+    return data.replace(b"\0", b"").decode(_ANY), _ANY

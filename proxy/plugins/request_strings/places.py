@@ -1,4 +1,5 @@
-"""The objects of the APIs in which some strings are no texts: by the place, never by the name of a key alone.
+"""The objects of the APIs in which some strings are no texts: by the place and the form, never by the name of a key
+alone.
 
 An id or a seal that has blanks, or characters that none has, is shown like any text. Sources: OpenAI OpenAPI 2.3.0
 `ChatCompletionRequestMessage`, `InputItem`; `anthropic` 2.12.0 `ContentBlockParam`; Gemini's thought signatures in
@@ -21,6 +22,9 @@ TypeOf = Callable[[Mapping[str, object]], str | None]
 _ID: Final = re.compile(r"[A-Za-z0-9_.:|/+=~@-]{1,256}")
 _SEAL: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{64,}")
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32,128}")
+_FINGERPRINT: Final = re.compile(r"(?:fp_)?[0-9a-f]{8,64}|b[0-9]{1,8}-[0-9a-f]{7,40}|fp_ollama")
+"""OpenAI's, llama.cpp's and Ollama's."""
+
 _LONGEST: Final = 512
 _LABELS: Final = re.compile(r"[A-Za-z_.:-]{0,64}")
 _SEALED: Final = frozenset(
@@ -55,6 +59,20 @@ def _is_digest(value: str, holder: Mapping[str, object]) -> bool:
     return found > 0 and len(value) <= _LONGEST and _LABELS.fullmatch(rest) is not None
 
 
+def _is_typed_seal(value: str, holder: Mapping[str, object]) -> bool:
+    return "type" in holder and _is_seal(value, holder)
+
+
+def is_id(value: str) -> bool:
+    """Return whether a string has the form of an id, or of a seal, which some vendors carry in one."""
+    return (_ID.fullmatch(value) or _SEAL.fullmatch(value)) is not None
+
+
+def is_fingerprint(value: str) -> bool:
+    """Return whether a string names a vendor's system as a digest does."""
+    return _FINGERPRINT.fullmatch(value) is not None
+
+
 def _always(value: str, holder: Mapping[str, object]) -> bool:
     return True
 
@@ -77,6 +95,8 @@ def _source(holder: Mapping[str, object]) -> str | None:
 
 
 FREE: Final = "free"
+OWN: Final = "answer"
+"""A vendor's own members of an answer."""
 
 _IDS: Final = dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id", "item_id", "file_id"), _is_id)
 _IDENTITIES: Final = dict.fromkeys(
@@ -119,6 +139,11 @@ PLACES: Final[Mapping[str, Place]] = {
         below={"messages": "part", "system": "part", "input": "part", "metadata": "owner"},
     ),
     "passed body": Place({"model": _always, **_IDENTITIES}, below={"input": "part"}),
+    OWN: Place({**dict.fromkeys(_IDS, _is_digest), **dict.fromkeys(_SEALS, _is_typed_seal)}, below=_MEDIA),
+    "spoken": Place({"id": _is_id}, {"data": _sound}),
+    "native answer": Place(
+        {"model": _always, "id": _is_id, **_IDENTITIES}, below={"content": "part", "output": "part"}
+    ),
     "form": Place({"model": _always, "file": _always, "known_speaker_references[]": _is_sound}),
 }
 """The kinds of objects, by name. A part is also a block of the Messages API and an item of the Responses API."""

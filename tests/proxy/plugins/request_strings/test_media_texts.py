@@ -7,8 +7,10 @@ import pytest
 from proxy.plugins.request_strings.media_texts import NotReadable, is_data_uri, is_sound_uri, with_base64, with_uri
 from tests.support.looped import looped
 
-SAID = "it is 123-45-6789"
+SAID = "it is 123-45-6789 and it takes more than 64 characters of base64"
+SHORT = "it is 123-45-6789"
 BYTES = bytes(range(256)) * 2
+WORDS = "these words and their blanks are base64 to lenient readers and say swordfish"
 PDF = b"%PDF-1.7\n\xe2\xe3" + BYTES
 
 
@@ -30,6 +32,8 @@ def shown(value: str) -> list[str]:
     assert with_uri(value, see) == value
     return seen
 
+
+SHOWN_BYTES = "a character for each byte"
 
 MEDIA = {
     "a picture": uri("image/png", BYTES),
@@ -58,8 +62,13 @@ TEXTS = {
     "a text that says it is a PDF": (uri("application/pdf", SAID.encode()), [SAID]),
     "no type": (uri("", SAID.encode()), [SAID]),
     "no base64": (f"data:text/plain,{SAID}", [SAID]),
-    "escapes": ("data:,it%20is%20123%2D45%2D6789", [SAID]),
-    "escaped base64": (f"data:text/plain;base64,{encoded(SAID.encode())}%3D", [SAID]),
+    "escapes": ("data:,it%20is%20123%2D45%2D6789", [SHORT]),
+    "escaped base64": (f"data:text/plain;base64,{encoded(SAID.encode())}%3D", [f"{encoded(SAID.encode())}%3D", SAID]),
+    "short": (uri("text/plain", SHORT.encode()), [encoded(SHORT.encode()), SHORT]),
+    "words with blanks": (
+        f"data:image/png;base64,{WORDS}",
+        [WORDS],
+    ),
     "a type that is none": (uri(SAID, PDF), [f"data:{SAID};base64"]),
     "a parameter": (f"data:image/png;x={SAID};base64,{encoded(BYTES)}", [f"data:image/png;x={SAID};base64"]),
     "a short number": ("data:image/png;base64,4111111111111111", ["4111111111111111"]),
@@ -119,9 +128,39 @@ def test_what_readers_would_read_in_different_ways_is_not_read(value: str) -> No
         with_uri(value, str)
 
 
-def test_bare_base64_is_read_alike() -> None:
+@looped(
+    ("value", "kind", "texts"),
+    [
+        (encoded(BYTES), "audio/wav", []),
+        (encoded(SAID.encode()), "application/pdf", [SAID]),
+        (encoded(SHORT.encode()), "", [encoded(SHORT.encode()), SHORT]),
+        ("swordfish123", "audio/wav", ["swordfish123"]),
+        (encoded(PDF), "", []),
+        (f"{encoded(PDF)[:76]}\n{encoded(PDF)[76:]}", "", []),
+        (WORDS, "audio/wav", [WORDS]),
+        ("-swordfish-".join(["a" * 23] * 4), "audio/wav", ["-swordfish-".join(["a" * 23] * 4)]),
+        (f"{'s' * 59}swordfish", "", [f"{'s' * 59}swordfish", SHOWN_BYTES]),
+    ],
+)
+def test_bare_base64_is_shown_as_it_is_unless_it_can_be_nothing_else(value: str, kind: str, texts: list[str]) -> None:
+    seen: list[str] = []
+
+    def see(text: str) -> str:
+        seen.append(text)
+        return text
+
+    assert with_base64(value, kind, see) == value
+    assert [text if text.isascii() else SHOWN_BYTES for text in seen] == texts
+
+
+def test_bare_base64_is_changed_in_one_form() -> None:
     assert with_base64(encoded(BYTES), "audio/wav", lambda text: "*") == encoded(BYTES)
     assert with_base64(encoded(SAID.encode()), "application/pdf", str.upper) == encoded(SAID.upper().encode())
+    assert with_base64(encoded(SHORT.encode()), "", str.upper) == encoded(SHORT.upper().encode())
+    assert with_base64("swordfish123", "audio/wav", lambda text: text.replace("sword", "*")) == "*fish123"
+    both = encoded(SHORT.encode())
+    with pytest.raises(NotReadable):
+        with_base64(both, "", lambda text: text.replace("it is 1", "it is 2").replace("LTY3", "*"))
 
 
 @looped(

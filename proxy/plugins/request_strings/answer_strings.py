@@ -1,0 +1,80 @@
+"""The strings of an answer's JSON that guards see: all but those that the rules of requests let pass, by places and forms.
+Pure.
+
+An answer is never refused because it cannot be read: what is no media that can be read is shown as it is.
+"""
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from proxy.plugins.request_strings.known_words import ENDS, KNOWN_KEYS, WORD_KEYS, WORDS
+from proxy.plugins.request_strings.media_texts import (
+    MEDIA_KEYS,
+    SHORTEST,
+    NotReadable,
+    begins_as_media,
+    is_data_uri,
+    is_encoded,
+    with_base64,
+    with_uri,
+)
+from proxy.plugins.request_strings.places import OWN, PLACES, Place
+
+END_KEYS: Final = frozenset({"finish_reason", "native_finish_reason", "stop_reason", "status", "reason"})
+"""Keys whose strings are not shown if they are in ENDS."""
+
+_KEYS: Final = KNOWN_KEYS | END_KEYS | {"stop_sequence", "usage", "message", "native_finish_reason", "transcript"}
+_NOTHING: Final[Mapping[str, object]] = {}
+
+
+def strings_of(value: object, kind: str = OWN, key: str = "") -> Iterator[str]:
+    """Yield each shown string of a value, keys that no API knows included; `kind` is that of its objects, of PLACES.
+    The depth of a vendor's JSON is limited where it is read."""
+    yield from _strings(value, key, PLACES[kind], _NOTHING, kind)
+
+
+def _strings(value: object, key: str, place: Place, holder: Mapping[str, object], kind: str) -> Iterator[str]:
+    if isinstance(value, str):
+        yield from _string(value, key, place, holder)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _strings(each, key, place, holder, kind)
+    elif isinstance(value, Mapping):
+        inner = kind if holder is _NOTHING else place.below.get(key, OWN)
+        for name, each in value.items():
+            if name not in _KEYS:
+                yield name
+            yield from _strings(each, name, PLACES[inner], value, inner)
+
+
+def _string(value: str, key: str, place: Place, holder: Mapping[str, object]) -> Iterator[str]:
+    if not value or (key in WORD_KEYS and value in WORDS) or (key in END_KEYS and value.lower() in ENDS):
+        return
+    judge = place.unseen.get(key)
+    if (judge is not None and judge(value, holder)) or _is_media(value):
+        return
+    seen: list[str] = []
+
+    def see(text: str) -> str:
+        seen.append(text)
+        return text
+
+    type_of = place.encoded.get(key)
+    kind = None if type_of is None else type_of(holder)
+    try:
+        if key in MEDIA_KEYS and is_data_uri(value):
+            with_uri(value, see)
+        elif kind is not None:
+            with_base64(value, kind, see)
+        else:
+            seen.append(value)
+    except NotReadable:
+        seen = [value]
+    yield from seen
+
+
+def _is_media(value: str) -> bool:
+    """Return whether a string is base64 throughout, and begins as files of media do, wherever it stands."""
+    head = value[: SHORTEST - 4]
+    return len(value) >= SHORTEST and is_encoded(head) and begins_as_media(b64decode(head)) and is_encoded(value)
