@@ -41,7 +41,7 @@ class GuardedAnswers:
             if any(new is not old for new, old in zip(choices, completion.choices, strict=True)):
                 completion = with_choices(completion, choices)
             native = planned.request.native
-            if not await self.chain.beside_passed(completion, native and native.body, record):
+            if not await self.chain.beside_passed(completion, None if native is None else native.body, record):
                 completion = without_beside(completion)
         except GatewayError:
             # The vendor has generated it, and bills it.

@@ -1,17 +1,21 @@
 """What a vendor gets was shown to the guards of requests, or is named in proxy/plugins/README.md as not shown."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 from tests.proxy.gateway.test_pass_on_task import FORM_TYPE
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.whole_gateway import port_of, up
-from tests.proxy.plugins.kit import plugin
+from tests.proxy.plugins.kit import HIDDEN, plugin
 from tests.security.floor import ROOT
+from tests.security.marked_answers import answers
 from tests.security.marked_requests import MARK, RECORDER, SEEN, Marked, Marks, each_field, each_place
 from tests.support.http_scripts import json_answer
 from tests.support.vendor import FakeVendor
-from tests.support.vendor_script import Received
+from tests.support.vendor_script import Received, Script
 
 NOT_SHOWN = {"id", "call_id", "tool_call_id", "tool_use_id", "file_id", "file", "inference_extra_headers"}
 """Where a token is not shown, each in backquotes in the README of plugins."""
@@ -102,3 +106,22 @@ async def test_threat_20_no_string_that_a_guard_replaces_reaches_a_vendor(tmp_pa
             reached |= dict.fromkeys(found, f"{marked.path} {marked.what} {model}")
         assert len(vendor.requests) > 300
     assert reached == {}
+
+
+@pytest.mark.parametrize("guard", ["Hider", "LiveHider"])
+async def test_threat_20_no_string_of_an_answer_that_a_guard_replaces_reaches_a_client(
+    tmp_path: Path, guard: str
+) -> None:
+    faults: list[str] = []
+    script: list[Script] = [()]
+    async with (
+        FakeVendor(lambda _: script[0]) as vendor,
+        up(table(vendor, plugin(guard, 'word: "mark-", where: answer')), tmp_path) as app,
+    ):
+        for marked in answers(Marks()):
+            script[0] = marked.script
+            got = await exchange(port_of(app.url), request("POST", marked.path, marked.request))
+            found = re.findall(rb".{0,60}mark-.{0,9}", got.body)
+            if got.status != 200 or not got.whole or found or HIDDEN.encode() not in got.body:
+                faults.append(f"{marked.path} {marked.model} {got.status} {got.whole} {found or got.body[:600]}")
+    assert "\n".join(faults) == ""

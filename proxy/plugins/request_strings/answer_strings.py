@@ -1,5 +1,5 @@
-"""The strings of an answer's JSON that guards see: all but those that the rules of requests let pass, by places and forms.
-Pure.
+"""The strings of an answer's JSON that guards see: all but those that the rules of requests let pass by their place
+and form. Pure.
 
 An answer is never refused because it cannot be read: what is no media that can be read is shown as it is.
 """

@@ -28,10 +28,29 @@ VALUES = st.recursive(
         (b'{"a":NaN,"b":"bob@example.com"}', f'{{"a":NaN,"b":"{REDACTED}"}}'),
         (b"\xff bob@example.com", f"\\xff {REDACTED}"),
         (b"", ""),
+        (json.dumps({"arguments": '{"a":"bob\\u0040example.com"}'}).encode(), {"arguments": f'{{"a":"{REDACTED}"}}'}),
+        (json.dumps({"arguments": '{"a":"\\u0062ob\\u0040example.c'}).encode(), {"arguments": f'{{"a":"{REDACTED}'}),
+        (
+            json.dumps(
+                {"a": json.dumps({"b": json.dumps("bob\u0040e.x", ensure_ascii=False).replace("@", "\\u0040")})}
+            ).encode(),
+            {"a": f'{{"b": ""{REDACTED}""}}'},
+        ),
+        (b"not json: bob\\u0040example.com", f"not json: {REDACTED}"),
+        (b'{"bob\\\\u0040example.com":1}', {REDACTED: 1}),
+        (b'{"a":"C:\\\\new"}', {"a": "C:\\new"}),  # nothing matches: as it was
+        (b'{"a":"\\\\ud83d\\\\ude00 \\\\ud83d bob\\\\u0040example.com"}', {"a": f"\U0001f600 \ud83d {REDACTED}"}),
+        (json.dumps({"a": "\\" * 2**10 + "u0040"}).encode(), {"a": TOO_DEEP}),
     ],
 )
 def test_texts_and_names_are_redacted_however_they_are_written(content: bytes, shown: object) -> None:
     assert redacted_json(content, MAIL) == shown
+
+
+def test_escaped_quotes_hide_no_match() -> None:
+    content = json.dumps({"arguments": json.dumps({"q": 'my "pin" is 1'})}).encode()
+    shown = redacted_json(content, [re.compile(r'"pin" is \d')])
+    assert shown == {"arguments": '{"q": "my [redacted]"}'}
 
 
 def test_numbers_are_redacted_too_and_other_values_stay() -> None:

@@ -10,6 +10,7 @@ from providers.completion import Chunk, ContentLogprobs, Extras, NativeEvent, To
 from providers.failure import UpstreamError
 from proxy.errors import GatewayError
 from proxy.off_loop.request_threads import RequestThreads
+from proxy.plugins.answer_texts import choice_of
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.plugins.guarded_choice import MOST_WITHHELD, GuardedChoice, HeldBack, HeldChoice, LiveChoice, plain
 from proxy.plugins.load_plugins import load_plugins
@@ -73,6 +74,96 @@ async def test_rewritten_thinking_loses_its_signature() -> None:
     choice = live(plugin("LiveHider"))
     got = await out(choice, Chunk(reasoning="sword"), Chunk(reasoning="fish", extras=detail), Chunk(text="b"), END)
     assert got == [[], [], [Chunk(reasoning=HIDDEN), Chunk(text="b")], [END]]
+
+
+def said(text: str) -> Chunk:
+    return Chunk(text=text)
+
+
+def thought(text: str) -> Chunk:
+    return Chunk(reasoning=text)
+
+
+def called(arguments: str, id: str | None = None, name: str | None = None) -> Chunk:
+    return Chunk(tool_calls=(ToolCallDelta(0, id, name, arguments),))
+
+
+def refused(text: str) -> Chunk:
+    return Chunk(refusal=text)
+
+
+def kinds(chunk: Chunk) -> set[str]:
+    return {name for name in ("text", "reasoning", "refusal", "tool_calls") if getattr(chunk, name)}
+
+
+BETWEEN = said("-"), thought("+"), called("", id="1", name="f"), refused(".")
+
+
+@pytest.mark.parametrize("name", ["LiveHider", "Hider", "LiveRefuser", "Refuser"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (said("sword"), said("fish")),
+        (thought("sword"), thought("fish")),
+        (called('{"a":"sword', id="1", name="f"), called('fish"}')),
+        (refused("sword"), refused("fish")),
+        (Chunk(reasoning="a", tool_calls=(ToolCallDelta(0, "1", "f", '"sword'),)), called('fish"')),
+        (Chunk(reasoning="a", refusal="sword"), refused("fish")),
+        (Chunk(extras=Extras(message={"x": "sword"})), Chunk(extras=Extras(message={"x": "fish"}))),
+        (Chunk(extras=Extras(answer={"x": "sword"})), Chunk(extras=Extras(answer={"x": "fish"}))),
+        (Chunk(extras=Extras(message={"x": SECRET})), Chunk(extras=Extras(message={"x": "fine"}))),
+    ],
+)
+async def test_what_clients_join_over_all_runs_is_judged_together(name: str, first: Chunk, second: Chunk) -> None:
+    runs = [first, *(each for each in BETWEEN if not kinds(each) & kinds(first)), second]
+    kind = LiveChoice if name.startswith("Live") else HeldChoice
+    choice = kind(chain(plugin(name)), record(), 0, HeldBack(1_000_000))
+    shown: list[Chunk] = []
+    try:
+        for chunk in [*runs, END]:
+            shown += await choice.add(chunk)
+        assert shown[-1].finish_reason == "stop"
+        assert "Refuser" not in name
+    except GatewayError:
+        assert "Refuser" in name
+    joined = choice_of(shown, 0) if shown else None
+    assert SECRET not in repr(joined)
+    assert '"sword' not in repr(joined) or "Refuser" in name
+
+
+async def test_reasoning_that_goes_on_between_texts_keeps_its_place_and_what_was_left_of_it() -> None:
+    choice = live(plugin("LiveHider"))
+    chunks = [thought("a "), said("1"), thought(f"{SECRET} "), said("2"), thought("b"), said("3"), END]
+    hidden = [thought("a "), said("1"), thought(f"{HIDDEN} "), said("2"), thought("b"), said("3"), END]
+    assert [each for shown in await out(choice, *chunks) for each in shown] == hidden
+
+
+async def test_reasoning_that_alternates_with_text_is_judged_as_it_grows() -> None:
+    guards, runs = chain(plugin("LiveHider")), 400
+    choice = LiveChoice(guards, record(), 0, HeldBack(10_000_000))
+    chunks = [made(f"{number} ") for number in range(runs) for made in (thought, said)]
+    shown = [each for held in await out(choice, *chunks, END) for each in held]
+    assert choice_of(shown, 0) == choice_of([*chunks, END], 0)
+    assert guards.answer[0].calls < runs + 2 + 60  # each text, and some of the runs of reasoning
+
+
+@pytest.mark.parametrize("name", ["LiveHider", "Hider"])
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        (Chunk(finish_reason="length", native_finish_reason="MAX_TOKENS", matched_stop=7), None),
+        (Chunk(finish_reason=SECRET), Chunk(finish_reason=HIDDEN)),
+        (Chunk(finish_reason="stop", matched_stop=SECRET), Chunk(finish_reason="stop", matched_stop=HIDDEN)),
+        (Chunk(finish_reason="stop", matched_stop="odd"), None),
+    ],
+)
+async def test_the_words_of_an_end_are_judged(name: str, end: Chunk, shown: Chunk | None) -> None:
+    kind = LiveChoice if name.startswith("Live") else HeldChoice
+    assert await out(kind(chain(plugin(name)), record(), 0, HeldBack(1000)), end) == [[shown or end]]
+
+
+async def test_nothing_follows_the_end_of_a_choice() -> None:
+    assert await out(live(plugin("LiveHider")), said("a"), END, said(SECRET)) == [[said("a")], [END], []]
 
 
 async def test_calls_are_checked_as_a_whole_and_keep_their_names() -> None:

@@ -84,3 +84,26 @@ async def test_what_was_let_through_comes_before_the_break() -> None:
     assert not stream.over
     with pytest.raises(GatewayError):
         await stream.wait()
+
+
+@pytest.mark.parametrize("name", ["LiveHider", "Hider"])
+async def test_what_names_a_system_or_a_tier_and_members_of_the_usage_are_judged(name: str) -> None:
+    own, odd = Usage(1, 2, extra={"plan": "p"}), Usage(1, 2, extra={"plan": SECRET})
+    chunks = [Chunk(text=each, system_fingerprint=f"is {each}") for each in ("a", SECRET)]
+    end = Chunk(finish_reason="stop", service_tier=SECRET)
+    stream = guarded(Pieces(*chunks, end, own, odd), plugin(name))
+    events = await shown(stream)
+    assert SECRET not in repr(events)
+    assert {each.system_fingerprint for each in events if isinstance(each, Chunk)} <= {None, "is a"}
+    assert events[-2:] == [own, USAGE]
+    assert stream.usage == odd
+
+
+async def test_a_usage_that_no_guard_has_seen_is_shown_without_the_vendors_own_members() -> None:
+    class Late(Pieces):
+        def conclude(self) -> Any:  # noqa: ANN401 - events
+            return iter([Usage(1, 2, extra={"plan": SECRET})])
+
+    stream = guarded(Late(Chunk(text="a"), END), plugin("LiveHider"))
+    await shown(stream)
+    assert [*stream.conclude()] == [USAGE]

@@ -4,7 +4,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -51,6 +53,51 @@ async def test_a_call_that_hangs_fails_at_its_deadline_and_keeps_its_thread() ->
     release.set()
     running.plugin = replace(running.plugin, deadline=5.0)
     assert await running.call(lambda: True, right, heavy=False)
+    running.close()
+
+
+class Clock:
+    """A clock that work moves on."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def block(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("deadline", "blocks", "between", "on_loop"),
+    [
+        (1.0, [0.9, 0.9, 0.9], 0.0, False),
+        (1.0, [0.06, 0.001, 0.06, 0.001, 0.06], 1.0, False),
+        (1.0, [0.06, 0.06], 0.0, True),
+        (1.0, [0.04] * 50, 0.0, True),
+        (1.0, [0.9] * 9, 40.0, True),  # a busy machine, now and then
+        (0.005, [0.02] * 3, 0.0, False),
+    ],
+)
+async def test_a_guard_that_blocks_the_loop_again_and_again_is_called_in_threads(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    deadline: float,
+    blocks: list[float],
+    between: float,
+    on_loop: bool,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(running_guard, "loop_clock", lambda: clock)
+    running = guard(Plain(), deadline)
+    for block in blocks:
+        with suppress(GuardFailed):
+            await running.call(partial(clock.block, block), right, heavy=False)
+        clock.now += between
+    assert await where(running) is on_loop
+    await where(running)
+    said = [each for each in caplog.messages if each.startswith("plugin g blocked the event loop")]
+    assert len(said) == (0 if on_loop else 1)
     running.close()
 
 
