@@ -93,7 +93,8 @@ def texts_of_choice(choice: Choice) -> tuple[GuardedText, ...]:
         texts.append(GuardedText(text, kind, ROLE, place))
         return text
 
-    _named(choice, collect)
+    if _has_names(choice):
+        _named(choice, collect)
     return (*texts, *_texts_beside(choice.extras), *_texts_of_logprobs(choice), *_texts_of_seals(choice))
 
 
@@ -115,7 +116,7 @@ Take = Callable[[str, TextKind, str], str]
 
 def _named(choice: Choice, take: Take) -> Choice:
     """Return a choice with the names of its calls changed, and with what its end holds that is no known word."""
-    calls = tuple([_named_call(call, f"tool_calls[{number}]", take) for number, call in enumerate(choice.tool_calls)])
+    calls = [_named_call(call, f"tool_calls[{number}]", take) for number, call in enumerate(choice.tool_calls)]
     finish, native, matched = choice.finish_reason, choice.native_finish_reason, choice.matched_stop
     if finish.lower() not in ENDS:
         finish = take(finish, "other", "finish_reason")
@@ -123,29 +124,40 @@ def _named(choice: Choice, take: Take) -> Choice:
         native = take(native, "other", "native_finish_reason")
     if isinstance(matched, str) and matched:
         matched = take(matched, "other", "stop_sequence")
-    return replace(choice, tool_calls=calls, finish_reason=finish, native_finish_reason=native, matched_stop=matched)
+    return replace(
+        choice, tool_calls=tuple(calls), finish_reason=finish, native_finish_reason=native, matched_stop=matched
+    )
 
 
 def _named_call(call: ToolCall, place: str, take: Take) -> ToolCall:
     name = take(call.name, "name", f"{place}.name") if call.name else call.name
-    return replace(call, name=name, id=call.id if is_id(call.id) else take(call.id, "other", f"{place}.id"))
+    identity = call.id if is_id(call.id) else take(call.id, "other", f"{place}.id")
+    return call if (name, identity) == (call.name, call.id) else replace(call, name=name, id=identity)
 
 
-def has_odd_end(chunk: Chunk) -> bool:
-    """Return whether a chunk that ends a choice holds a text, besides words that are known."""
-    words = (chunk.finish_reason, chunk.native_finish_reason)
-    return isinstance(chunk.matched_stop, str) or any(word is not None and word.lower() not in ENDS for word in words)
+def _has_names(choice: Choice) -> bool:
+    return bool(choice.tool_calls) or has_odd_end(choice)
+
+
+def has_odd_end(ended: Choice | Chunk) -> bool:
+    """Return whether the end of a choice holds a text, besides words that are known."""
+    words = (ended.finish_reason, ended.native_finish_reason)
+    return isinstance(ended.matched_stop, str) or any(word is not None and word.lower() not in ENDS for word in words)
 
 
 def _texts_of_seals(choice: Choice) -> Iterator[GuardedText]:
     """Yield what stands where vendors put signatures, and has the form of none."""
-    sealed: JsonObject = {"type": "thinking", "signature": choice.signature}
-    seals = [*strings_of(sealed, "part"), *strings_of([{**(call.extra or {})} for call in choice.tool_calls], "call")]
-    yield from (GuardedText(text, "other", ROLE, "signature") for text in seals)
+    sealed = None if choice.signature is None else {"type": "thinking", "signature": choice.signature}
+    extras = [call.extra for call in choice.tool_calls if call.extra]
+    for value, kind in ((sealed, "part"), (extras, "call")):
+        if value:
+            yield from (GuardedText(text, "other", ROLE, "signature") for text in strings_of(value, kind))
 
 
 def _texts_of_logprobs(choice: Choice) -> Iterator[GuardedText]:
     """Yield the tokens as one text, unless they are the choice's, and the other candidates of all places, by lines."""
+    if choice.logprobs is None:
+        return
     tokens, others = _tokens(choice.logprobs)
     said = "".join(tokens)
     if said and said not in (choice.text, choice.refusal):
@@ -154,7 +166,7 @@ def _texts_of_logprobs(choice: Choice) -> Iterator[GuardedText]:
         yield GuardedText("\n".join(others), "other", ROLE, "top_logprobs")
 
 
-def _tokens(logprobs: Logprobs | None) -> tuple[list[str], list[str]]:
+def _tokens(logprobs: Logprobs) -> tuple[list[str], list[str]]:
     """Return the tokens, and the candidates that are none of them at their places."""
     match logprobs:
         case ContentLogprobs(content, refusal):
@@ -165,8 +177,6 @@ def _tokens(logprobs: Logprobs | None) -> tuple[list[str], list[str]]:
             return [*texts], [
                 name for text, top in zip(texts, tops or (), strict=False) for name in top or () if name != text
             ]
-        case None:
-            return [], []
 
 
 def _texts_beside(extras: Extras | None) -> Iterator[GuardedText]:
@@ -183,6 +193,8 @@ def _texts_beside(extras: Extras | None) -> Iterator[GuardedText]:
         "images": (extras.images, OWN),
     }
     for name, (value, kind) in members.items():
+        if not value:
+            continue
         yield from (GuardedText(text, "other", ROLE, name) for text in strings_of(value, kind))
 
 
@@ -239,7 +251,10 @@ def texts_beside(completion: Completion, sent: JsonObject | None) -> tuple[Guard
     names of the vendor's system and tier, and what the vendor's own body has that is none of the choices' texts. `sent`
     is the client's own body, of which the vendor's may repeat members."""
     usage = completion.usage
-    held = [*strings_of(completion.extra), *strings_of(None if usage is None else usage.extra), *_labels(completion)]
+    held = [*_labels(completion)]
+    for members in (completion.extra, None if usage is None else usage.extra):
+        if members:
+            held += strings_of(members)
     if completion.native is not None:
         shown = {each.text for choice in completion.choices for each in texts_of_choice(choice)}
         held += [text for text in _of_body(completion.native, sent or {}) if text not in shown]
@@ -266,8 +281,8 @@ def _labels(answer: Completion | Chunk) -> Iterator[str]:
 def size_beside(completion: Completion) -> int:
     """Return about how many characters `texts_beside` reads."""
     usage = completion.usage
-    held = Extras(answer=completion.extra, message=None if usage is None else usage.extra)
-    beside = 0 if held == Extras() else size_of_extras(held)
+    members = [each for each in (completion.extra, usage and usage.extra) if isinstance(each, Mapping) and each]
+    beside = sum([size_of_extras(Extras(answer=each)) for each in members])
     return beside + (0 if completion.native is None else 2 * len(completion.native))
 
 

@@ -242,7 +242,7 @@ class LiveChoice:
                 self._rest.append(held)
         if self._ended:
             shown += await self._thought.end()
-        elif text or beside.tool_calls:
+        elif self._thought.waits and (text or beside.tool_calls):
             shown += await self._thought.interrupted()
         if text and (out := await self._fed(text)):
             shown.append(Chunk(self._index, out, system_fingerprint=chunk.system_fingerprint))
@@ -310,13 +310,15 @@ def _says_more(chunk: Chunk) -> bool:
 
 def _apart(chunk: Chunk) -> tuple[Chunk, ...]:
     """Return a chunk as one of reasoning alone and one of all else, if it has both."""
+    if chunk.extras is None and not (_says_more(chunk) and chunk.reasoning):
+        return (chunk,)
     extras = chunk.extras or NO_EXTRAS
     others = replace(extras, reasoning_details=())
-    if not _is_thought(chunk) or not _says_more(replace(chunk, extras=None if others == NO_EXTRAS else others)):
+    left = replace(chunk, reasoning=None, signature=None, extras=None if others == NO_EXTRAS else others)
+    if not _says_more(left):
         return (chunk,)
     details = Extras(reasoning_details=extras.reasoning_details) if extras.reasoning_details else None
-    thought = replace(chunk, text="", refusal=None, tool_calls=(), extras=details)
-    return thought, replace(chunk, reasoning=None, signature=None, extras=None if others == NO_EXTRAS else others)
+    return replace(chunk, text="", refusal=None, tool_calls=(), extras=details), left
 
 
 def _holds_something(chunk: Chunk) -> bool:

@@ -88,20 +88,20 @@ class GuardedStream:
                     continue
                 self.size += size_written(event)
                 self._ended += event.finish_reason is not None
-                self._ready += await self._choice(event.index).add(await self._plain(event))
+                chunk = plain(event)
+                if (chunk.system_fingerprint, chunk.service_tier) != self._labels:
+                    await self._judge_labels(chunk)
+                if not self._labels_pass:
+                    chunk = replace(chunk, system_fingerprint=None, service_tier=None)
+                self._ready += await self._choice(event.index).add(chunk)
         except (UpstreamError, GatewayError) as error:
             self._failed = stopped(self._record, error) if isinstance(error, PluginError) else error
 
-    async def _plain(self, chunk: Chunk) -> Chunk:
-        """Return a chunk without what the vendor wrote in its own form, and without names of its system and tier that
-        a guard changes. They are judged again if they are others than before."""
-        chunk = plain(chunk)
-        labels = chunk.system_fingerprint, chunk.service_tier
-        if labels != self._labels:
-            texts = labels_of_chunk(chunk)
-            self._labels_pass = not texts or await self._chain.unchanged(texts, self._record, heavy=False)
-            self._labels = labels
-        return chunk if self._labels_pass else replace(chunk, system_fingerprint=None, service_tier=None)
+    async def _judge_labels(self, chunk: Chunk) -> None:
+        """Note whether guards leave the names of the vendor's system and tier in a chunk as they are."""
+        texts = labels_of_chunk(chunk)
+        self._labels_pass = not texts or await self._chain.unchanged(texts, self._record, heavy=False)
+        self._labels = chunk.system_fingerprint, chunk.service_tier
 
     async def _plain_usage(self, usage: Usage) -> Usage:
         """Return a usage without the vendor's own members if a guard changes them."""

@@ -8,7 +8,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from proxy.plugins.request_strings.known_words import ENDS, KNOWN_KEYS, WORD_KEYS, WORDS
+from proxy.plugins.request_strings.known_words import ENDS, KNOWN_KEYS, WORD_KEYS, WORDS, words
 from proxy.plugins.request_strings.media_texts import (
     MEDIA_KEYS,
     SHORTEST,
@@ -24,14 +24,28 @@ from proxy.plugins.request_strings.places import OWN, PLACES, Place
 END_KEYS: Final = frozenset({"finish_reason", "native_finish_reason", "stop_reason", "status", "reason"})
 """Keys whose strings are not shown if they are in ENDS."""
 
-_KEYS: Final = KNOWN_KEYS | END_KEYS | {"stop_sequence", "usage", "message", "native_finish_reason", "transcript"}
+_KEYS: Final = (
+    KNOWN_KEYS
+    | END_KEYS
+    | words(
+        """
+        cache_creation cache_creation_input_tokens cache_read_input_tokens completion_tokens
+        completion_tokens_details container cost created created_at ephemeral_1h_input_tokens
+        ephemeral_5m_input_tokens filtered incomplete_details inference_geo input_tokens input_tokens_details
+        message output_tokens output_tokens_details output_text prompt_tokens prompt_tokens_details
+        server_tool_use severity stop_details stop_sequence summary total_tokens transcript usage
+        """
+    )
+)
+"""Keys that answers of the APIs have, too."""
+
 _NOTHING: Final[Mapping[str, object]] = {}
 
 
-def strings_of(value: object, kind: str = OWN, key: str = "") -> Iterator[str]:
+def strings_of(value: object, kind: str = OWN) -> Iterator[str]:
     """Yield each shown string of a value, keys that no API knows included; `kind` is that of its objects, of PLACES.
     The depth of a vendor's JSON is limited where it is read."""
-    yield from _strings(value, key, PLACES[kind], _NOTHING, kind)
+    yield from _strings(value, "", PLACES[kind], _NOTHING, kind)
 
 
 def _strings(value: object, key: str, place: Place, holder: Mapping[str, object], kind: str) -> Iterator[str]:

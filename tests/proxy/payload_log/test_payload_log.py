@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from config.sections.log_section import PayloadCollectorSection, PayloadLogPlace
+from providers.completion import Usage
 from proxy.background_tasks import background
 from proxy.payload_log import payload_log as module
 from proxy.payload_log.payload_log import PayloadLog, opened_payload_log
@@ -55,6 +56,17 @@ async def test_the_named_teams_requests_are_written_and_nothing_is_held_afterwar
     ]
     assert [each.content for each in made] == [None] * 3
     assert (log.counts.written, log.counts.dropped, log.allowance.left) == (2, 0, module.MOST_HELD)
+
+
+@pytest.mark.smoke
+async def test_an_entry_counts_all_calls_of_its_request_as_the_log_does(tmp_path: Path) -> None:
+    async with opened_payload_log(place(tmp_path / "p")) as log:
+        made = record("r-1")
+        made.usage, made.billed = Usage(1, 2), Usage(3, 5)
+        log.received(made, b"{}")
+        log.finished(made, None)
+    (line,) = written(tmp_path / "p")
+    assert (line["prompt_tokens"], line["completion_tokens"]) == (3, 5)
 
 
 async def test_what_takes_too_long_or_is_too_long_is_withheld_and_the_next_is_written(

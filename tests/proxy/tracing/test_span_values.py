@@ -62,6 +62,12 @@ def test_a_request_and_its_attempt_by_the_conventions() -> None:
     assert not attempt.failed
 
 
+def test_the_span_of_a_request_counts_all_of_its_calls_and_that_of_an_attempt_its_own() -> None:
+    spans = spans_of(finished(record(usage=Usage(1, 2), billed=Usage(3, 5))), CALLED)
+    counts = ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
+    assert [[span.attributes[name] for name in counts] for span in spans] == [[3, 5], [1, 2]]
+
+
 def test_a_stale_answer_of_the_cache_is_told_as_one() -> None:
     request, _ = spans_of(finished(record(cache=CacheUse("stale", 70.0))), CALLED)
     assert request.attributes["dragoman.cache"] == "stale"

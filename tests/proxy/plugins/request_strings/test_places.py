@@ -1,6 +1,6 @@
 """The objects in which some strings are no texts."""
 
-from proxy.plugins.request_strings.places import FREE, PLACES, Place
+from proxy.plugins.request_strings.places import FREE, PLACES, Place, is_fingerprint, is_id
 from tests.support.looped import looped
 
 SEAL = "A" * 64
@@ -41,6 +41,22 @@ def test_a_string_is_unseen_by_its_place_and_its_form(
     place: str, key: str, value: str, holder: dict[str, object], *, unseen: bool
 ) -> None:
     assert PLACES[place].unseen[key](value, holder) is unseen
+
+
+@looped(
+    ("value", "found"),
+    [
+        ("fp_44709d6fcb", (True, True)),
+        ("b6730-1f5f9f9a", (True, True)),
+        ("fp_ollama", (True, True)),
+        ("fp_swordfish", (True, False)),
+        ("an id", (False, False)),
+        ("c" * 257, (True, False)),
+        ("c-" * 200 + "@", (False, False)),
+    ],
+)
+def test_an_id_and_a_fingerprint_are_known_by_their_form(value: str, found: tuple[bool, bool]) -> None:
+    assert (is_id(value), is_fingerprint(value)) == found
 
 
 def test_a_source_holds_base64_if_it_says_so() -> None:
