@@ -319,7 +319,16 @@ def choice_of(chunks: Sequence[Chunk], index: int) -> Choice:
     if held:
         extras = replace(choice.extras or Extras(), answer=completion.extra)
         choice = replace(choice, extras=_with_each_value(extras, held))
-    return replace(choice, index=index)
+    return replace(_with_spoken(choice, chunks) if choice.refusal else choice, index=index)
+
+
+def _with_spoken(choice: Choice, chunks: Iterable[Chunk]) -> Choice:
+    """Return a choice that also holds its text and refusal as one, which some surfaces make of a stream."""
+    spoken = "".join([chunk.text or chunk.refusal or "" for chunk in chunks])
+    if spoken in (choice.text, choice.refusal):
+        return choice
+    extras = choice.extras or Extras()
+    return replace(choice, extras=replace(extras, message={**(extras.message or {}), "refusal": spoken}))
 
 
 def _with_each_value(extras: Extras, held: Sequence[Extras]) -> Extras:

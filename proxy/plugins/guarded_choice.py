@@ -1,5 +1,6 @@
 """One choice of a stream on its way through guards."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,8 +9,8 @@ from typing import Final, Protocol
 from providers.completion import NO_EXTRAS, Chunk, Extras
 from providers.failure import FailureKind
 from proxy.errors import plugin_failed
-from proxy.plugins.answer_texts import choice_of, chunk_of, has_odd_end
-from proxy.plugins.api import AnswerTextStream, RefusedStream
+from proxy.plugins.answer_texts import ROLE, choice_of, chunk_of, has_odd_end
+from proxy.plugins.api import AnswerTextStream, GuardedText, RefusedStream
 from proxy.plugins.guard_desk import GuardChain
 from proxy.plugins.running_guard import GuardFailed, RunningGuard
 from proxy.plugins.verdicts import failed, refused
@@ -223,6 +224,7 @@ class LiveChoice:
         self._thought = LiveReasoning(chain, record, index, held)
         self._rest: list[Chunk] = []
         self._texts: list[LiveText] | None = None
+        self._said = ShownText()
         self._ended = False
 
     async def add(self, chunk: Chunk) -> Iterable[Chunk]:
@@ -245,6 +247,7 @@ class LiveChoice:
         elif self._thought.waits and (text or beside.tool_calls):
             shown += await self._thought.interrupted()
         if text and (out := await self._fed(text)):
+            self._said.add(out)
             shown.append(Chunk(self._index, out, system_fingerprint=chunk.system_fingerprint))
         if self._ended:
             shown += await self._end(chunk)
@@ -276,8 +279,9 @@ class LiveChoice:
         for each in texts:
             tail = await each.feed(tail) + await each.end()
         if tail:
+            self._said.add(tail)
             shown.append(Chunk(self._index, tail))
-        rest, self._rest = self._rest, []
+        rest, self._rest = await self._with_fit_refusal(), []
         if rest and any(each.altered for each in texts):
             # Offsets into the text, and what the vendor says of it, tell its first form.
             rest = [replace(each, extras=None, signature=None) for each in rest]
@@ -286,6 +290,35 @@ class LiveChoice:
         end = replace(last, text="", reasoning=None, refusal=None, tool_calls=(), signature=None, extras=None)
         ends = await passed_on(self._chain, self._record, [end], self._index) if has_odd_end(end) else [end]
         return [*shown, *ends]
+
+    async def _with_fit_refusal(self) -> list[Chunk]:
+        """Return what was held back, without a refusal that a guard changes if it follows the text: on some surfaces a
+        refusal is text as well. Raises GatewayError."""
+        refusal = "".join([each.refusal or "" for each in self._rest])
+        if not refusal or not self._said.pieces:
+            return self._rest
+        spoken = "".join([*self._said.pieces, refusal])
+        texts, heavy = (GuardedText(spoken, "content", ROLE, "content"),), len(spoken) > MOST_WITHHELD
+        if await self._chain.unchanged(texts, self._record, heavy=heavy):
+            return self._rest
+        if self._record.guarded is not None:
+            self._record.guarded.note((), ("refusal",))
+        return [replace(each, text="", refusal=None) for each in self._rest]
+
+
+class ShownText:
+    """The last pieces of a text that was shown, MOST_WITHHELD characters and the piece that they begin in."""
+
+    def __init__(self) -> None:
+        self.pieces: deque[str] = deque()
+        self._size = 0
+
+    def add(self, piece: str) -> None:
+        """Add a piece."""
+        self.pieces.append(piece)
+        self._size += len(piece)
+        while self._size - len(self.pieces[0]) > MOST_WITHHELD:
+            self._size -= len(self.pieces.popleft())
 
 
 class Unguarded:

@@ -5,6 +5,8 @@ Source: OpenAI OpenAPI 2.3.0, `CreateTranscriptionResponse*` (November 2026): JS
 pieces is seen in none of them, so the pieces of a list, and the cues of SRT and WebVTT, are shown together as well.
 """
 
+import re
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import orjson
@@ -13,6 +15,8 @@ from providers.dialects.shared.read_json import load_json
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from proxy.plugins.api import GuardedText
+from proxy.plugins.request_strings.known_words import KNOWN_KEYS, words
+from proxy.plugins.request_strings.places import is_id
 from proxy.plugins.request_texts import TextCollector, TextReplacer
 from proxy.upstream.transport import fail
 
@@ -27,10 +31,28 @@ _TIMES: Final = "-->"
 _BETWEEN_CUES: Final = ("", " ")
 """What cues are joined by to be shown: a number may be split at a digit, a sentence at a blank."""
 
-_NO_TEXTS: Final = frozenset({"language", "task", "speaker", "usage"})
-"""Members that are no texts of the transcription."""
+_CODE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
+"""A language, as ISO 639 has it."""
 
-_SHAPE: Final = frozenset({"id", "type"})
+_TASKS: Final = words("transcribe translate")
+_TYPES: Final = words("duration tokens transcript.text.segment transcript.text.done word segment spacing audio_event")
+
+_FORMS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "id": is_id,
+    "language": lambda value: _CODE.fullmatch(value) is not None,
+    "task": _TASKS.__contains__,
+    "type": _TYPES.__contains__,
+}
+"""Whether a member is no text, by its key: any other value there is shown."""
+
+_KEYS: Final = KNOWN_KEYS | words(
+    """
+    avg_logprob bytes channel compression_ratio confidence cues duration end id input_token_details input_tokens
+    language_code language_probability logprob logprobs no_speech_prob output_tokens probability seconds seek segments
+    speaker speaker_id start task text_tokens token tokens total_tokens transient type usage audio_tokens word words
+    """
+)
+"""Keys that transcriptions have; any other one is shown."""
 
 
 def texts_of_transcript(kind: str, body: bytes) -> tuple[GuardedText, ...]:
@@ -83,10 +105,10 @@ def _cues(text: str) -> list[str]:
 def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObject:
     made: JsonObject = {}
     for name, value in content.items():
-        made[name] = value if name in _NO_TEXTS else _changed(value, name, name, walk)
+        made[_named(name, name, walk, made)] = _changed(value, name, name, walk)
     for name, value in content.items():
         before = _joined(value)
-        if before is None or name in _NO_TEXTS:
+        if before is None or name not in made:
             continue
         if walk.take(before, name, name) not in (before, _joined(made[name])):
             del made[name]  # a guard changed what stands in no piece alone
@@ -94,14 +116,27 @@ def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObj
 
 
 def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextReplacer) -> JsonValue:
-    """Return a value with each string changed but ids and types. Keys are the vendor's."""
+    """Return a value with each string changed but those of _FORMS."""
     if isinstance(value, str):
-        return value if key in _SHAPE else walk.take(value, key, place)
+        form = _FORMS.get(key)
+        return value if form is not None and form(value) else walk.take(value, key, place)
     if isinstance(value, dict):
-        return {name: _changed(each, name, f"{place}.{name}", walk) for name, each in value.items()}
+        made: JsonObject = {}
+        for name, each in value.items():
+            here = f"{place}.{name}"
+            made[_named(name, here, walk, made)] = _changed(each, name, here, walk)
+        return made
     if isinstance(value, list):
         return [_changed(each, key, f"{place}[{number}]", walk) for number, each in enumerate(value)]
     return value
+
+
+def _named(name: str, place: str, walk: TextCollector | TextReplacer, made: JsonObject) -> str:
+    """Return the key that stands for one. Raises UpstreamError if a guard makes two alike."""
+    named = name if name in _KEYS else walk.take_name(name, f"{place}, key")
+    if named in made:
+        raise fail(FailureKind.MALFORMED, "A plugin gave two members of the transcription one name.")
+    return named
 
 
 def _joined(value: JsonValue) -> str | None:

@@ -28,11 +28,12 @@ class MarkedAnswer:
 def answers(marks: Marks) -> Iterator[MarkedAnswer]:
     """Yield an answer of each API that is shown as its vendor wrote it, and of OpenAI's, whole and in pieces."""
     chat: JsonObject = {"messages": [{"role": "user", "content": "hi"}]}
-    for path, body in (
-        ("/v1/chat/completions", chat),
-        ("/v1/messages", {**chat, "max_tokens": 50}),
-        ("/v1/responses", {"input": "hi", "store": False}),
-    ):
+    bodies: dict[str, JsonObject] = {
+        "/v1/chat/completions": chat,
+        "/v1/messages": {**chat, "max_tokens": 50},
+        "/v1/responses": {"input": "hi", "store": False},
+    }
+    for path, body in bodies.items():
         for model in ("engine/m", "gpt/m"):
             if path != "/v1/responses" or model == "engine/m":
                 yield MarkedAnswer(path, model, json_answer(200, _chat(marks)), body)

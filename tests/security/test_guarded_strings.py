@@ -123,5 +123,5 @@ async def test_threat_20_no_string_of_an_answer_that_a_guard_replaces_reaches_a_
             got = await exchange(port_of(app.url), request("POST", marked.path, marked.request))
             found = re.findall(rb".{0,60}mark-.{0,9}", got.body)
             if got.status != 200 or not got.whole or found or HIDDEN.encode() not in got.body:
-                faults.append(f"{marked.path} {marked.model} {got.status} {got.whole} {found or got.body[:600]}")
+                faults.append(f"{marked.path} {marked.model} {got.status} {got.whole} {(found or got.body[:600])!r}")
     assert "\n".join(faults) == ""

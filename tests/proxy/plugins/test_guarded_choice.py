@@ -93,7 +93,8 @@ def refused(text: str) -> Chunk:
 
 
 def kinds(chunk: Chunk) -> set[str]:
-    return {name for name in ("text", "reasoning", "refusal", "tool_calls") if getattr(chunk, name)}
+    found = {name for name in ("text", "reasoning", "refusal", "tool_calls") if getattr(chunk, name)}
+    return found | {"text", "refusal"} if found & {"text", "refusal"} else found
 
 
 BETWEEN = said("-"), thought("+"), called("", id="1", name="f"), refused(".")
@@ -107,6 +108,8 @@ BETWEEN = said("-"), thought("+"), called("", id="1", name="f"), refused(".")
         (thought("sword"), thought("fish")),
         (called('{"a":"sword', id="1", name="f"), called('fish"}')),
         (refused("sword"), refused("fish")),
+        (said("sword"), Chunk(text="fish", refusal="fish")),
+        (said("sword"), refused("fish")),
         (Chunk(reasoning="a", tool_calls=(ToolCallDelta(0, "1", "f", '"sword'),)), called('fish"')),
         (Chunk(reasoning="a", refusal="sword"), refused("fish")),
         (Chunk(extras=Extras(message={"x": "sword"})), Chunk(extras=Extras(message={"x": "fish"}))),
@@ -127,6 +130,7 @@ async def test_what_clients_join_over_all_runs_is_judged_together(name: str, fir
     except GatewayError:
         assert "Refuser" in name
     joined = choice_of(shown, 0) if shown else None
+    assert SECRET not in "".join([each.text or each.refusal or "" for each in shown])
     assert SECRET not in repr(joined)
     assert '"sword' not in repr(joined) or "Refuser" in name
 

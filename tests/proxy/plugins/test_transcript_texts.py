@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from providers.failure import UpstreamError
+from providers.json_types import JsonObject
 from proxy.forms.spooled_form import MAX_FIELD
 from proxy.plugins import transcript_texts
 from proxy.plugins.transcript_texts import texts_of_transcript, with_transcript
@@ -35,14 +36,33 @@ def test_every_text_of_a_transcription_is_shown_and_can_be_replaced() -> None:
     body = orjson.dumps(VERBOSE)
     shown = texts_of_transcript(JSON, body)
     assert [(each.text, each.place) for each in shown] == [
+        ("english", "language"),
         (f"say {SECRET}", "text"),
         (f" {SECRET}", "segments[0].text"),
         ("A", "segments[0].speaker"),
         (SECRET, "words[0].word"),
     ]
-    made = orjson.loads(with_transcript(JSON, body, ["a", "b", "c", "d"]))
+    made = orjson.loads(with_transcript(JSON, body, ["english", "a", "b", "c", "d"]))
     assert (made["text"], made["segments"][0]["text"], made["words"][0]["word"]) == ("a", "b", "d")
     assert (made["duration"], made["language"], made["task"]) == (1.5, "english", "transcribe")
+
+
+@looped(
+    ("member", "texts"),
+    [
+        ({"task": "translate", "language": "pt-BR", "id": "seg_1", "type": "transcript.text.segment"}, []),
+        ({"segments": [{"id": "seg_1", "type": "word"}], "usage": {"type": "tokens", "input_tokens": 1}}, []),
+        *(({key: SECRET}, [SECRET]) for key in ("task", "language", "type", "speaker")),
+        *(({"usage": {key: f"a {SECRET}"}}, [f"a {SECRET}"]) for key in ("type", "id", "task")),
+        ({SECRET: 1, "segments": [{SECRET: 2}]}, [SECRET, SECRET]),
+    ],
+)
+def test_no_key_of_a_transcription_hides_a_text(member: JsonObject, texts: list[str]) -> None:
+    body = orjson.dumps(member)
+    assert [each.text for each in texts_of_transcript(JSON, body)] == texts
+    made = with_transcript(JSON, body, [each.replace(SECRET, HIDDEN) for each in texts])
+    assert SECRET.encode() not in made
+    assert with_transcript(JSON, body, texts) == body
 
 
 SPLIT = ("123", "-45", "-67", "89")
