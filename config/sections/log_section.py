@@ -161,7 +161,8 @@ class PayloadLogSection(Section):
     redact: Annotated[list[Pattern], Field(max_length=MOST_PATTERNS)] = Field(
         default=[],
         description="Regular expressions (Python's re). Whatever they match in a text, a number or a name is replaced "
-        "by [redacted], before anything is cut. An entry for which they take longer than 2s is written without texts.",
+        "by [redacted], before anything is cut; also in JSON within strings, such as arguments of tools. An entry for "
+        "which they take longer than 2s is written without texts.",
     )
     rotate: Size = Field(default=100 * 2**20, description="The size from which on a new file is begun, such as 100MiB.")
     keep: RotatedFiles = Field(default=5, description="How many earlier files are kept, as path.1, path.2 and so on.")

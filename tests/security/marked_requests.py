@@ -37,6 +37,12 @@ class Marks:
         self.count += 1
         return f"{'data: ' if self.count % 2 else ''}mark-{self.count}- 123-45-6789"
 
+    def encoded(self) -> str:
+        """A mark that can be read as base64."""
+        self.count += 1
+        text = f"mark-{self.count}-"
+        return text + "x" * (-len(text) % 4)
+
     def token(self, place: str) -> str:
         self.count += 1
         self.places[f"token-{self.count}-"] = place
@@ -167,6 +173,9 @@ def _chat_messages(marks: Marks) -> Iterator[JsonObject]:
     yield {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,a", "detail": marks.mark()}}]}
     file = {"file_data": f"data:text/plain,{marks.mark()}", "filename": marks.mark(), "file_id": marks.token("file_id")}
     yield {"role": "user", "content": [{"type": "file", "file": {**file}}]}
+    yield {"role": "user", "content": [{"type": "file", "file": {"file_data": marks.encoded(), "filename": "f"}}]}
+    sound: JsonObject = {"data": marks.encoded(), "format": "wav"}
+    yield {"role": "user", "content": [{"type": "input_audio", "input_audio": sound}]}
     yield {
         "role": "user",
         "content": [{"type": "input_audio", "input_audio": {"data": "AAAA", "format": marks.mark()}}],
@@ -184,6 +193,7 @@ def _blocks(marks: Marks) -> Iterator[JsonObject]:
     yield _part(marks, "text")
     text: JsonObject = {"type": "text", "media_type": "text/plain", "data": marks.mark()}
     yield {"type": "document", "source": text, "title": marks.mark(), "context": marks.mark()}
+    yield {"type": "document", "source": {"type": "base64", "media_type": "text/plain", "data": marks.encoded()}}
     yield {"type": "document", "source": {"type": "content", "content": [_part(marks, "text")]}}
     yield {"type": "document", "source": {"type": marks.mark(), "data": marks.mark(), "url": marks.mark()}}
     yield {"type": "search_result", "source": marks.mark(), "title": marks.mark(), "content": [_part(marks, "text")]}
@@ -200,7 +210,8 @@ def _items(marks: Marks) -> Iterator[JsonObject]:
     yield {"type": "custom_tool_call", **called, "input": marks.mark()}
     yield {"type": "custom_tool_call_output", "call_id": marks.token("call_id"), "output": [_part(marks, "input_text")]}
     yield {"type": "reasoning", "summary": [_part(marks, "summary_text")], "encrypted_content": marks.mark()}
-    yield {"type": "message", "role": "user", "content": [{"type": "input_file", "file_data": f"data:,{marks.mark()}"}]}
+    for data in (f"data:,{marks.mark()}", marks.encoded()):
+        yield {"type": "message", "role": "user", "content": [{"type": "input_file", "file_data": data}]}
     yield {"type": marks.mark(), "more": marks.object()}
 
 

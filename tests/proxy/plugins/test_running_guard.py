@@ -94,8 +94,9 @@ async def test_a_guard_that_blocks_the_loop_again_and_again_is_called_in_threads
         with suppress(GuardFailed):
             await running.call(partial(clock.block, block), right, heavy=False)
         clock.now += between
+    running.plugin = replace(running.plugin, deadline=5.0)
     assert await where(running) is on_loop
-    await where(running)
+    assert await where(running) is on_loop
     said = [each for each in caplog.messages if each.startswith("plugin g blocked the event loop")]
     assert len(said) == (0 if on_loop else 1)
     running.close()
