@@ -16,7 +16,16 @@ from providers.failure import FailureKind, Refusal, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target, Timeouts
-from providers.unified_request import ChatPrompt, Operation, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import (
+    ChatPrompt,
+    Guided,
+    Operation,
+    Params,
+    Prompt,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
 from providers.vendor_credential import Credential
 from tests.support.dialects import fixture_path
 
@@ -67,6 +76,17 @@ def user(content: JsonValue) -> JsonObject:
 def tool(name: str = "look", **function: JsonValue) -> JsonObject:
     parameters: JsonObject = {"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]}
     return {"type": "function", "function": {"name": name, "parameters": parameters, **function}}
+
+
+def as_given(**params: object) -> list[tuple[dict[str, object], dict[str, object]]]:
+    """Return a row for each field that is written under its own name, as it is."""
+    return [({name: value}, {name: value}) for name, value in params.items()]
+
+
+def refused(**params: object) -> list[tuple[dict[str, object], str]]:
+    """Return a row for each field that is refused by the name that clients give it."""
+    named = {name: f"guided_{value.kind}" for name, value in params.items() if isinstance(value, Guided)}
+    return [({name: value}, named.get(name, name)) for name, value in params.items()]
 
 
 def sent_for(request: UnifiedRequest, target: Target) -> UpstreamRequest:

@@ -6,19 +6,17 @@ import orjson
 import pydantic
 import pytest
 
-from providers.failure import FailureKind, Refusal
+from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Operation, TextPrompt, TokenPrompt
+from providers.unified_request import Operation, TextPrompt, TokenPrompt
 from tests.providers.dialects.anthropic.kit import (
     DIALECT,
     NEW_VERSION,
     TARGET,
-    answer,
     body_of,
     encode,
     sdk_check,
-    stream,
 )
 from tests.providers.dialects.kit import chat_request, text_request, user
 from tests.support.looped import looped
@@ -165,20 +163,6 @@ def test_extra_params_are_merged_last_and_deep() -> None:
     assert (body["max_tokens"], body["output_config"], body["speed"]) == (9, {"effort": "high"}, "fast")
 
 
-def test_the_request_is_left_as_it_was() -> None:
-    tools = [{"type": "function", "function": {"name": "a b", "parameters": {"properties": {}}}}]
-    messages: list[JsonObject] = [
-        user([{"type": "text", "text": "one"}]),
-        user("two"),
-        {"role": "system", "content": "three"},
-    ]
-    request = replace(chat_request(*messages, tools=tools), extra_params={"tools": []})
-    before = orjson.dumps([request.prompt.messages, request.params]) if isinstance(request.prompt, ChatPrompt) else b""
-    encode(request)
-    assert isinstance(request.prompt, ChatPrompt)
-    assert orjson.dumps([request.prompt.messages, request.params]) == before
-
-
 @looped(
     "body",
     [
@@ -191,12 +175,3 @@ def test_the_request_is_left_as_it_was() -> None:
 def test_the_judge_of_these_tests_refuses_what_the_vendor_refuses(body: JsonObject) -> None:
     with pytest.raises(pydantic.ValidationError):
         sdk_check(body, "2026-10-21")
-
-
-def test_answers_streams_and_errors_have_their_decoders() -> None:
-    sent = encode(chat_request())
-    assert DIALECT.decode(sent, answer("text")).choices[0].text == "Checking Oslo: 3 °C."
-    decoder = DIALECT.stream(sent)
-    assert list(decoder.feed(stream("text")))
-    assert decoder.complete
-    assert DIALECT.classify(sent, 529, {}, b"").kind is FailureKind.OVERLOADED

@@ -12,7 +12,7 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.anthropic.kit import DIALECT, NEW_VERSION, TARGET, body_of, encode
-from tests.providers.dialects.kit import chat_request, refusal_for, text_request
+from tests.providers.dialects.kit import as_given, chat_request, refusal_for, refused, text_request
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -29,22 +29,15 @@ FORMAT = {"format": {"type": "json_schema", "schema": CLOSED}}
 @looped(
     ("params", "members"),
     [
-        ({"temperature": 0.5}, {"temperature": 0.5}),
-        ({"temperature": 1}, {"temperature": 1}),
-        ({"top_p": 0.9}, {"top_p": 0.9}),
-        ({"top_k": 40}, {"top_k": 40}),
+        *as_given(temperature=0.5),
         ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
         ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
-        (
-            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
-            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
-        ),
         ({"metadata": {"user_id": "u-17", "x": "y"}}, {"metadata": {"user_id": "u-17"}}),
         ({"metadata": {"a": "b"}}, {}),
         ({"prompt_cache_key": "k", "store": False, "safety_identifier": "s"}, {}),
         ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
         ({"reasoning_effort": False}, {"thinking": {"type": "disabled"}}),
-        ({"service_tier": "auto"}, {"service_tier": "auto"}),
+        *as_given(temperature=1, top_p=0.9, top_k=40, thinking={"type": "enabled", "budget_tokens": 2000}),
         ({"service_tier": "default"}, {"service_tier": "standard_only"}),
         ({"guided": Guided("json", CLOSED)}, {"output_config": FORMAT}),
         (
@@ -59,6 +52,7 @@ FORMAT = {"format": {"type": "json_schema", "schema": CLOSED}}
         ({"response_format": {"type": "json_object", "schema": CLOSED}}, {"output_config": FORMAT}),
         ({"context_length_exceeded_behavior": "truncate"}, {}),
         ({"include_stop_str_in_output": True}, {}),
+        *as_given(service_tier="auto"),
     ],
 )
 def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], members: JsonObject) -> None:
@@ -77,27 +71,14 @@ def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
 @looped(
     ("params", "param"),
     [
-        ({"n": 2}, "n"),
-        ({"best_of": 2}, "best_of"),
-        ({"echo": True}, "echo"),
-        ({"echo_last": 2}, "echo_last"),
-        ({"suffix": "end"}, "suffix"),
-        ({"seed": 0}, "seed"),
-        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
-        ({"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
-        ({"presence_penalty": 0.1}, "presence_penalty"),
-        ({"min_p": 0.1}, "min_p"),
-        ({"temperature": 1.2}, "temperature"),
-        ({"stop": ("a", "\n\n")}, "stop"),
-        ({"guided": Guided("regex", "a+")}, "guided_regex"),
-        ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
-        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"reasoning_effort": True}, "reasoning_effort"),
-        ({"service_tier": "flex"}, "service_tier"),
-        ({"context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
-        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"modalities": ["text", "audio"]}, "modalities"),
+        *refused(n=2, best_of=2, echo=True, echo_last=2, suffix="end", seed=0, logit_bias={"5": 1.0}),
+        *refused(logprobs=LogprobsWanted(0, "legacy"), presence_penalty=0.1, min_p=0.1, temperature=1.2),
+        *refused(stop=("a", "\n\n"), guided=Guided("regex", "a+")),
+        *refused(guided=Guided("grammar", "root ::= 'a'")),
+        *refused(response_format={"type": "json_schema", "json_schema": {"name": "x"}}),
+        *refused(response_format={"type": "grammar", "grammar": "x"}, reasoning_effort=True, service_tier="flex"),
+        *refused(context_length_exceeded_behavior="error", images=(("data:image/png;base64,AA==",),)),
+        *refused(modalities=["text", "audio"]),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

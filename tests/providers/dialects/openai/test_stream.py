@@ -14,12 +14,14 @@ from tests.providers.dialects.openai.kit import (
     DIALECT,
     FIXTURES,
     choices_in,
+    failing,
     fixture,
     frame,
     pieces,
     played,
     sent,
     text,
+    unbroken,
 )
 from tests.support.dialects import fixture_name
 from tests.support.looped import looped
@@ -34,8 +36,7 @@ def sent_for(name: str) -> UpstreamRequest:
 
 
 def whole(name: str) -> list[StreamEvent]:
-    events, failure = played(sent_for(name), fixture(name))
-    assert failure is None
+    events = unbroken(sent_for(name), fixture(name))
     return events
 
 
@@ -56,37 +57,6 @@ def test_a_stream_that_nobody_asked_for_is_the_whole_answer(name: str) -> None:
         assert {choice.index for choice in answer.choices} == finished(events)
         assert [choice.text for choice in answer.choices] == [text(events, index) for index in sorted(finished(events))]
         assert answer.usage == usage_in(events)
-
-
-@every_stream
-@looped("size", [1, 7, 4096])
-def test_a_stream_gives_the_same_events_in_any_pieces(name: str, size: int) -> None:
-    events, failure = played(sent_for(name), *pieces(fixture(name), size))
-    assert failure is None
-    assert events == whole(name)
-
-
-@every_stream
-def test_a_stream_cut_anywhere_ends_well_only_when_every_choice_did(name: str) -> None:
-    stream = fixture(name)
-    for end in range(len(stream)):
-        events, failure = played(sent_for(name), stream[:end])
-        if failure is None:
-            assert finished(events)
-            assert finished(events) == {chunk.index for chunk in chunks(events)}
-        else:
-            assert failure.kind in (FailureKind.TRUNCATED, FailureKind.MALFORMED)
-
-
-@every_stream
-def test_each_choice_finishes_once_and_nothing_follows(name: str) -> None:
-    ended: set[int] = set()
-    for chunk in chunks(whole(name)):
-        says = chunk.text or chunk.finish_reason or chunk.tool_calls or chunk.reasoning
-        assert says or chunk.extras
-        assert chunk.index not in ended or not says
-        if chunk.finish_reason:
-            ended.add(chunk.index)
 
 
 @looped(
@@ -198,17 +168,14 @@ def test_a_call_begins_with_a_new_index_or_another_id_and_a_name(
     frames: list[list[JsonObject]], expected: list[tuple[str, str, str]]
 ) -> None:
     stream = [delta(None, tool_calls=[*entries]) for entries in frames]
-    events, failure = played(sent(), *stream, delta(None, "stop"), DONE)
-    assert failure is None
+    events = unbroken(sent(), *stream, delta(None, "stop"), DONE)
     assert calls(events) == expected
     assert chunks(events)[-1].finish_reason == "tool_calls"
 
 
 @looped("entry", [1, {"index": 0}, {"index": 0, "id": "a", "function": {"arguments": "1"}}])
 def test_a_tool_call_that_makes_no_sense_is_malformed(entry: JsonValue) -> None:
-    _, failure = played(sent(), delta(None, tool_calls=[entry]))
-    assert failure is not None
-    assert failure.kind is FailureKind.MALFORMED
+    assert failing(sent(), delta(None, tool_calls=[entry]))[1] is FailureKind.MALFORMED
 
 
 def test_a_refusal_is_text_and_refusal() -> None:
@@ -256,19 +223,13 @@ def test_an_error_in_the_stream_is_raised_after_what_came_before_it(error: JsonO
     for start in ([], [delta("a"), delta("b")]):
         for size in (1, 4096):
             stream = b"".join([*start, frame(error), DONE])
-            events, failure = played(sent(), *pieces(stream, size))
-            assert text(events) == "ab"[: len(start)]
-            assert failure is not None
-            assert failure.kind is kind
+            assert failing(sent(), *pieces(stream, size)) == ("ab"[: len(start)], kind)
 
 
 def test_an_error_in_groqs_own_member_is_raised() -> None:
     broken = frame({"x_groq": {"error": "over capacity"}, "choices": []})
     for row in ("groq", "openai_compatible"):
-        events, failure = played(sent(row), delta("a"), broken, DONE)
-        assert text(events) == "a"
-        assert failure is not None
-        assert failure.kind is FailureKind.SERVER
+        assert failing(sent(row), delta("a"), broken, DONE) == ("a", FailureKind.SERVER)
 
 
 def test_openrouters_error_inside_a_chunk_is_raised() -> None:
@@ -290,34 +251,26 @@ def test_openrouters_error_inside_a_chunk_is_raised() -> None:
     ],
 )
 def test_a_finish_reason_that_means_failure_is_one(word: str, kind: FailureKind) -> None:
-    events, failure = played(sent(), delta("a"), delta("", word), DONE)
-    assert text(events) == "a"
-    assert failure is not None
-    assert failure.kind is kind
+    assert failing(sent(), delta("a"), delta("", word), DONE) == ("a", kind)
 
 
 def test_an_unknown_finish_reason_is_the_vendors_own_word() -> None:
-    events, failure = played(sent(), delta("a", "tired"), DONE)
-    assert failure is None
+    events = unbroken(sent(), delta("a", "tired"), DONE)
     assert events == [Chunk(text="a", finish_reason="tired", native_finish_reason="tired")]
 
 
 def test_a_frame_of_null_is_passed_over() -> None:
-    events, failure = played(sent(), b"data: null\n\n" + delta("Hi", "stop") + DONE)
-    assert failure is None
+    events = unbroken(sent(), b"data: null\n\n" + delta("Hi", "stop") + DONE)
     assert text(events) == "Hi"
 
 
 def test_nothing_follows_a_choices_finish_nor_the_terminator() -> None:
-    events, failure = played(sent(), delta("a", "stop"), delta(None), DONE, delta("c"), frame({"error": "late"}))
-    assert failure is None
+    events = unbroken(sent(), delta("a", "stop"), delta(None), DONE, delta("c"), frame({"error": "late"}))
     assert text(events) == "a"
 
 
 def test_a_choice_that_has_not_ended_when_another_has_cuts_the_stream() -> None:
-    _, failure = played(sent(choices=2), delta("a", "stop"), delta("b", index=1), DONE)
-    assert failure is not None
-    assert failure.kind is FailureKind.TRUNCATED
+    assert failing(sent(choices=2), delta("a", "stop"), delta("b", index=1), DONE)[1] is FailureKind.TRUNCATED
 
 
 @looped(
@@ -341,9 +294,7 @@ def test_a_choice_that_has_not_ended_when_another_has_cuts_the_stream() -> None:
     ],
 )
 def test_a_stream_that_is_none_is_a_failure(stream: bytes, kind: FailureKind) -> None:
-    _, failure = played(sent(), stream)
-    assert failure is not None
-    assert failure.kind is kind
+    assert failing(sent(), stream)[1] is kind
 
 
 @looped("name", ["openai_chat", "openai_completion", "openai_tools", "openai_refusal", "deepseek_chat"])
@@ -351,8 +302,7 @@ def test_a_stream_that_is_none_is_a_failure(stream: bytes, kind: FailureKind) ->
 def test_a_whole_body_on_a_streamed_request_is_one_chunk_a_choice(name: str, size: int) -> None:
     body = fixture(f"openai/{name}.json")
     completion = DIALECT.decode(sent(), body)
-    events, failure = played(sent(choices=len(completion.choices)), *pieces(body, size))
-    assert failure is None
+    events = unbroken(sent(choices=len(completion.choices)), *pieces(body, size))
     assert [(chunk.index, chunk.text, chunk.finish_reason) for chunk in chunks(events)] == [
         (choice.index, choice.text, choice.finish_reason) for choice in completion.choices
     ]
@@ -380,15 +330,12 @@ def test_a_stream_is_complete_only_at_its_terminator_or_end() -> None:
     ],
 )
 def test_a_choice_inside_an_object_comes_out_at_the_end(frames: list[bytes], expected: list[str]) -> None:
-    events, failure = played(sent(unwrap=True), *frames, DONE)
-    assert failure is None
+    events = unbroken(sent(unwrap=True), *frames, DONE)
     assert [chunk.text for chunk in chunks(events)] == expected
 
 
 def test_an_object_without_the_choice_is_malformed() -> None:
-    _, failure = played(sent(unwrap=True), delta("blue", "stop"), DONE)
-    assert failure is not None
-    assert failure.kind is FailureKind.MALFORMED
+    assert failing(sent(unwrap=True), delta("blue", "stop"), DONE)[1] is FailureKind.MALFORMED
 
 
 def test_a_tools_name_on_the_wire_becomes_the_clients() -> None:

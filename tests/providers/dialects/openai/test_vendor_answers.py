@@ -22,14 +22,15 @@ from tests.providers.dialects.kit import chunks, usage_in
 from tests.providers.dialects.openai.kit import (
     DIALECT,
     FIXTURES,
-    broken,
     choices_in,
+    failing,
     fixture,
     frame,
     pieces,
     played,
     sent,
     text,
+    unbroken,
 )
 from tests.support.looped import looped
 
@@ -164,8 +165,7 @@ def answer(events: list[Chunk], totals: Usage | None) -> Answer:
 
 @every_stream
 def test_a_vendor_s_stream_comes_to_its_answer(name: str) -> None:
-    events, failure = played(asked(name), stream(name))
-    assert failure is None
+    events = unbroken(asked(name), stream(name))
     assert answer(chunks(events), usage_in(events)) == STREAMS[name]
 
 
@@ -199,18 +199,6 @@ def test_a_stream_that_breaks_keeps_its_beginning_and_says_why(name: str, size: 
     assert (text(events), failure.kind, failure.status) == (said, kind, status)
     assert not any(chunk.finish_reason for chunk in chunks(events))
     assert "10.0.0.7" not in failure.message
-
-
-def test_reasoning_is_told_apart_from_the_text() -> None:
-    thoughts = {
-        "mistral/thinking": "Let me see.",
-        "deepseek/chat": "Hmm",
-        "openrouter/chat": "first",
-        "vllm/chat": "why",
-    }
-    for name, thought in thoughts.items():
-        events, _ = played(asked(name), stream(name))
-        assert "".join(chunk.reasoning or "" for chunk in chunks(events)) == thought, name
 
 
 def test_details_of_usage_come_from_where_each_vendor_puts_them() -> None:
@@ -265,11 +253,6 @@ def test_the_stop_that_ended_a_text_is_kept() -> None:
         assert [chunk.matched_stop for chunk in sorted(finished, key=lambda chunk: chunk.index)] == stops
 
 
-def test_a_refusal_is_both_text_and_refusal() -> None:
-    said = chunks(played(sent(), stream("openai/refusal"))[0])
-    assert [(chunk.text, chunk.refusal) for chunk in said[:2]] == [("I can't", "I can't"), (" help.", " help.")]
-
-
 def test_a_vendor_s_own_word_for_the_end_is_kept_beside_ours() -> None:
     for name, word in {"together/completion": "eos", "tgi/completion": "stop_sequence", "openai/chat": None}.items():
         finished = [chunk for chunk in chunks(played(asked(name), stream(name))[0]) if chunk.finish_reason]
@@ -302,32 +285,14 @@ def test_fireworks_answers_a_flag_with_a_content_list() -> None:
     assert found.usage == Usage(1, 1)
 
 
-@looped(
-    ("name", "kind", "status"),
-    [
-        ("openrouter/error_200", FailureKind.CONTEXT_LENGTH, 400),
-        ("sglang/error_200", FailureKind.CONTEXT_LENGTH, 400),
-        ("openai_compatible/array_error", FailureKind.RATE_LIMITED, 429),
-    ],
-)
-def test_an_error_within_a_200_is_a_failure(name: str, kind: FailureKind, status: int) -> None:
-    body = fixture(f"openai/{name}.json")
-    failure = broken(sent(row(name)), body)
-    assert (failure.kind, failure.status) == (kind, status)
-    assert played(sent(row(name)), *pieces(body, 7)) == ([], failure)
-
-
 def test_a_whole_answer_to_a_streamed_request_is_one_chunk_a_choice() -> None:
     body = fixture("openai/openai_compatible/whole_instead_of_stream.json")
-    events, failure = played(sent("openai_compatible"), *pieces(body, 7))
+    events = unbroken(sent("openai_compatible"), *pieces(body, 7))
     (only,) = chunks(events)
-    assert failure is None
     assert (only.text, only.finish_reason, usage_in(events)) == ("all at once", "tool_calls", Usage(1, 3))
     assert [(call.name, call.arguments) for call in only.tool_calls] == [("f", '{"a":1}')]
     for cut in range(1, len(body)):
-        _, failure = played(sent("openai_compatible"), body[:cut])
-        assert failure is not None
-        assert failure.kind is FailureKind.TRUNCATED
+        assert failing(sent("openai_compatible"), body[:cut])[1] is FailureKind.TRUNCATED
 
 
 def test_two_calls_without_ids_in_two_answers_get_four_ids() -> None:

@@ -10,14 +10,9 @@ from providers.unified_request import LogprobsWanted, Operation, TextPrompt, Tok
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
-    decoded,
-    fixture,
-    only,
     refusal_for,
     sent_for,
-    streamed,
     target_of,
-    text_of,
     text_request,
 )
 from tests.support.looped import looped
@@ -71,10 +66,6 @@ def test_a_chat_is_refused_with_the_way_to_have_one() -> None:
     assert "profile 'tgi'" in refusal_for(chat_request(), TARGET).message
 
 
-def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
-    assert refusal_for(replace(text_request(), unknown={"strange": 1}), TARGET).param == "strange"
-
-
 def test_extra_params_reach_the_parameters() -> None:
     extra: JsonObject = {"parameters": {"watermark": True, "truncate": 100}}
     parameters = body_for(replace(text_request(max_tokens=5), extra_params=extra), TARGET)["parameters"]
@@ -90,11 +81,3 @@ def test_extra_params_reach_the_parameters() -> None:
 @looped("extra", [{"inputs": "x"}, {"parameters": {"best_of": 2}}, {"parameters": {"details": False}}])
 def test_extra_params_never_reach_the_prompt_nor_what_decoding_needs(extra: JsonObject) -> None:
     assert refusal_for(replace(text_request(), extra_params=extra), TARGET).param == "inference_extra_params"
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(text_request(), TARGET)
-    data = fixture("tgi", "streams", "text.sse")
-    assert only(decoded(sent, data)).text == text_of(streamed(sent, data)) == " is blue: 3 °C 👋."
-    whole = sent_for(text_request("The sky", echo=True, **SCORED), TARGET)
-    assert text_of(streamed(whole, fixture("tgi", "answers", "echo.json"))) == "The sky is blue 👋"
