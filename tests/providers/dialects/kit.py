@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import cast
 
 import orjson
-import pytest
 
 from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage, has_content
 from providers.dialect import UpstreamRequest
@@ -27,6 +26,7 @@ from providers.unified_request import (
     UnifiedRequest,
 )
 from providers.vendor_credential import Credential
+from tests.providers.kit import failure_of, refusal_of
 from tests.support.dialects import fixture_path
 
 SIZES = (1, 7, 4096)
@@ -98,9 +98,7 @@ def body_for(request: UnifiedRequest, target: Target) -> JsonObject:
 
 
 def refusal_for(request: UnifiedRequest, target: Target) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        target.dialect.encode(request, target)
-    return caught.value
+    return refusal_of(target.dialect.encode, request, target)
 
 
 def check_refused_by_name(request: UnifiedRequest, target: Target, param: str) -> None:
@@ -135,9 +133,7 @@ def only(completion: Completion) -> Choice:
 
 def decode_failure(sent: UpstreamRequest, body: bytes) -> FailureKind:
     """Return the kind of failure that decoding a whole answer raises."""
-    with pytest.raises(UpstreamError) as caught:
-        sent.target.dialect.decode(sent, body)
-    return caught.value.failure.kind
+    return failure_of(sent.target.dialect.decode, sent, body).kind
 
 
 def pieces(data: bytes, size: int) -> Iterator[bytes]:

@@ -11,8 +11,9 @@ from providers.failure import FailureKind, Refusal
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
-from providers.unified_request import Guided, UnifiedRequest
+from providers.unified_request import Guided, Operation, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from tests.providers.dialects.kit import chat_request, refusal_for, target_of, text_request, tool, user
+from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 EACH = [(name, model) for name, profile in load_profiles().items() if profile.wires for model in profile.examples]
@@ -51,6 +52,39 @@ def test_the_client_s_headers_go_along_and_an_error_means_what_its_status_says(n
     for sent in calls(target, *(replace(each, extra_headers={"x-trace": "1"}) for each in plain_requests())):
         assert sent.headers["x-trace"] == "1"
         assert target.dialect.classify(sent, 401, {}, b"<html>").kind is FailureKind.AUTH
+
+
+FORMS: list[tuple[Prompt, str]] = [
+    (TextPrompt(("a", "b")), "prompt.batch"),
+    (TokenPrompt(((1, 2),)), "prompt.tokens"),
+    (TokenPrompt(((1, 2), (3,))), "prompt.token_batch"),
+]
+
+
+@each_profile
+def test_prompts_that_one_call_cannot_say_are_refused_as_the_table_says(name: str, model: str) -> None:
+    target = target_of(name, model)
+    if not [*calls(target, request := text_request(max_tokens=5))]:
+        assert refusal_for(request, target).param == "prompt"
+        return
+    for prompt, feature in FORMS:
+        asked = replace(request, prompt=prompt)
+        if target.dialect.capabilities(asked, target)[feature].native:
+            assert target.dialect.encode(asked, target)
+        else:
+            assert refusal_for(asked, target).param == "prompt"
+    if target.dialect.encode(request, target).operation is Operation.CHAT:
+        assert refusal_for(replace(request, prompt=TextPrompt(("",))), target).param == "prompt"
+
+
+@each_profile
+def test_a_value_that_asks_for_nothing_is_no_error(name: str, model: str) -> None:
+    target = target_of(name, model)
+    for ask in (text_request, chat_request):
+        if [*calls(target, ask(max_tokens=5))]:
+            for field, values in NEUTRAL.items():
+                for value in values:
+                    assert target.dialect.encode(ask(**{"max_tokens": 5, field: value}), target), (field, value)
 
 
 CALL: JsonObject = {"id": "call:1", "type": "function", "function": {"name": "a b", "arguments": "{}"}}

@@ -188,10 +188,3 @@ def test_a_choice_is_wrapped_into_an_object_and_unwrapped_again() -> None:
     assert schema["properties"] == {"choice": {"type": "string", "enum": ["yes", "no"]}}
     assert sent.unwrap_choice
     assert sent.emulated == ("prompt", "guided_choice")
-
-
-def test_keeping_the_stop_string_is_done_on_the_way_back() -> None:
-    assert encode(chat_request(stop=("a",), include_stop_str_in_output=True)).emulated == (
-        "include_stop_str_in_output",
-    )
-    assert encode(chat_request(include_stop_str_in_output=True)).emulated == ()

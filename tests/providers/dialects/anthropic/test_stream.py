@@ -6,17 +6,17 @@ from dataclasses import replace
 import anthropic
 import httpx2
 import orjson
-import pytest
 from anthropic.types import MessageParam, RawMessageStreamEvent
 from pydantic import TypeAdapter
 
 from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta, Usage
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, encode, stream
 from tests.providers.dialects.kit import chat_request, check_cuts, check_pieces, chunks, streamed, text_of, usage_in
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 SENT = encode(replace(chat_request(), stream=True))
@@ -31,9 +31,7 @@ _EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
 
 
 def failure_kind(data: bytes) -> FailureKind:
-    with pytest.raises(UpstreamError) as caught:
-        streamed(SENT, data)
-    return caught.value.failure.kind
+    return failure_of(streamed, SENT, data).kind
 
 
 def test_the_fixtures_are_all_here() -> None:
@@ -180,9 +178,7 @@ def test_a_choice_that_was_cut_comes_as_it_is() -> None:
 
 
 def test_an_answer_without_the_choice_is_malformed() -> None:
-    with pytest.raises(UpstreamError) as caught:
-        streamed(CHOOSE, stream("text"))
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(streamed, CHOOSE, stream("text")).kind is FailureKind.MALFORMED
 
 
 @looped("size", [1, 7, 4096])
@@ -191,12 +187,11 @@ def test_an_error_event_ends_the_stream_where_it_stands(size: int) -> None:
         decoder, data = DIALECT.stream(SENT), stream(name)
         events: list[StreamEvent] = []
         pieces = (data[start : start + size] for start in range(0, len(data), size))
-        with pytest.raises(UpstreamError) as caught:
-            events.extend(event for piece in pieces for event in decoder.feed(piece))
+        failure = failure_of(events.extend, (event for piece in pieces for event in decoder.feed(piece)))
         assert text_of(events) == text
         assert not decoder.complete
-        assert caught.value.failure.kind is FailureKind.OVERLOADED
-        assert caught.value.failure.status is None
+        assert failure.kind is FailureKind.OVERLOADED
+        assert failure.status is None
 
 
 def test_nothing_is_read_after_the_end() -> None:
@@ -221,9 +216,10 @@ def test_events_that_make_no_sense_are_malformed(data: bytes) -> None:
 
 def test_an_endless_event_is_malformed() -> None:
     decoder = DIALECT.stream(SENT)
-    with pytest.raises(UpstreamError) as caught:
-        all(not list(decoder.feed(b"data: " + b"x" * 2**20)) for _ in range(40))
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert (
+        failure_of(all, (not list(decoder.feed(b"data: " + b"x" * 2**20)) for _ in range(40))).kind
+        is FailureKind.MALFORMED
+    )
 
 
 @looped(

@@ -14,7 +14,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.anthropic.native_kit import own_call, own_request
-from tests.providers.dialects.bedrock.kit import HAIKU, chunk, event, failure_of, frame, hold_cuts, target
+from tests.providers.dialects.bedrock.kit import HAIKU, chunk, event, frame, hold_cuts, target
 from tests.providers.dialects.kit import (
     SIZES,
     chat_request,
@@ -27,6 +27,7 @@ from tests.providers.dialects.kit import (
     usage_in,
     user,
 )
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 DIALECT, FIRST_PARTY = DIALECTS["bedrock_anthropic"], anthropic_kit.DIALECT

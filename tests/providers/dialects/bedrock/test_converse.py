@@ -7,7 +7,7 @@ import pytest
 
 from providers.dialects.bedrock.converse import model_path
 from providers.json_types import JsonObject
-from providers.unified_request import Operation, TextPrompt, TokenPrompt
+from providers.unified_request import Operation
 from tests.providers.dialects.bedrock.kit import target
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, text_request, user
 from tests.support.looped import looped
@@ -56,11 +56,6 @@ def test_a_stream_is_asked_for_by_the_path_alone() -> None:
     assert streamed.url == f"{whole.url}-stream"
     assert streamed.body == whole.body
     assert (whole.stream, streamed.stream) == (False, True)
-
-
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))])
-def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), CLAUDE).param == "prompt"
 
 
 def test_images_of_a_prompt_stand_where_their_markers_were() -> None:

@@ -9,8 +9,9 @@ from providers.dialects.bedrock.converse_answer import decode_converse, usage_of
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided
-from tests.providers.dialects.bedrock.kit import FIXTURES, answer, failure_of, target
+from tests.providers.dialects.bedrock.kit import FIXTURES, answer, target
 from tests.providers.dialects.kit import chat_request, sent_for
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 SENT = sent_for(chat_request(), target())

@@ -215,12 +215,6 @@ def test_a_choice_is_wrapped_into_an_object_and_unwrapped_again() -> None:
     assert sent.emulated == ("prompt", "guided_choice")
 
 
-def test_keeping_the_stop_string_is_done_on_the_way_back() -> None:
-    kept = "include_stop_str_in_output"
-    assert sent_for(chat_request(stop=("a",), include_stop_str_in_output=True), CLAUDE).emulated == (kept,)
-    assert sent_for(chat_request(include_stop_str_in_output=True), CLAUDE).emulated == ()
-
-
 def test_the_name_in_the_table_tells_the_model_that_an_id_hides() -> None:
     hidden = target(PLAIN.upstream_model, name="claude-haiku-4-5")
     assert body_for(chat_request(top_k=5), hidden)["additionalModelRequestFields"] == {"top_k": 5}

@@ -10,10 +10,9 @@ from providers.completion import Usage
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import Guided, LogprobsWanted, Operation, Params, UnifiedRequest
 from tests.providers.dialects.bedrock.kit import answer, invoked, target
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, refused, sent_for, streamed, text_request
-from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 
@@ -87,14 +86,6 @@ def test_some_makers_know_more(to: Target, params: dict[str, object], members: J
     assert body_for(asked(**params), to) == {**body_for(text_request(), to), **members}
 
 
-@looped("to", EVERY, ids=lambda each: each.model)
-def test_values_that_ask_for_nothing_are_no_error(to: Target) -> None:
-    plain = body_for(text_request(), to)
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert name == "top_p" or body_for(asked(**{name: value}), to) == plain, name
-
-
 @looped(
     ("to", "params", "param"),
     [
@@ -125,11 +116,6 @@ def test_an_answer_may_be_as_long_as_cohere_s_command_writes() -> None:
     assert body_for(asked(max_tokens=4096), COHERE)["max_tokens"] == 4096
     assert refusal_for(asked(max_tokens=4097), COHERE).code == "invalid_value"
     assert body_for(asked(max_tokens=4097), MISTRAL)["max_tokens"] == 4097
-
-
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
-def test_other_prompts_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), LLAMA).param == "prompt"
 
 
 def test_conversations_are_for_another_profile() -> None:

@@ -12,18 +12,9 @@ from providers.dialects.bedrock.invoke_models import FAMILIES, InvokeFamily
 from providers.dialects.registry import DIALECTS
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
-from tests.providers.dialects.bedrock.kit import (
-    FIXTURES,
-    answer,
-    chunk,
-    event,
-    failure_of,
-    frame,
-    hold_cuts,
-    invoked,
-    target,
-)
+from tests.providers.dialects.bedrock.kit import FIXTURES, answer, chunk, event, frame, hold_cuts, invoked, target
 from tests.providers.dialects.kit import chunks, sent_for, text_of, text_request, usage_in
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 DIALECT: Dialect = DIALECTS["bedrock_invoke"]

@@ -7,20 +7,18 @@ import pytest
 
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
-from providers.unified_request import Operation, TextPrompt, TokenPrompt
+from providers.unified_request import Operation
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
     decoded,
     only,
-    refusal_for,
     sent_for,
     target_of,
     text_request,
     tool,
     user,
 )
-from tests.support.looped import looped
 
 TARGET = target_of("cohere", "command-a-03-2025")
 
@@ -52,11 +50,6 @@ def test_images_of_a_prompt_stand_where_their_markers_were() -> None:
         {"type": "text", "text": " now"},
     ]
     assert sent.emulated == ("prompt", "images")
-
-
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
-def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
 
 
 def test_extra_params_are_merged_last_and_deep() -> None:

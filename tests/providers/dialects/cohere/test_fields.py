@@ -1,7 +1,5 @@
 """Each unified field on Cohere's wire: written, left out because it asks for nothing, or refused by name."""
 
-from dataclasses import replace
-
 import orjson
 import pytest
 
@@ -20,7 +18,6 @@ from tests.providers.dialects.kit import (
     text_request,
     tool,
 )
-from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("cohere")
@@ -76,12 +73,6 @@ def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], memb
     assert body_for(chat_request(**params), TARGET) == {**body_for(chat_request(), TARGET), **members}
 
 
-def test_values_that_ask_for_nothing_are_no_errors() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert body_for(chat_request(**{name: value}), TARGET)["messages"], name
-
-
 @looped(
     ("params", "param"),
     [
@@ -115,11 +106,6 @@ def test_a_limit_without_room_for_a_budget_goes_without_thinking() -> None:
     sent = sent_for(chat_request(reasoning_effort="low", max_tokens=1000), TARGET)
     assert b'"thinking":{"type":"disabled"}' in sent.body
     assert sent.dropped == ("reasoning_effort",)
-
-
-def test_a_default_that_a_surface_filled_in_is_left_out_where_it_cannot_be_honoured() -> None:
-    request = replace(chat_request(max_tokens=0, user="u"), injected=frozenset({"max_tokens", "user"}))
-    assert body_for(request, TARGET) == body_for(chat_request(), TARGET)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, ToolCall, Usage
 from providers.dialects.shared.thought_signatures import pack_call_id, unpack_call_id
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.json_types import JsonValue
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, SIGNED, answer, sent
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 NAMES = (
@@ -38,9 +37,7 @@ def usage(name: str) -> Usage | None:
 
 
 def kind_of(body: bytes) -> FailureKind:
-    with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(sent(), body)
-    return caught.value.failure.kind
+    return failure_of(DIALECT.decode, sent(), body).kind
 
 
 def test_the_fixtures_are_all_here() -> None:

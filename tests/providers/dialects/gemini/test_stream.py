@@ -12,6 +12,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.framing.parse_sse import SSEParser
 from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, MEMBERS, SAID, SIGNATURE, SIGNED, sent, stream
 from tests.providers.dialects.kit import check_pieces, chunks, streamed, text_of, usage_in
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 SENT = sent(streamed=True)
@@ -24,9 +25,7 @@ BROKEN = ("error_bare", "error_event", "error_first", "error_listed")
 
 
 def failure_kind(data: bytes, size: int = 4096) -> FailureKind:
-    with pytest.raises(UpstreamError) as caught:
-        streamed(SENT, data, size)
-    return caught.value.failure.kind
+    return failure_of(streamed, SENT, data, size).kind
 
 
 def test_the_fixtures_are_all_here() -> None:
@@ -176,9 +175,7 @@ def test_an_answer_that_the_model_broke_ends_after_its_text() -> None:
     decoder = DIALECT.stream(SENT)
     events: list[StreamEvent] = []
     data = stream("length").replace(b"MAX_TOKENS", b"UNEXPECTED_TOOL_CALL")
-    with pytest.raises(UpstreamError) as caught:
-        events.extend(decoder.feed(data))
-    assert caught.value.failure.kind is FailureKind.NONCONFORMING
+    assert failure_of(events.extend, decoder.feed(data)).kind is FailureKind.NONCONFORMING
 
 
 @looped(
@@ -213,9 +210,7 @@ def test_events_without_what_is_needed_are_passed_over(event: bytes) -> None:
 def test_an_endless_event_is_malformed() -> None:
     for piece in (b"data: " + b"x" * 2**20, b"[" + b" " * 2**20):
         decoder = DIALECT.stream(SENT)
-        with pytest.raises(UpstreamError) as caught:
-            all(not list(decoder.feed(piece)) for _ in range(40))
-        assert caught.value.failure.kind is FailureKind.MALFORMED
+        assert failure_of(all, (not list(decoder.feed(piece)) for _ in range(40))).kind is FailureKind.MALFORMED
 
 
 def test_calls_get_back_the_names_the_client_gave() -> None:

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject
-from providers.unified_request import Operation, TextPrompt, TokenPrompt
+from providers.unified_request import Operation
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
@@ -57,11 +57,6 @@ def test_images_of_a_prompt_go_along_in_a_chat() -> None:
     assert orjson.loads(sent.body)["messages"] == [{"role": "user", "content": "What?", "images": ["AA=="]}]
     assert sent.emulated == ("prompt", "images")
     assert refusal_for(request, TARGET).param == "images"
-
-
-@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
-def test_prompts_that_one_call_does_not_take_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
 
 
 def test_extra_params_reach_the_options_and_may_bring_the_cutting_back() -> None:

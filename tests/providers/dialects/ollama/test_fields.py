@@ -17,7 +17,6 @@ from tests.providers.dialects.kit import (
     text_request,
     tool,
 )
-from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("ollama_native")
@@ -61,13 +60,6 @@ CHOICE: JsonObject = {
 )
 def test_a_field_is_written_in_the_engines_words(params: dict[str, object], members: JsonObject) -> None:
     assert body_for(chat_request(**params), TARGET) == {**body_for(chat_request(), TARGET), **members}
-
-
-def test_values_that_ask_for_nothing_are_no_errors() -> None:
-    for request in (chat_request, text_request):
-        for name, values in NEUTRAL.items():
-            for value in values:
-                assert body_for(request(**{name: value}), TARGET)["model"], name
 
 
 @looped(

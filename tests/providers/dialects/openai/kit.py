@@ -17,6 +17,7 @@ from providers.target import Target, Timeouts
 from providers.unified_request import ChatPrompt, Operation, Params, Prompt, TextPrompt, UnifiedRequest
 from providers.vendor_credential import Credential
 from tests.providers.dialects.kit import chunks
+from tests.providers.kit import failure_of
 from tests.support.dialects import fixture_path
 from tests.support.looped import looped
 
@@ -123,9 +124,7 @@ def decoded(call: UpstreamRequest, body: JsonValue) -> Completion:
 
 
 def broken(call: UpstreamRequest, body: bytes) -> Failure:
-    with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(call, body)
-    return caught.value.failure
+    return failure_of(DIALECT.decode, call, body)
 
 
 def unbroken(call: UpstreamRequest, *stream: bytes) -> list[StreamEvent]:

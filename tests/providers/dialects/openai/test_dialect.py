@@ -1,4 +1,7 @@
-"""What goes out to each vendor of the OpenAI family: addresses, golden bodies, extras."""
+"""What goes out to each vendor of the OpenAI family: addresses, streams, extras.
+
+Each field of each row is in tests/conformance/golden.
+"""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +24,6 @@ from providers.unified_request import (
     Params,
     Prompt,
     TextPrompt,
-    TokenPrompt,
     UnifiedRequest,
 )
 from tests.providers.dialects.openai.kit import (
@@ -30,6 +32,7 @@ from tests.providers.dialects.openai.kit import (
     body_of,
     chat,
     completion,
+    every_row,
     one_param,
     refusal_of,
     target,
@@ -37,100 +40,13 @@ from tests.providers.dialects.openai.kit import (
 from tests.support.looped import looped
 
 TOOL: JsonObject = {"type": "function", "function": {"name": "f"}}
-RICH: Params = {
-    "max_tokens": 9,
-    "temperature": 0.5,
-    "top_p": 0.5,
-    "stop": ("a", "b"),
-    "seed": 7,
-}
-SAMPLING: JsonObject = {"temperature": 0.5, "top_p": 0.5, "stop": ["a", "b"], "seed": 7}
-LEGACY: JsonObject = {"model": "m", "prompt": "hello", "max_tokens": 9, **SAMPLING}
-TALKED: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 9, **SAMPLING}
-NEWER: JsonObject = {
-    **{name: value for name, value in TALKED.items() if name != "max_tokens"},
-    "max_completion_tokens": 9,
-}
-RENAMED: JsonObject = {**{name: value for name, value in TALKED.items() if name != "seed"}, "random_seed": 7}
 PICKED: JsonObject = {"provider": {"require_parameters": True}}
 
 
-def without(body: JsonObject, *names: str) -> JsonObject:
-    return {name: value for name, value in body.items() if name not in names}
-
-
-UNSEEDED, UNSTOPPED, BARE = without(TALKED, "seed"), without(TALKED, "stop"), without(TALKED, "seed", "stop")
-# What a completion becomes, and what a chat becomes; every field of every row is in tests/conformance/golden.
-GOLDEN: dict[str, tuple[JsonObject, JsonObject]] = {
-    "openai": (NEWER, NEWER),
-    "azure": (NEWER, NEWER),
-    "azure_v1": (NEWER, NEWER),
-    "fireworks": (LEGACY, TALKED),
-    "together": (LEGACY, TALKED),
-    "groq": (NEWER, NEWER),
-    "mistral": (RENAMED, RENAMED),
-    "deepseek": (UNSEEDED, UNSEEDED),
-    "ai21": (UNSEEDED, UNSEEDED),
-    "openrouter": ({**LEGACY, **PICKED}, {**TALKED, **PICKED}),
-    "xai": (TALKED, TALKED),
-    "perplexity": (BARE, BARE),
-    "cerebras": (LEGACY, NEWER),
-    "sambanova": (without(LEGACY, "seed"), UNSEEDED),
-    "nim": (LEGACY, TALKED),
-    "nim_1": (LEGACY, TALKED),
-    "hyperbolic": (TALKED, TALKED),
-    "deepinfra": (LEGACY, TALKED),
-    "nebius": (LEGACY, TALKED),
-    "novita": (LEGACY, TALKED),
-    "huggingface": (TALKED, TALKED),
-    "databricks": (without(LEGACY, "seed"), UNSEEDED),
-    "cloudflare": (UNSTOPPED, UNSTOPPED),
-    "github_models": (TALKED, TALKED),
-    "moonshot": (UNSEEDED, UNSEEDED),
-    "zai": (BARE, BARE),
-    "dashscope": (TALKED, TALKED),
-    "gemini_compat": (TALKED, TALKED),
-    "cohere_compat": (TALKED, TALKED),
-    "vllm": (LEGACY, TALKED),
-    "sglang": (LEGACY, TALKED),
-    "llamacpp": (LEGACY, TALKED),
-    "localai": (LEGACY, TALKED),
-    "ollama": (LEGACY, TALKED),
-    "lm_studio": (LEGACY, TALKED),
-    "tgi": (LEGACY, TALKED),
-    "pais": (LEGACY, TALKED),
-    "scale_genai": (LEGACY, TALKED),
-    "openai_compatible": (LEGACY, TALKED),
-    "mock": (LEGACY, TALKED),
-}
 NO_USAGE_ASKED = {"ai21", "fireworks", "together", "mistral", "perplexity", "databricks", "cohere_compat"}
-NO_SEED = {"ai21", "deepseek", "perplexity", "sambanova", "databricks", "moonshot", "zai"}
-NO_STOPS = {"perplexity", "cloudflare", "zai"}  # the last one takes one
 
 
-def rich(row: str) -> Params:
-    params = RICH.copy()
-    if row in NO_SEED:
-        del params["seed"]
-    if row in NO_STOPS:
-        del params["stop"]
-    return params
-
-
-golden_row = looped("row", GOLDEN)
-
-
-@golden_row
-def test_a_rich_completion_becomes_the_vendors_body(row: str) -> None:
-    assert body_of(completion(rich(row)), target(row)) == GOLDEN[row][0]
-
-
-@golden_row
-def test_a_rich_chat_becomes_the_vendors_body(row: str) -> None:
-    assert body_of(chat(rich(row)), target(row)) == GOLDEN[row][1]
-
-
-@golden_row
+@every_row
 def test_a_minimal_stream_asks_for_usage_only_where_it_must(row: str) -> None:
     expected: JsonObject = {"model": "m", "messages": [{"role": "user", "content": "hello"}], "stream": True}
     expected |= PICKED if row == "openrouter" else {}
@@ -240,12 +156,6 @@ def test_extra_params_cannot_touch_what_is_protected(name: str) -> None:
 def test_extra_params_are_merged_into_objects_within_objects() -> None:
     request = replace(chat({"prediction": {"a": {"b": "c"}}}), extra_params={"prediction": {"a": {"d": "e"}}})
     assert body_of(request, target("openai"))["prediction"] == {"a": {"b": "c", "d": "e"}}
-
-
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
-def test_what_cannot_be_said_in_a_chat_is_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    request = UnifiedRequest(Operation.COMPLETIONS, "v/m", prompt, {})
-    assert refusal_of(request, target("groq")).param == "prompt"
 
 
 def test_what_is_compiled_of_a_target_is_little_and_is_that_target_s_alone() -> None:

@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
-from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, StreamEvent, ToolCallDelta, Usage
+from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import call_id
 from providers.failure import FailureKind
@@ -59,64 +57,6 @@ def test_a_stream_that_nobody_asked_for_is_the_whole_answer(name: str) -> None:
         assert answer.usage == usage_in(events)
 
 
-@looped(
-    ("name", "words", "reason", "native", "count"),
-    [
-        ("openai_completion", " Pàris", "stop", None, Usage(6, 2)),
-        (
-            "openai_chat",
-            " Paris",
-            "stop",
-            None,
-            Usage(6, 2, {"cached_tokens": 4, "audio_tokens": 0}, {"reasoning_tokens": 1}),
-        ),
-        ("openai_refusal", "I cannot.", "stop", None, None),
-        ("azure_chat", " Paris", "stop", None, Usage(6, 2)),
-        (
-            "groq_chat",
-            " Paris",
-            "stop",
-            None,
-            Usage(
-                6,
-                2,
-                extra={"queue_time": 0.01, "prompt_time": 0.001, "completion_time": 0.02, "total_time": 0.03},
-            ),
-        ),
-        (
-            "deepseek_chat",
-            " Paris",
-            "stop",
-            None,
-            Usage(6, 2, {"cached_tokens": 4}, extra={"prompt_cache_miss_tokens": 2}),
-        ),
-        ("ollama_completion", " Paris", "stop", None, Usage(6, 2)),
-        ("together_completion", " Paris", "stop", "eos", Usage(6, 2)),
-        ("sglang_completion", " Paris", "stop", None, Usage(6, 2, {"cached_tokens": 2}, {"reasoning_tokens": 1})),
-        ("llamacpp_completion", " Paris", "length", None, Usage(6, 2, {"cached_tokens": 0})),
-        ("openrouter_chat", " Paris", "stop", "end_turn", Usage(6, 2, extra={"cost": 0.01})),
-        ("tgi_completion", " Paris", "stop", "eos_token", None),
-        ("perplexity_chat", " Paris", "stop", None, Usage(6, 2)),
-        ("vllm_echo", "The end.", "stop", None, Usage(6, 2)),
-        ("openai_tools", "", "tool_calls", None, Usage(6, 2)),
-        ("mistral_tools", "", "tool_calls", None, Usage(6, 2)),
-    ],
-)
-def test_text_finish_reason_and_usage_are_read(
-    name: str, words: str, reason: str, native: str | None, count: Usage | None
-) -> None:
-    events = whole(f"openai/{name}.sse")
-    assert text(events) == words
-    assert usage_in(events) == count
-    last = next(chunk for chunk in chunks(events) if chunk.index == 0 and chunk.finish_reason)
-    assert (last.finish_reason, last.native_finish_reason) == (reason, native)
-
-
-def test_choices_are_kept_apart() -> None:
-    events = whole("openai/openai_completion.sse")
-    assert (text(events, 0), text(events, 1)) == (" Pàris", " Rome 🙂")
-
-
 def calls(events: list[StreamEvent]) -> list[tuple[str | None, str | None, str]]:
     found: dict[int, tuple[str | None, str | None, str]] = {}
     for chunk in chunks(events):
@@ -125,17 +65,6 @@ def calls(events: list[StreamEvent]) -> list[tuple[str | None, str | None, str]]
             found[piece.index] = (known[0], known[1], known[2] + piece.arguments)
     assert list(found) == list(range(len(found)))
     return list(found.values())
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("openai_tools", [("call_a", "f", '{"x":1}'), ("call_b", "g", "{}")]),
-        ("mistral_tools", [("abcdefghi", "f", '{"x":1}'), ("jklmnopqr", "f", '{"x":2}'), ("stuvwxyz0", "g", "{}")]),
-    ],
-)
-def test_tool_calls_are_dense_and_whole(name: str, expected: list[tuple[str, str, str]]) -> None:
-    assert calls(whole(f"openai/{name}.sse")) == expected
 
 
 MADE = (call_id(None, 0, 0), call_id(None, 0, 1))
@@ -181,11 +110,6 @@ def test_a_tool_call_that_makes_no_sense_is_malformed(entry: JsonValue) -> None:
 def test_a_refusal_is_text_and_refusal() -> None:
     found = chunks(whole("openai/openai_refusal.sse"))
     assert [(chunk.text, chunk.refusal) for chunk in found] == [("I ", "I "), ("cannot.", "cannot."), ("", None)]
-
-
-def test_reasoning_is_no_text() -> None:
-    found = chunks(whole("openai/deepseek_chat.sse"))
-    assert [(chunk.text, chunk.reasoning) for chunk in found] == [("", "France."), (" Paris", None), ("", None)]
 
 
 def test_log_probabilities_come_in_the_shape_the_vendor_has() -> None:

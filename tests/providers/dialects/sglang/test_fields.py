@@ -17,7 +17,6 @@ from tests.providers.dialects.kit import (
     target_of,
     text_request,
 )
-from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("sglang_native")
@@ -76,12 +75,6 @@ def test_a_field_is_written_in_the_engines_words(params: dict[str, object], memb
 )
 def test_log_probabilities_stand_beside_the_sampling_settings(params: dict[str, object], members: JsonObject) -> None:
     assert body_for(text_request(**params), TARGET) == {**body_for(text_request(), TARGET), **members}
-
-
-def test_values_that_ask_for_nothing_are_no_errors() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert body_for(text_request(**{name: value}), TARGET)["text"] == "Say hi", name
 
 
 @looped(

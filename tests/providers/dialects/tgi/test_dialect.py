@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject
-from providers.unified_request import LogprobsWanted, Operation, TextPrompt, TokenPrompt
+from providers.unified_request import LogprobsWanted, Operation
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
@@ -55,11 +55,6 @@ def test_images_stand_where_their_marks_were() -> None:
     assert orjson.loads(sent.body)["inputs"] == f"Compare ![]({PNG}) and ![](https://h/b.png)."
     assert sent.emulated == ("images",)
     assert refusal_for(text_request("<image>", images=((PNG,),), echo=True, **SCORED), TARGET).param == "echo"
-
-
-@looped("prompt", [TextPrompt(("",)), TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
-def test_prompts_that_it_does_not_take_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
 
 
 def test_a_chat_is_refused_with_the_way_to_have_one() -> None:
