@@ -168,30 +168,6 @@ def test_an_answer_without_the_choice_is_malformed(name: str) -> None:
 
 
 @looped(
-    "body",
-    [
-        b"",
-        b"<html>",
-        b"[]",
-        b"{}",
-        b'{"content": []}',
-        b'{"content": {}, "stop_reason": "end_turn"}',
-        b'{"content": [{"type": "text"}], "stop_reason": "end_turn"}',
-        b'{"content": [{"type": "tool_use", "id": "a", "name": "b"}], "stop_reason": "tool_use"}',
-        answer("text")[:-40],
-        b"\xff",
-    ],
-)
-def test_a_body_that_makes_no_sense_is_malformed(body: bytes) -> None:
-    assert failure_of(DIALECT.decode, SENT, body).kind is FailureKind.MALFORMED
-
-
-def test_an_error_in_disguise_is_that_error() -> None:
-    body: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-    assert failure_of(DIALECT.decode, SENT, orjson.dumps(body)).kind is FailureKind.OVERLOADED
-
-
-@looped(
     ("reason", "expected"),
     [
         ("end_turn", ("stop", None)),
