@@ -13,7 +13,6 @@ from tests.providers.dialects.kit import (
     chat_request,
     decode_failure,
     decoded,
-    names_in,
     only,
     reader,
     sent_for,
@@ -47,10 +46,6 @@ ANSWERS = {
     "choice": Choice(0, '{"choice": "yes"}', "stop"),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
 }
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("cohere", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "citations"))
 
 
 @looped("name", ANSWERS)

@@ -6,24 +6,8 @@ from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, 
 from providers.dialects.shared.thought_signatures import pack_call_id, unpack_call_id
 from providers.failure import FailureKind
 from providers.json_types import JsonValue
-from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, SIGNED, answer, sent
+from tests.providers.dialects.gemini.kit import DIALECT, SAID, SIGNATURE, SIGNED, answer, sent
 from tests.providers.kit import failure_of
-
-NAMES = (
-    *(
-        "blocked",
-        "blocked_told",
-        "cached",
-        "choice",
-        "empty",
-        "everything",
-        "json",
-        "length",
-        "logprobs",
-        "malformed_call",
-    ),
-    *("no_usage", "safety", "text", "thinking", "thinking_old", "tools", "tools_old", "two", "unknown"),
-)
 
 
 def only(name: str) -> Choice:
@@ -37,10 +21,6 @@ def usage(name: str) -> Usage | None:
 
 def kind_of(body: bytes) -> FailureKind:
     return failure_of(DIALECT.decode, sent(), body).kind
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert {path.stem for path in (FIXTURES / "answers").iterdir()} == set(NAMES)
 
 
 def test_texts_are_joined() -> None:

@@ -27,7 +27,6 @@ from tests.providers.dialects.kit import (
     decode_failure,
     decoded,
     gathered,
-    names_in,
     only,
     reader,
     sent_for,
@@ -70,10 +69,6 @@ ANSWERS = {
     "reasoning": Choice(0, "Oslo.", "stop", matched_stop=2),
     "logprobs": Choice(0, "Oslo 👋", "stop", matched_stop=2),
 }
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("sglang", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "echo", "batch"))
 
 
 @looped("name", ANSWERS)

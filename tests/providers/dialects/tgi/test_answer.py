@@ -14,7 +14,6 @@ from tests.providers.dialects.kit import (
     decode_failure,
     decoded,
     gathered,
-    names_in,
     only,
     reader,
     sent_for,
@@ -55,10 +54,6 @@ ANSWERS = {
     "noise": Choice(0, "Still here.", "sunset", "sunset"),
 }
 ECHOED = ("The", " sky")
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("tgi", "answers") == ["echo.json", "listed.json", "stop.json", "without_mark.json"]
 
 
 @looped("name", ANSWERS)
