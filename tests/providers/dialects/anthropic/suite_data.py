@@ -75,7 +75,7 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
         ],
         disguised=("error_400_context.json", FailureKind.CONTEXT_LENGTH),
         numbers_pass=True,
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {

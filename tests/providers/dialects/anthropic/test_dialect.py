@@ -10,14 +10,7 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Operation
-from tests.providers.dialects.anthropic.kit import (
-    DIALECT,
-    NEW_VERSION,
-    TARGET,
-    body_of,
-    encode,
-    sdk_check,
-)
+from tests.providers.dialects.anthropic.kit import DIALECT, NEW_VERSION, TARGET, body_of, encode, sdk_check
 from tests.providers.dialects.kit import chat_request, refusal_for, text_request, user
 from tests.support.looped import looped
 

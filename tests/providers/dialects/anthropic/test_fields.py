@@ -98,8 +98,7 @@ NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "x", "schema
 
 
 @looped(
-    "params",
-    [{"guided": Guided("json", CLOSED)}, {"guided": Guided("choice", ("a", "b"))}, {"response_format": NAMED}],
+    "params", [{"guided": Guided("json", CLOSED)}, {"guided": Guided("choice", ("a", "b"))}, {"response_format": NAMED}]
 )
 @looped("model", ["claude-3-5-haiku-latest", "claude-sonnet-4-20250514", "claude-opus-4-1", "claude-3-7-sonnet-latest"])
 def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, params: dict[str, object]) -> None:

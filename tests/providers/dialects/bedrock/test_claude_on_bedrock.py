@@ -35,12 +35,7 @@ CLAUDE = target(HAIKU, "bedrock_anthropic")
 SENT = sent_for(replace(chat_request(), stream=True), CLAUDE)
 STREAMS = sorted(path.stem for path in (anthropic_kit.FIXTURES / "streams").iterdir())
 WHOLE = [name for name in STREAMS if not name.startswith("error")]
-METRICS: JsonObject = {
-    "inputTokenCount": 21,
-    "outputTokenCount": 9,
-    "invocationLatency": 913,
-    "firstByteLatency": 201,
-}
+METRICS: JsonObject = {"inputTokenCount": 21, "outputTokenCount": 9, "invocationLatency": 913, "firstByteLatency": 201}
 
 
 def framed(name: str, **more: JsonObject | str) -> bytes:
@@ -224,10 +219,7 @@ def test_a_client_s_own_body_goes_as_it_came_but_for_model_version_betas_and_str
     opening = {"anthropic_version": "bedrock-2023-05-31", "anthropic_beta": ["context-1m-2025-08-07"]}
     assert body == {**own, **opening}
     assert sent.url.endswith("/invoke-with-response-stream")
-    assert sent.headers == {
-        "x-amzn-bedrock-accept": "application/json",
-        "x-amzn-bedrock-service-tier": "default",
-    }
+    assert sent.headers == {"x-amzn-bedrock-accept": "application/json", "x-amzn-bedrock-service-tier": "default"}
     assert sent.dropped == ("anthropic-beta",)
     assert own_call(replace(request, stream=False), CLAUDE)[0].url.endswith("/invoke")
 

@@ -10,14 +10,7 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.bedrock.kit import target
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    check_refused_by_name,
-    refused,
-    sent_for,
-    text_request,
-)
+from tests.providers.dialects.kit import body_for, chat_request, check_refused_by_name, refused, sent_for, text_request
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -51,11 +44,7 @@ NAMED: JsonObject = {
     "textFormat": {
         "type": "json_schema",
         "structure": {
-            "jsonSchema": {
-                "schema": orjson.dumps(CLOSED).decode(),
-                "name": "place",
-                "description": "Where it is.",
-            }
+            "jsonSchema": {"schema": orjson.dumps(CLOSED).decode(), "name": "place", "description": "Where it is."}
         },
     }
 }

@@ -125,10 +125,7 @@ def test_a_word_that_means_failure_is_an_error() -> None:
 def test_an_end_without_the_service_s_counts_ends_with_the_body() -> None:
     assert pieces(
         MISTRAL, {"outputs": [{"text": "a", "stop_reason": None}]}, {"outputs": [{"stop_reason": "stop"}]}
-    ) == [
-        Chunk(text="a"),
-        Chunk(finish_reason="stop"),
-    ]
+    ) == [Chunk(text="a"), Chunk(finish_reason="stop")]
 
 
 def test_counts_in_a_piece_of_their_own_end_the_stream() -> None:

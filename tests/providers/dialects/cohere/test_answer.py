@@ -9,15 +9,7 @@ from providers.dialects.cohere.answer import logprobs_of, plan_detail, thought_d
 from providers.failure import FailureKind
 from providers.json_types import JsonValue
 from providers.unified_request import Guided
-from tests.providers.dialects.kit import (
-    chat_request,
-    decode_failure,
-    decoded,
-    only,
-    reader,
-    sent_for,
-    target_of,
-)
+from tests.providers.dialects.kit import chat_request, decode_failure, decoded, only, reader, sent_for, target_of
 from tests.support.looped import looped
 
 answer = reader("cohere", "answers", "json")

@@ -57,10 +57,7 @@ FORMAT = {"response_format": {"type": "json_object", "json_schema": SCHEMA}}
             {"reasoning_effort": "high", "max_tokens": 4000},
             {"thinking": {"type": "enabled", "token_budget": 3000}, "max_tokens": 4000},
         ),
-        (
-            {"reasoning_effort": "low", "thinking": {"type": "disabled"}},
-            {"thinking": {"type": "disabled"}},
-        ),
+        ({"reasoning_effort": "low", "thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}}),
         ({"guided": Guided("json", SCHEMA)}, FORMAT),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}}, FORMAT),
         ({"response_format": {"type": "json_object", "schema": SCHEMA}}, FORMAT),

@@ -27,7 +27,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         },
         (400, "gemini/errors/context.json"),
         "gemini/errors/rate_limit.json",
-    ),
+    )
 }
 
 ANSWER_SETS: Mapping[str, AnswerSet] = {
@@ -59,9 +59,9 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
         ],
         ends=False,
         numbers_pass=True,
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "gemini": Stream("gemini", LONG_CHAT, Form("gemini/streams/text.sse", 0, 1, "Checking "), model="gemini-2.5-flash"),
+    "gemini": Stream("gemini", LONG_CHAT, Form("gemini/streams/text.sse", 0, 1, "Checking "), model="gemini-2.5-flash")
 }

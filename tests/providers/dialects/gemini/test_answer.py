@@ -34,10 +34,7 @@ def test_calls_have_ids_in_which_their_signatures_travel() -> None:
     assert (choice.text, choice.finish_reason) == ("I look both up.", "tool_calls")
     assert choice.tool_calls == (
         ToolCall(
-            pack_call_id("fc-1", SIGNATURE, None, "studio"),
-            "get_weather",
-            '{"city":"Oslo","days":[1,2]}',
-            extra=SIGNED,
+            pack_call_id("fc-1", SIGNATURE, None, "studio"), "get_weather", '{"city":"Oslo","days":[1,2]}', extra=SIGNED
         ),
         ToolCall("fc-2", "get_weather", '{"city":"Bergen"}'),
     )

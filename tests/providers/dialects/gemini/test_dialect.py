@@ -7,12 +7,7 @@ import orjson
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import Operation
-from tests.providers.dialects.gemini.kit import (
-    DIALECT,
-    TARGET,
-    VERTEX,
-    body_of,
-)
+from tests.providers.dialects.gemini.kit import DIALECT, TARGET, VERTEX, body_of
 from tests.providers.dialects.kit import chat_request, refusal_for, text_request
 from tests.support.looped import looped
 

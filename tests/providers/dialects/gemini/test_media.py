@@ -115,10 +115,7 @@ def test_the_vendors_own_parts_are_known_by_either_spelling() -> None:
             {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AA=="}},
             {"inlineData": {"mimeType": "video/mp4", "data": "AA=="}},
         ),
-        (
-            {"type": "file", "file": {"file_id": "files/abc-1"}},
-            {"fileData": {"fileUri": f"{FILES}abc-1"}},
-        ),
+        ({"type": "file", "file": {"file_id": "files/abc-1"}}, {"fileData": {"fileUri": f"{FILES}abc-1"}}),
         (
             {"type": "video_url", "video_url": {"url": "https://youtu.be/x", "format": "mp4"}},
             {"fileData": {"mimeType": "video/mp4", "fileUri": "https://youtu.be/x"}},

@@ -5,16 +5,7 @@ from functools import partial
 
 from providers.dialects.shared.thought_signatures import SKIPPED, pack_call_id
 from providers.json_types import JsonObject, JsonValue
-from tests.providers.dialects.gemini.kit import (
-    DIALECT,
-    OLD,
-    SAID,
-    SIGNATURE,
-    TARGET,
-    body_of,
-    config_of,
-    contents_of,
-)
+from tests.providers.dialects.gemini.kit import DIALECT, OLD, SAID, SIGNATURE, TARGET, body_of, config_of, contents_of
 from tests.providers.dialects.gemini.turns import calls, result, says, text, turn
 from tests.providers.dialects.kit import chat_request, refusal_for, sent_for, target_of, text_request, user
 from tests.support.cpu_growth import growth
@@ -156,9 +147,7 @@ def test_a_sound_of_a_result_follows_it_on_every_model() -> None:
     sound: JsonValue = [{"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}]
     contents = contents_of(user("hi"), calls(("a", "listen", "{}")), result("a", sound))
     assert contents[3] == turn(  # type: ignore[index]
-        "user",
-        text("Files that 'listen' returned:"),
-        {"inlineData": {"mimeType": "audio/wav", "data": "AA=="}},
+        "user", text("Files that 'listen' returned:"), {"inlineData": {"mimeType": "audio/wav", "data": "AA=="}}
     )
 
 

@@ -7,14 +7,7 @@ import pytest
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    refusal_for,
-    sent_for,
-    target_of,
-    text_request,
-)
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request
 
 TARGET = target_of("llm_engine", "llama-3", max_output_tokens=16)
 SMALLEST: JsonObject = {"prompt": "The sky", "max_new_tokens": 16, "temperature": 1.0}

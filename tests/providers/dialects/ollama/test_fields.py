@@ -94,9 +94,7 @@ def test_advisory_fields_are_left_out_and_named() -> None:
 
 @looped(
     ("params", "param"),
-    [
-        *refused(reasoning_effort="low", thinking={"type": "disabled"}, images=(("data:image/png;base64,AA==",),)),
-    ],
+    [*refused(reasoning_effort="low", thinking={"type": "disabled"}, images=(("data:image/png;base64,AA==",),))],
 )
 def test_what_only_a_chat_has_is_refused_beside_a_raw_prompt(params: dict[str, object], param: str) -> None:
     assert refusal_for(text_request(**params), TARGET).param == param

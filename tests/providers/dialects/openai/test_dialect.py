@@ -17,15 +17,7 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.request_fields import WINDOW
 from providers.target import Target
-from providers.unified_request import (
-    ChatPrompt,
-    LogprobsWanted,
-    Operation,
-    Params,
-    Prompt,
-    TextPrompt,
-    UnifiedRequest,
-)
+from providers.unified_request import ChatPrompt, LogprobsWanted, Operation, Params, Prompt, TextPrompt, UnifiedRequest
 from tests.providers.dialects.openai.kit import (
     DIALECT,
     ROWS,

@@ -105,9 +105,7 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
         assert f"'{refusal.param}' is not supported by v/m/d" in refusal.message
 
 
-BESIDE: Mapping[str, Params] = {
-    "parallel_tool_calls": {"tools": [{"type": "function", "function": {"name": "f"}}]},
-}
+BESIDE: Mapping[str, Params] = {"parallel_tool_calls": {"tools": [{"type": "function", "function": {"name": "f"}}]}}
 """What a field needs beside it to ask for anything, on some rows."""
 
 REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {

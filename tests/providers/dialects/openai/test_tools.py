@@ -14,16 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import ChatPrompt, Operation, Params
 from tests.providers.dialects.kit import chunks
-from tests.providers.dialects.openai.kit import (
-    DIALECT,
-    body_of,
-    chat,
-    decoded,
-    frame,
-    refusal_of,
-    target,
-    unbroken,
-)
+from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, refusal_of, target, unbroken
 from tests.support.looped import looped
 
 FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}

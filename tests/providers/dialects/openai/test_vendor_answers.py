@@ -218,10 +218,7 @@ def test_details_of_usage_come_from_where_each_vendor_puts_them() -> None:
 def test_tool_calls_are_numbered_densely_and_begin_with_id_and_name() -> None:
     expected = {
         "openai/tools": [("call_a", "weather", '{"city":"Köln"}'), ("call_b", "time", "{}")],
-        "mistral/tools": [
-            ("D681PevKs", "weather", '{"city": "Paris"}'),
-            ("E792QfwLt", "weather", '{"city": "Nice"}'),
-        ],
+        "mistral/tools": [("D681PevKs", "weather", '{"city": "Paris"}'), ("E792QfwLt", "weather", '{"city": "Nice"}')],
         "ollama/tools": [("call_1", "add", '{"a":1}')],
     }
     for name, calls in expected.items():

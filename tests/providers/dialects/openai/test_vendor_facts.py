@@ -143,12 +143,7 @@ def test_a_middle_at_the_end_of_the_text_is_filled_in_without_a_suffix(row: str)
 
 def test_openrouter_must_find_an_upstream_that_has_every_parameter() -> None:
     body = body_of(chat({"top_p": 1, "frequency_penalty": 0, "top_k": 5}), target("openrouter"))
-    assert body == {
-        "model": "m",
-        "messages": [*TALK.messages],
-        "top_k": 5,
-        "provider": {"require_parameters": True},
-    }
+    assert body == {"model": "m", "messages": [*TALK.messages], "top_k": 5, "provider": {"require_parameters": True}}
 
 
 def test_openrouter_s_client_may_say_otherwise_without_touching_the_row() -> None:

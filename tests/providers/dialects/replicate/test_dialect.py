@@ -60,9 +60,7 @@ def test_it_is_waited_for_whatever_a_client_says(stream: bool) -> None:
 
 @looped(
     ("params", "written"),
-    [
-        *as_given(max_tokens=5, temperature=0.5, top_p=0.9, top_k=40, presence_penalty=0.5, frequency_penalty=1),
-    ],
+    [*as_given(max_tokens=5, temperature=0.5, top_p=0.9, top_k=40, presence_penalty=0.5, frequency_penalty=1)],
 )
 def test_a_field_is_an_input(params: dict[str, object], written: JsonObject) -> None:
     assert body_for(text_request(**params), TARGET) == {"input": {"prompt": "Say hi", **written}}

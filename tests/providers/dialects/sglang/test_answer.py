@@ -55,10 +55,7 @@ LOGPROBS = ContentLogprobs(
     )
 )
 ECHOED = LegacyLogprobs(
-    ("The", " sky", " is"),
-    (-3.5, -1.25, -0.5),
-    ({"A": -2.0, "The": -3.5}, {" sky": -1.25}, {" is": -0.5}),
-    (0, 3, 7),
+    ("The", " sky", " is"), (-3.5, -1.25, -0.5), ({"A": -2.0, "The": -3.5}, {" sky": -1.25}, {" is": -0.5}), (0, 3, 7)
 )
 ANSWERS = {
     "text": Choice(0, " Paris: 3 °C 👋.", "stop", matched_stop=128009, extras=Extras(choice={"e2e_latency": 0.1})),

@@ -6,15 +6,7 @@ import orjson
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation, TextPrompt, TokenPrompt
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    refusal_for,
-    sent_for,
-    target_of,
-    text_request,
-    tool,
-)
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
 from tests.support.looped import looped
 
 TARGET = target_of("sglang_native")

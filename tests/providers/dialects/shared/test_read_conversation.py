@@ -54,13 +54,7 @@ def of_model(**members: JsonValue) -> tuple[Part, ...]:
 
 
 @looped(
-    ("given", "role"),
-    [
-        ("system", "system"),
-        ("developer", "system"),
-        ("user", "user"),
-        ("assistant", "assistant"),
-    ],
+    ("given", "role"), [("system", "system"), ("developer", "system"), ("user", "user"), ("assistant", "assistant")]
 )
 def test_a_text_is_read_in_every_role(given: str, role: str) -> None:
     assert turn({"role": given, "content": "hi"}) == Turn(role, (Text("hi"),))  # type: ignore[arg-type]

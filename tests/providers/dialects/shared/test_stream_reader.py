@@ -7,14 +7,7 @@ import pytest
 
 from providers.completion import Choice, Chunk, Completion, NativeEvent, StreamEvent, Usage
 from providers.dialects.shared import stream_reader
-from providers.dialects.shared.stream_reader import (
-    NOTHING,
-    NativeReader,
-    NativeStream,
-    WholeStream,
-    cut,
-    event_object,
-)
+from providers.dialects.shared.stream_reader import NOTHING, NativeReader, NativeStream, WholeStream, cut, event_object
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import SSEParser

@@ -7,14 +7,7 @@ import pytest
 
 from providers.json_types import JsonObject
 from providers.unified_request import LogprobsWanted, Operation
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    refusal_for,
-    sent_for,
-    target_of,
-    text_request,
-)
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request
 from tests.support.looped import looped
 
 TARGET = target_of("tgi_native")

@@ -6,14 +6,7 @@ import orjson
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    refusal_for,
-    sent_for,
-    target_of,
-    text_request,
-)
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request
 
 TARGET = target_of("triton", "ensemble", max_output_tokens=16)
 SMALLEST: JsonObject = {
