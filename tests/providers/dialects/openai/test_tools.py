@@ -88,7 +88,8 @@ def test_one_call_at_a_time_asks_for_nothing_without_tools(row: str) -> None:
 def test_one_call_at_a_time_is_kept_or_refused_beside_tools() -> None:
     params: Params = {"tools": [FUNCTION], "parallel_tool_calls": False}
     assert body_of(chat(params), target("openai"))["parallel_tool_calls"] is False
-    assert refusal_of(chat(params), target("fireworks")).param == "parallel_tool_calls"
+    for row in ("fireworks", "together", "tgi", "lm_studio", "ollama"):
+        assert refusal_of(chat(params), target(row)).param == "parallel_tool_calls"
 
 
 AS_FUNCTION: JsonObject = {"type": "function", "function": {"name": "grep"}}
