@@ -13,7 +13,7 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
 from providers.unified_request import Guided, Operation, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 from tests.providers.dialects.kit import chat_request, refusal_for, target_of, text_request, tool, user
-from tests.providers.neutral import NEUTRAL
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 EACH = [(name, model) for name, profile in load_profiles().items() if profile.wires for model in profile.examples]
@@ -82,9 +82,8 @@ def test_a_value_that_asks_for_nothing_is_no_error(name: str, model: str) -> Non
     target = target_of(name, model)
     for ask in (text_request, chat_request):
         if [*calls(target, ask(max_tokens=5))]:
-            for field, values in NEUTRAL.items():
-                for value in values:
-                    assert target.dialect.encode(ask(**{"max_tokens": 5, field: value}), target), (field, value)
+            for asked in EACH_NEUTRAL:
+                assert target.dialect.encode(ask(**{"max_tokens": 5, **asked}), target), asked
 
 
 CALL: JsonObject = {"id": "call:1", "type": "function", "function": {"name": "a b", "arguments": "{}"}}

@@ -13,7 +13,7 @@ from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.anthropic.kit import DIALECT, NEW_VERSION, TARGET, body_of, encode
 from tests.providers.dialects.kit import as_given, chat_request, refusal_for, refused, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 CLOSED: JsonObject = {
@@ -63,9 +63,8 @@ def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], memb
 @pytest.mark.parametrize("target", [TARGET, NEW_VERSION])
 def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
     plain = body_of(chat_request(), target)
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert body_of(chat_request(**{name: value}), target) == plain, name
+    for asked in EACH_NEUTRAL:
+        assert body_of(chat_request(**asked), target) == plain, asked
 
 
 @looped(

@@ -20,6 +20,8 @@ FILES = f"{TARGET.base_url}/files/"
         (Image(Address("https://example.org/picture", "image/webp")), ("image/webp", "https://example.org/picture")),
         (Image(Address("https://[broken/a.HEIC")), ("image/heic", "https://[broken/a.HEIC")),
         (Image(Address("gs://bucket/a")), ("image/jpeg", "gs://bucket/a")),
+        (Image(Address("gs://bucket/a.webp")), ("image/webp", "gs://bucket/a.webp")),
+        (Image(Address("https://example.org/b.JPEG?size=9")), ("image/jpeg", "https://example.org/b.JPEG?size=9")),
         (Document(Address("https://example.org/paper")), ("application/pdf", "https://example.org/paper")),
         (Document(Address("gs://bucket/notes.txt")), ("text/plain", "gs://bucket/notes.txt")),
         (Document(Address("https://example.org/get"), "a.csv"), ("text/csv", "https://example.org/get")),

@@ -8,7 +8,7 @@ from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.kit import body_for, check_refused_by_name, refused, sent_for, target_of, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("tgi_native")
@@ -53,9 +53,8 @@ def test_a_field_is_written_in_the_servers_words(params: dict[str, object], memb
 
 
 def test_values_that_ask_for_nothing_change_nothing() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert parameters(**{name: value}) == {}, name
+    for asked in EACH_NEUTRAL:
+        assert parameters(**asked) == {}, asked
 
 
 @looped(

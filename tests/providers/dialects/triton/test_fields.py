@@ -15,7 +15,7 @@ from tests.providers.dialects.kit import (
     target_of,
     text_request,
 )
-from tests.providers.neutral import NEUTRAL
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("triton", max_output_tokens=16)
@@ -73,9 +73,8 @@ def test_a_field_is_written_as_a_tensor(params: dict[str, object], members: Json
 
 
 def test_values_that_ask_for_nothing_change_nothing() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert added(**{name: value}) == {}, name
+    for asked in EACH_NEUTRAL:
+        assert added(**asked) == {}, asked
 
 
 @looped(
