@@ -31,3 +31,6 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "return_token_ids": (False,),
     "perf_metrics_in_response": (False,),
 }
+
+EACH_NEUTRAL = [{name: value} for name, values in NEUTRAL.items() for value in values]
+"""Each of them as the one field of a request."""

@@ -220,10 +220,7 @@ SAMPLES: tuple[Sample, ...] = (
     alone("dashscope_input", "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"),
     alone("github", "Request body too large for gpt-4o model. Max size: 8000 tokens."),
     alone(
-        "bedrock_tokens",
-        "Too many input tokens. Max input tokens: 8192, request input token count: 10564",
-        None,
-        10564,
+        "bedrock_tokens", "Too many input tokens. Max input tokens: 8192, request input token count: 10564", None, 10564
     ),
     alone("bedrock_tokens", "Too many input tokens"),
     alone("bedrock_maximum", "prompt tokens (1055489) exceed model maximum (1050000)", None, 1055489),

@@ -7,7 +7,6 @@ import pytest
 
 from providers.adaptation.adapt_request import adapt_request
 from providers.emulation.split_into_calls import CallPlan, plan_calls
-from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, UnifiedRequest
@@ -16,6 +15,7 @@ from tests.providers.dialects.bedrock.kit import HAIKU
 from tests.providers.dialects.gemini import kit as gemini
 from tests.providers.dialects.kit import chat_request, target_of, tool, user
 from tests.providers.dialects.openai.kit import target
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 CALLED: JsonObject = {
@@ -129,8 +129,7 @@ def test_a_choice_that_demands_one_of_some_tools_is_refused_where_none_can_be_de
         "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "look"}}]},
     }
     request = chat_request(user("go"), tools=[tool("look"), tool("jump")], tool_choice=choice)
-    with pytest.raises(Refusal) as caught:
-        plan_calls(request, target("ollama"))
-    assert (caught.value.param, caught.value.code) == ("tool_choice", "unsupported_parameter")
+    refusal = refusal_of(plan_calls, request, target("ollama"))
+    assert (refusal.param, refusal.code) == ("tool_choice", "unsupported_parameter")
     _, body = planned(request, anthropic.TARGET)
     assert body["tool_choice"] == {"type": "any"}

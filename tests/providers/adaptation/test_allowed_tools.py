@@ -6,6 +6,7 @@ from providers.adaptation.allowed_tools import allows_some, with_allowed_tools
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 SEARCH: JsonObject = {"type": "web_search_20260209", "name": "web_search"}
@@ -53,9 +54,8 @@ def test_a_tool_that_the_vendor_runs_is_allowed_by_its_type() -> None:
     ],
 )
 def test_a_choice_without_a_mode_or_without_a_tool_that_is_offered_is_invalid(wrong: JsonObject) -> None:
-    with pytest.raises(Refusal) as caught:
-        with_allowed_tools({"tools": [function("f")], "tool_choice": wrong})
-    assert (caught.value.param, caught.value.code) == ("tool_choice", "invalid_value")
+    refusal = refusal_of(with_allowed_tools, {"tools": [function("f")], "tool_choice": wrong})
+    assert (refusal.param, refusal.code) == ("tool_choice", "invalid_value")
 
 
 def test_a_choice_without_tools_is_invalid() -> None:

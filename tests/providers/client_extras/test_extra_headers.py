@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -14,6 +13,7 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import Permits
 from providers.vendor_credential import Credential
 from tests.providers.dialects.openai.kit import target
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 TARGET = target("openai")
@@ -28,11 +28,10 @@ def allows(name: str, *patterns: str) -> bool:
 
 
 def test_a_refusal_names_the_header_the_deployment_and_the_setting() -> None:
-    with pytest.raises(Refusal) as caught:
-        check_headers(["traceparent", "X-My-Header"], TARGET)
-    assert (caught.value.param, caught.value.code) == ("inference_extra_headers.X-My-Header", "unsupported_parameter")
-    assert TARGET.name in caught.value.message
-    assert "`allow_headers: [x-my-header]`" in caught.value.message
+    refusal = refusal_of(check_headers, ["traceparent", "X-My-Header"], TARGET)
+    assert (refusal.param, refusal.code) == ("inference_extra_headers.X-My-Header", "unsupported_parameter")
+    assert TARGET.name in refusal.message
+    assert "`allow_headers: [x-my-header]`" in refusal.message
 
 
 @looped("profile", load_profiles().values(), ids=lambda profile: profile.name)

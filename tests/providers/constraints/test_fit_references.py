@@ -153,10 +153,7 @@ NUMBER: JsonObject = of({"n": {"type": "integer"}})
             of({"a": {"type": "object", "allOf": [NUMBER]}}),
         ),
         (
-            of(
-                {"a": {"type": "array", "items": REF_D}},
-                **DEFS_TWICE,
-            ),
+            of({"a": {"type": "array", "items": REF_D}}, **DEFS_TWICE),
             of({"a": {"type": "array", "items": {"anyOf": [TEXT]}}}),
         ),
         (of({"a": {"$ref": "#/definitions/d"}}, definitions={"d": TEXT, "unused": REF_D}), of({"a": TEXT})),

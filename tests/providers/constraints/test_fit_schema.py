@@ -16,13 +16,7 @@ from tests.support.looped import looped
 
 
 def of_a(node: JsonValue, **more: JsonValue) -> JsonObject:
-    return {
-        "type": "object",
-        "properties": {"a": node},
-        "required": ["a"],
-        "additionalProperties": False,
-        **more,
-    }
+    return {"type": "object", "properties": {"a": node}, "required": ["a"], "additionalProperties": False, **more}
 
 
 def test_a_schema_within_the_rules_is_the_clients_own_object() -> None:

@@ -16,7 +16,8 @@ class AnswerSet:
     says; both are words apart. `broken` gives for each broken stream the text before the error, the error's kind and
     its status. `bodies` and `events` make no sense, beside those that make none in any dialect; without `bodies` whole
     answers are not checked. `disguised` is an error, the name of its fixture and its kind, with status 200. `ends` says
-    that a stream declares its end; `choices` is how many a call has.
+    that a stream declares its end, `numbers_pass` that an event that is a number is passed over; `choices` is how many
+    a call has.
     """
 
     folder: str
@@ -29,6 +30,7 @@ class AnswerSet:
     disguised: tuple[str, FailureKind] | None = None
     suffix: str = "sse"
     ends: bool = True
+    numbers_pass: bool = False
     choices: int = 1
 
     def stream(self, name: str) -> bytes:

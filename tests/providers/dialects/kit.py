@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import cast
 
 import orjson
-import pytest
 
 from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage, has_content
 from providers.dialect import UpstreamRequest
@@ -16,8 +15,18 @@ from providers.failure import FailureKind, Refusal, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.target import Target, Timeouts
-from providers.unified_request import ChatPrompt, Operation, Params, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import (
+    ChatPrompt,
+    Guided,
+    Operation,
+    Params,
+    Prompt,
+    TextPrompt,
+    TokenPrompt,
+    UnifiedRequest,
+)
 from providers.vendor_credential import Credential
+from tests.providers.kit import failure_of, refusal_of
 from tests.support.dialects import fixture_path
 
 SIZES = (1, 7, 4096)
@@ -69,6 +78,17 @@ def tool(name: str = "look", **function: JsonValue) -> JsonObject:
     return {"type": "function", "function": {"name": name, "parameters": parameters, **function}}
 
 
+def as_given(**params: object) -> list[tuple[dict[str, object], dict[str, object]]]:
+    """Return a row for each field that is written under its own name, as it is."""
+    return [({name: value}, {name: value}) for name, value in params.items()]
+
+
+def refused(**params: object) -> list[tuple[dict[str, object], str]]:
+    """Return a row for each field that is refused by the name that clients give it."""
+    named = {name: f"guided_{value.kind}" for name, value in params.items() if isinstance(value, Guided)}
+    return [({name: value}, named.get(name, name)) for name, value in params.items()]
+
+
 def sent_for(request: UnifiedRequest, target: Target) -> UpstreamRequest:
     return target.dialect.encode(request, target)
 
@@ -78,9 +98,7 @@ def body_for(request: UnifiedRequest, target: Target) -> JsonObject:
 
 
 def refusal_for(request: UnifiedRequest, target: Target) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        target.dialect.encode(request, target)
-    return caught.value
+    return refusal_of(target.dialect.encode, request, target)
 
 
 def check_refused_by_name(request: UnifiedRequest, target: Target, param: str) -> None:
@@ -115,9 +133,7 @@ def only(completion: Completion) -> Choice:
 
 def decode_failure(sent: UpstreamRequest, body: bytes) -> FailureKind:
     """Return the kind of failure that decoding a whole answer raises."""
-    with pytest.raises(UpstreamError) as caught:
-        sent.target.dialect.decode(sent, body)
-    return caught.value.failure.kind
+    return failure_of(sent.target.dialect.decode, sent, body).kind
 
 
 def pieces(data: bytes, size: int) -> Iterator[bytes]:

@@ -8,9 +8,10 @@ import pytest
 
 from providers.dialect import UpstreamRequest
 from providers.dialects.native_token_counts import count_question, read_count
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import target_of
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 BODY: JsonObject = {
@@ -101,6 +102,4 @@ def test_the_number_is_read_under_either_name(body: bytes, count: int) -> None:
 
 @looped("body", [b"{}", b"<html>", b'{"input_tokens":"21"}', b'{"input_tokens":true}', b"[]"])
 def test_an_answer_without_a_number_is_a_failure(body: bytes) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        read_count(body)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(read_count, body).kind is FailureKind.MALFORMED

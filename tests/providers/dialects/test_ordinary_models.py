@@ -109,9 +109,7 @@ def test_a_strict_tool_with_a_models_parameters_is_held_or_checked(name: str, mo
     schema, good, bad = MODELS[model]
     if schema.get("type", "object") != "object":
         return
-    tools: list[JsonObject] = [
-        {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}},
-    ]
+    tools: list[JsonObject] = [{"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}]
     plan = planned(name, {"tools": tools})
     for check in plan.checks:
         keeps = compile_check(check)
@@ -135,9 +133,7 @@ def test_a_strict_tool_beside_a_schema_is_only_told_to_a_model_before_claude_4_5
     name: str, model: str, stream: bool
 ) -> None:
     schema, good, bad = MODELS["nested"]
-    tools: list[JsonObject] = [
-        {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}},
-    ]
+    tools: list[JsonObject] = [{"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}]
     prompt = ChatPrompt(({"role": "user", "content": "Hello"},))
     params: Params = {"max_tokens": 99, "guided": Guided("json", schema), "tools": tools, "n": 2}
     request = UnifiedRequest(Operation.CHAT, "v/m", prompt, params, stream=stream)

@@ -57,8 +57,7 @@ def test_as_many_choices_as_were_asked_for_are_read_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "choice",
-    [b'{"index":1,"delta":{}}', b'{"index":1,"delta":{"role":"assistant","content":""},"finish_reason":null}'],
+    "choice", [b'{"index":1,"delta":{}}', b'{"index":1,"delta":{"role":"assistant","content":""},"finish_reason":null}']
 )
 def test_a_choice_that_nobody_asked_for_and_that_says_nothing_is_passed_over(choice: bytes) -> None:
     events = good(chat(), said(b"a"), b'data: {"choices":[%b]}\n\n' % choice, said(b"b"), STOP, DONE)

@@ -15,10 +15,7 @@ from tests.support.looped import looped
         ({"usage": {"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 7}}, Usage(10, 2)),
         ({"usage": {"inputTokens": 3, "outputTokens": 2}}, Usage(3, 2)),
         ({"usage": {"tokens": {"input_tokens": 3, "output_tokens": 2}}}, Usage(3, 2)),
-        (
-            {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 4}},
-            Usage(3, 6),
-        ),
+        ({"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "thoughtsTokenCount": 4}}, Usage(3, 6)),
         ({"prompt_eval_count": 3, "eval_count": 2}, Usage(3, 2)),
         ({"meta_info": {"prompt_tokens": 3}}, Usage(3, 0)),
         ({"usage": {"prompt_tokens": 10**18, "completion_tokens": -5}}, None),

@@ -311,14 +311,7 @@ NAMES = ["count", "max_model_len", "data", "id", "tokens", "prompt", "input_toke
 NAMES += ["inputTokens", "totalTokens"]
 wire: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=3),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(NAMES),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
     max_leaves=8,
 )
 

@@ -21,6 +21,7 @@ from providers.unified_request import Guided, LogprobsWanted, Params, TextPrompt
 from providers.vendor_credential import Credential
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.openai.kit import chat, completion, one_param, target
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 BASE_MODEL = target("openai", "davinci-002")
@@ -44,9 +45,7 @@ def body_of(prepared: CallPlan) -> JsonObject:
 
 
 def refusal(request: UnifiedRequest, to: Target, on_unsupported: Literal["error", "drop"] = "error") -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        plan_calls(request, to, on_unsupported)
-    return caught.value
+    return refusal_of(plan_calls, request, to, on_unsupported)
 
 
 # Stops ---------------------------------------------------------------------------------------------------------------

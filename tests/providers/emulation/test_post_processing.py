@@ -29,6 +29,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import TextPrompt
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
 from tests.providers.dialects.openai.kit import DIALECT, completion, frame, sent
+from tests.providers.kit import failure_of
 from tests.support.http_scripts import DONE
 
 STOP = PostProcessing(stops=("END",))
@@ -228,9 +229,12 @@ def test_without_more_candidates_nothing_is_chosen() -> None:
 
 
 def test_candidates_without_log_probabilities_cannot_be_chosen_among() -> None:
-    with pytest.raises(UpstreamError) as caught:
-        PostProcessing(candidates=2).ranked(Completion((candidate(0, "A", -1.0), candidate(1, "B")), None), 1)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert (
+        failure_of(
+            PostProcessing(candidates=2).ranked, Completion((candidate(0, "A", -1.0), candidate(1, "B")), None), 1
+        ).kind
+        is FailureKind.MALFORMED
+    )
 
 
 # Answers of the gateway's own ----------------------------------------------------------------------------------------

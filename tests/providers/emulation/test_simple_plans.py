@@ -45,12 +45,7 @@ SIMPLE = ChatPrompt(({"role": "user", "content": "![](http://10.0.0.1/x)"},), pl
     st.sampled_from(["auto", "off"]),
 )
 def test_a_plan_made_at_once_is_the_one_of_all_questions(
-    row: str,
-    prompt: Prompt,
-    params: Params,
-    more: dict[str, Any],
-    stream: bool,
-    whole: Literal["auto", "off"],
+    row: str, prompt: Prompt, params: Params, more: dict[str, Any], stream: bool, whole: Literal["auto", "off"]
 ) -> None:
     operation = Operation.CHAT if isinstance(prompt, ChatPrompt) else Operation.COMPLETIONS
     request = UnifiedRequest(operation, "v/m", prompt, params, stream, injected=frozenset(params), **more)

@@ -25,6 +25,7 @@ from providers.unified_request import (
 )
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.openai.kit import TALK, chat, completion, one_param, target
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 BASE_MODEL = target("openai", "davinci-002")
@@ -61,9 +62,7 @@ def said(prepared: CallPlan) -> list[object]:
 
 
 def refusal(request: UnifiedRequest, to: Target) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        plan_calls(request, to)
-    return caught.value
+    return refusal_of(plan_calls, request, to)
 
 
 # One call is enough --------------------------------------------------------------------------------------------------
@@ -325,9 +324,8 @@ def test_a_request_for_more_choices_than_can_be_answered_is_refused_where_one_ca
     prompts: int, n: int, param: str
 ) -> None:
     asked = UnifiedRequest(Operation.COMPLETIONS, "v/m", TextPrompt(("a",) * prompts), {"n": n})
-    with pytest.raises(Refusal) as caught:
-        plan_calls(asked, target("vllm"))
-    assert (caught.value.param, caught.value.code) == (param, "invalid_value")
+    refusal = refusal_of(plan_calls, asked, target("vllm"))
+    assert (refusal.param, refusal.code) == (param, "invalid_value")
 
 
 def test_as_many_choices_as_can_be_answered_go_out_in_one_call() -> None:

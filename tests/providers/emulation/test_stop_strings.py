@@ -95,21 +95,6 @@ def test_a_whole_answer_is_one_chunk(keep: bool) -> None:
     assert out == [Chunk(3, "one END" if keep else "one ", "stop", matched_stop="END", system_fingerprint="fp")]
 
 
-def test_a_stop_across_three_chunks_never_shows_its_beginning() -> None:
-    scanner = StopScanner(("\n\nUser:",), keep=False)
-    assert run(scanner, [Chunk(text="Yes.\n")]) == [Chunk(text="Yes.")]
-    assert run(scanner, [Chunk(text="\nUs")]) == []
-    assert run(scanner, [Chunk(text="er: next")]) == [Chunk(finish_reason="stop", matched_stop="\n\nUser:")]
-    assert scanner.done
-
-
-def test_a_beginning_that_comes_to_nothing_is_flushed() -> None:
-    scanner = StopScanner(("###",), keep=False)
-    assert run(scanner, [Chunk(text="a##")]) == [Chunk(text="a")]
-    assert run(scanner, [Chunk(text="b#")]) == [Chunk(text="##b")]
-    assert run(scanner, [ENDED]) == [Chunk(text="#", finish_reason="length", native_finish_reason="max_tokens")]
-
-
 def test_a_later_stop_waits_for_the_one_that_begins_before_it() -> None:
     for end, text, stop in [("d", "", "abcd"), ("x", "a", "b")]:
         scanner = StopScanner(("abcd", "b"), keep=False)

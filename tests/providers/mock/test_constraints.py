@@ -6,6 +6,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.mock.constraints import options, tool
 from providers.mock.errors import MockError
 from providers.mock.fields import Fields
+from tests.providers.mock.kit import refused
 from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 2}}, "required": ["n"]}
@@ -87,6 +88,4 @@ def test_no_tools_mean_no_call() -> None:
     ],
 )
 def test_a_bad_tool_or_choice_is_a_400(body: JsonObject, param: str) -> None:
-    with pytest.raises(MockError) as caught:
-        tool(Fields(body))
-    assert caught.value.param == param
+    assert refused(tool, Fields(body)) == (400, param)

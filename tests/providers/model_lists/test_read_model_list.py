@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 import pytest
 
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.model_lists.read_model_list import (
     MAX_CURSOR,
     MAX_ENTRIES,
@@ -21,6 +21,7 @@ from providers.model_lists.read_model_list import (
 )
 from providers.profile import ModelListStyle
 from providers.profiles.load_profiles import load_profiles
+from tests.providers.kit import failure_of
 from tests.proxy.kit.transport_calls import TARGET
 from tests.support.looped import looped
 
@@ -37,10 +38,9 @@ def page(*names: object, **members: object) -> bytes:
 
 
 def malformed(style: ModelListStyle, data: bytes) -> str:
-    with pytest.raises(UpstreamError) as caught:
-        read_page(STYLES[style], data)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
-    return caught.value.failure.message
+    failure = failure_of(read_page, STYLES[style], data)
+    assert failure.kind is FailureKind.MALFORMED
+    return failure.message
 
 
 @looped(

@@ -10,6 +10,7 @@ from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.tasks import read_vectors
 from providers.tasks.read_vectors import listed, read_vector, write_base64
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 
@@ -18,10 +19,9 @@ def _base64(*values: float) -> str:
 
 
 def _refused(value: JsonValue) -> str:
-    with pytest.raises(UpstreamError) as caught:
-        read_vector(value)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
-    return caught.value.failure.message
+    failure = failure_of(read_vector, value)
+    assert failure.kind is FailureKind.MALFORMED
+    return failure.message
 
 
 def test_numbers_stay_the_doubles_that_the_vendor_wrote() -> None:

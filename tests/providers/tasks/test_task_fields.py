@@ -8,6 +8,7 @@ from providers.tasks.forms.prepare_task import embeddings_calls, rerank_calls
 from providers.tasks.forms.registry import EMBEDDINGS_FORMS, RERANK_FORMS
 from providers.tasks.task_fields import TASK_FIELDS, TOKENS, no_task, task_cells
 from providers.unified_request import Task
+from tests.providers.kit import refusal_of
 from tests.providers.tasks.kit import at, bodies, embed, embed_ids, rank
 from tests.support.looped import looped
 
@@ -77,10 +78,9 @@ def test_the_encoder_of_embeddings_does_what_the_cell_says(name: str, field: str
         )
     cell = cells[field]
     if cell.refused:
-        with pytest.raises(Refusal) as caught:
-            embeddings_calls(request, target)
-        assert caught.value.param == ("odd" if field == "unknown" else field)
-        assert cell.how in caught.value.message
+        refusal = refusal_of(embeddings_calls, request, target)
+        assert refusal.param == ("odd" if field == "unknown" else field)
+        assert cell.how in refusal.message
         return
     calls = embeddings_calls(request, target)
     assert (field in calls.emulated) == cell.emulated
@@ -109,9 +109,7 @@ def test_the_encoder_of_rankings_does_what_the_cell_says(name: str, field: str) 
         object.__setattr__(target, "base_url", "https://bedrock-runtime.eu-west-1.amazonaws.com")
     cell = task_cells(PROFILES[name], Task.RERANK)[field]
     if cell.refused:
-        with pytest.raises(Refusal) as caught:
-            rerank_calls(RANK_ASKED[field], target)
-        assert caught.value.param == ("odd" if field == "unknown" else field)
+        assert refusal_of(rerank_calls, RANK_ASKED[field], target).param == ("odd" if field == "unknown" else field)
         return
     calls = rerank_calls(RANK_ASKED[field], target)
     assert (field in calls.emulated) == cell.emulated

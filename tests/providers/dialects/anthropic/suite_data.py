@@ -1,12 +1,15 @@
 """The judges, fixture sets and benchmark streams of the Anthropic dialect."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from providers.failure import FailureKind
 from tests.bench.streams import LONG_CHAT, Form, Stream
 from tests.contracts.fixture_sets import BROKEN, FixtureSet, by_name
 from tests.contracts.judged_by import JudgedBy
+from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.anthropic.native_kit import own_request
-from tests.providers.dialects.kit import chat_request, target_of
+from tests.providers.dialects.kit import chat_request, fixture, sent_for, target_of
 
 CLAUDE_STREAMS = {
     **by_name("anthropic/streams", "sse", f"text tools length {BROKEN}", filtered="refusal", unknown="noise"),
@@ -43,6 +46,36 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         CLAUDE_STREAMS,
         _CLAUDE_CONTEXT,
     ),
+}
+
+ANSWER_SETS: Mapping[str, AnswerSet] = {
+    "anthropic": AnswerSet(
+        "anthropic",
+        [sent_for(replace(chat_request(), stream=True), target_of("anthropic", max_output_tokens=100))],
+        "text tools thinking refusal refusal_after_text length stop_sequence cached empty choice noise signed "
+        "server_tools deferred cited",
+        broken={
+            "error_first": ("", FailureKind.OVERLOADED, None),
+            "error_after_text": ("Checking Oslo", FailureKind.OVERLOADED, None),
+        },
+        bodies=[
+            b"[]",
+            b'{"content": []}',
+            b'{"content": {}, "stop_reason": "end_turn"}',
+            b'{"content": [{"type": "text"}], "stop_reason": "end_turn"}',
+            b'{"content": [{"type": "tool_use", "id": "a", "name": "b"}], "stop_reason": "tool_use"}',
+            fixture("anthropic", "answers", "text.json")[:-40],
+            b"\xff",
+        ],
+        events=[
+            b"event: content_block_delta\ndata: {\n\n",
+            b'data: {"type":"message_stop"}\n\n',
+            b'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}\n\n',
+            b"event: message_delta\ndata: \xff\n\n",
+        ],
+        disguised=("error_400_context.json", FailureKind.CONTEXT_LENGTH),
+        numbers_pass=True,
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {

@@ -8,11 +8,12 @@ from anthropic.types import Message
 
 from providers.completion import Choice, Extras, ToolCall, Usage
 from providers.dialects.anthropic.answer import finish_reason, usage_of
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic.kit import DIALECT, FIXTURES, answer, encode
 from tests.providers.dialects.kit import chat_request
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 SENT = encode(chat_request())
@@ -163,37 +164,7 @@ def test_a_choice_that_was_cut_or_declined_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize("name", ["text", "stop_sequence"])
 def test_an_answer_without_the_choice_is_malformed(name: str) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(CHOOSE, answer(name))
-    assert caught.value.failure.kind is FailureKind.MALFORMED
-
-
-@looped(
-    "body",
-    [
-        b"",
-        b"<html>",
-        b"[]",
-        b"{}",
-        b'{"content": []}',
-        b'{"content": {}, "stop_reason": "end_turn"}',
-        b'{"content": [{"type": "text"}], "stop_reason": "end_turn"}',
-        b'{"content": [{"type": "tool_use", "id": "a", "name": "b"}], "stop_reason": "tool_use"}',
-        answer("text")[:-40],
-        b"\xff",
-    ],
-)
-def test_a_body_that_makes_no_sense_is_malformed(body: bytes) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(SENT, body)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
-
-
-def test_an_error_in_disguise_is_that_error() -> None:
-    body: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-    with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(SENT, orjson.dumps(body))
-    assert caught.value.failure.kind is FailureKind.OVERLOADED
+    assert failure_of(DIALECT.decode, CHOOSE, answer(name)).kind is FailureKind.MALFORMED
 
 
 @looped(

@@ -9,10 +9,11 @@ from anthropic.types import ContentBlock, Message, Usage
 from providers.completion import Chunk, Extras
 from providers.dialects.anthropic.answer_parts import call_extra, cited, message_members, usage_rest, whole_thought
 from providers.emulation.join_extras import GrowingExtras, overlay
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.anthropic.kit import DIALECT, encode, stream
 from tests.providers.dialects.kit import chat_request, chunks, only, streamed, text_of
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 SENT = encode(chat_request())
@@ -197,15 +198,11 @@ def test_what_is_kept_until_a_block_ends_is_bounded() -> None:
     list(decoder.feed(b"data: %b\n\n" % orjson.dumps(begun)))
     delta: JsonObject = {"type": "input_json_delta", "partial_json": "x" * 2**20}
     piece = b"data: %b\n\n" % orjson.dumps({"type": "content_block_delta", "index": 0, "delta": delta})
-    with pytest.raises(UpstreamError) as caught:
-        all(not list(decoder.feed(piece)) for _ in range(40))
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(all, (not list(decoder.feed(piece)) for _ in range(40))).kind is FailureKind.MALFORMED
 
 
 def test_a_message_that_begins_again_inside_a_block_is_malformed() -> None:
     data = stream("tools").partition(b"event: content_block_stop")[0] + stream("text")
-    with pytest.raises(UpstreamError) as caught:
-        streamed(SENT, data)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(streamed, SENT, data).kind is FailureKind.MALFORMED
     twice = stream("text").partition(b"\n\n")[0] + b"\n\n" + stream("text")
     assert text_of(streamed(SENT, twice)) == text_of(streamed(SENT, stream("text")))

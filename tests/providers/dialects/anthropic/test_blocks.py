@@ -1,7 +1,5 @@
 """Parts of a conversation as Anthropic's blocks."""
 
-import pytest
-
 from providers.conversation import (
     CLAUDE_FORMAT,
     GEMINI_FORMAT,
@@ -20,9 +18,9 @@ from providers.conversation import (
 )
 from providers.dialects.anthropic.blocks import as_text_or_blocks, block_of, is_lost_thinking, is_thinking
 from providers.dialects.anthropic.tools import ToolNames
-from providers.failure import Refusal
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import chat_request, refusal_for, target_of, user
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 TURN = Turn("user", ())
@@ -96,9 +94,7 @@ def test_parts_of_the_vendors_own_pass(kind: str) -> None:
     [OtherPart("hologram", {}), Document(Address("gs://a/b.pdf")), Document(InlineData("application/zip", "AA=="))],
 )
 def test_what_has_no_block_is_refused(part: Part) -> None:
-    with pytest.raises(Refusal) as caught:
-        made(part)
-    assert caught.value.param == "messages"
+    assert refusal_of(made, part).param == "messages"
 
 
 def test_thinking_that_no_claude_signed_is_lost_unless_it_says_nothing() -> None:

@@ -12,8 +12,8 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.anthropic.kit import DIALECT, NEW_VERSION, TARGET, body_of, encode
-from tests.providers.dialects.kit import chat_request, refusal_for, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.dialects.kit import as_given, chat_request, refusal_for, refused, text_request
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 CLOSED: JsonObject = {
@@ -29,22 +29,15 @@ FORMAT = {"format": {"type": "json_schema", "schema": CLOSED}}
 @looped(
     ("params", "members"),
     [
-        ({"temperature": 0.5}, {"temperature": 0.5}),
-        ({"temperature": 1}, {"temperature": 1}),
-        ({"top_p": 0.9}, {"top_p": 0.9}),
-        ({"top_k": 40}, {"top_k": 40}),
+        *as_given(temperature=0.5),
         ({"stop": ("a", "b")}, {"stop_sequences": ["a", "b"]}),
         ({"user": "u-17"}, {"metadata": {"user_id": "u-17"}}),
-        (
-            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
-            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
-        ),
         ({"metadata": {"user_id": "u-17", "x": "y"}}, {"metadata": {"user_id": "u-17"}}),
         ({"metadata": {"a": "b"}}, {}),
         ({"prompt_cache_key": "k", "store": False, "safety_identifier": "s"}, {}),
         ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
         ({"reasoning_effort": False}, {"thinking": {"type": "disabled"}}),
-        ({"service_tier": "auto"}, {"service_tier": "auto"}),
+        *as_given(temperature=1, top_p=0.9, top_k=40, thinking={"type": "enabled", "budget_tokens": 2000}),
         ({"service_tier": "default"}, {"service_tier": "standard_only"}),
         ({"guided": Guided("json", CLOSED)}, {"output_config": FORMAT}),
         (
@@ -59,6 +52,7 @@ FORMAT = {"format": {"type": "json_schema", "schema": CLOSED}}
         ({"response_format": {"type": "json_object", "schema": CLOSED}}, {"output_config": FORMAT}),
         ({"context_length_exceeded_behavior": "truncate"}, {}),
         ({"include_stop_str_in_output": True}, {}),
+        *as_given(service_tier="auto"),
     ],
 )
 def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], members: JsonObject) -> None:
@@ -69,35 +63,21 @@ def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], memb
 @pytest.mark.parametrize("target", [TARGET, NEW_VERSION])
 def test_values_that_ask_for_nothing_change_nothing(target: Target) -> None:
     plain = body_of(chat_request(), target)
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert body_of(chat_request(**{name: value}), target) == plain, name
+    for asked in EACH_NEUTRAL:
+        assert body_of(chat_request(**asked), target) == plain, asked
 
 
 @looped(
     ("params", "param"),
     [
-        ({"n": 2}, "n"),
-        ({"best_of": 2}, "best_of"),
-        ({"echo": True}, "echo"),
-        ({"echo_last": 2}, "echo_last"),
-        ({"suffix": "end"}, "suffix"),
-        ({"seed": 0}, "seed"),
-        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
-        ({"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
-        ({"presence_penalty": 0.1}, "presence_penalty"),
-        ({"min_p": 0.1}, "min_p"),
-        ({"temperature": 1.2}, "temperature"),
-        ({"stop": ("a", "\n\n")}, "stop"),
-        ({"guided": Guided("regex", "a+")}, "guided_regex"),
-        ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
-        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"reasoning_effort": True}, "reasoning_effort"),
-        ({"service_tier": "flex"}, "service_tier"),
-        ({"context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
-        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"modalities": ["text", "audio"]}, "modalities"),
+        *refused(n=2, best_of=2, echo=True, echo_last=2, suffix="end", seed=0, logit_bias={"5": 1.0}),
+        *refused(logprobs=LogprobsWanted(0, "legacy"), presence_penalty=0.1, min_p=0.1, temperature=1.2),
+        *refused(stop=("a", "\n\n"), guided=Guided("regex", "a+")),
+        *refused(guided=Guided("grammar", "root ::= 'a'")),
+        *refused(response_format={"type": "json_schema", "json_schema": {"name": "x"}}),
+        *refused(response_format={"type": "grammar", "grammar": "x"}, reasoning_effort=True, service_tier="flex"),
+        *refused(context_length_exceeded_behavior="error", images=(("data:image/png;base64,AA==",),)),
+        *refused(modalities=["text", "audio"]),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
@@ -117,8 +97,7 @@ NAMED: JsonObject = {"type": "json_schema", "json_schema": {"name": "x", "schema
 
 
 @looped(
-    "params",
-    [{"guided": Guided("json", CLOSED)}, {"guided": Guided("choice", ("a", "b"))}, {"response_format": NAMED}],
+    "params", [{"guided": Guided("json", CLOSED)}, {"guided": Guided("choice", ("a", "b"))}, {"response_format": NAMED}]
 )
 @looped("model", ["claude-3-5-haiku-latest", "claude-sonnet-4-20250514", "claude-opus-4-1", "claude-3-7-sonnet-latest"])
 def test_a_model_before_4_5_is_told_a_constraint_in_the_prompt(model: str, params: dict[str, object]) -> None:
@@ -207,10 +186,3 @@ def test_a_choice_is_wrapped_into_an_object_and_unwrapped_again() -> None:
     assert schema["properties"] == {"choice": {"type": "string", "enum": ["yes", "no"]}}
     assert sent.unwrap_choice
     assert sent.emulated == ("prompt", "guided_choice")
-
-
-def test_keeping_the_stop_string_is_done_on_the_way_back() -> None:
-    assert encode(chat_request(stop=("a",), include_stop_str_in_output=True)).emulated == (
-        "include_stop_str_in_output",
-    )
-    assert encode(chat_request(include_stop_str_in_output=True)).emulated == ()

@@ -1,14 +1,11 @@
 """Conversations on Anthropic's wire."""
 
-from dataclasses import replace
-
 import pytest
 
 from providers.dialects.anthropic.messages import Conversation
 from providers.dialects.anthropic.tools import ToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
-from providers.unified_request import ChatPrompt
 from tests.providers.dialects.anthropic.kit import DIALECT, TARGET, body_of
 from tests.providers.dialects.kit import chat_request, refusal_for, user
 from tests.support.looped import looped
@@ -98,12 +95,8 @@ def test_images_keep_their_place_their_data_and_their_address(url: str, source: 
 @looped(
     "url",
     [
-        "http://example.com/a.png",
-        "data:image/tiff;base64,AA==",
-        "data:image/png,raw",
-        "data:image/png;base64,",
-        "x",
-        None,
+        *("http://example.com/a.png", "data:image/tiff;base64,AA==", "data:image/png,raw"),
+        *("data:image/png;base64,", "x", None),
     ],
 )
 def test_other_images_are_refused(url: JsonValue) -> None:
@@ -230,14 +223,6 @@ def test_calls_in_the_history_without_tools_get_stubs_that_may_not_be_called() -
     body = body_of(chat_request(user("go"), assistant(None, call("now")), result("12:00")))
     assert body["tools"] == [{"name": "now", "input_schema": {"type": "object", "properties": {}}}]
     assert body["tool_choice"] == {"type": "none"}
-
-
-def test_a_conversation_is_not_changed_by_merging() -> None:
-    parts: list[JsonValue] = [text("a")]
-    request = chat_request(user(parts), user("b"))
-    body_of(request)
-    assert parts == [text("a")]
-    assert request == replace(request, prompt=ChatPrompt((user([text("a")]), user("b"))))
 
 
 MARK: JsonObject = {"type": "ephemeral", "ttl": "1h"}

@@ -121,12 +121,6 @@ def test_every_name_fits_is_unique_and_leads_back(offered: list[str], used: list
         assert name in names
 
 
-def test_only_names_that_no_tool_has_are_of_the_history() -> None:
-    names = ToolNames(["a"])
-    assert [names.used(name) for name in ("a", "b c", "b c")] == ["a", "b_c", "b_c"]
-    assert names.history == ["b_c"]
-
-
 def test_nothing_is_added_where_there_are_no_tools() -> None:
     body = body_of(chat_request(tools=[], parallel_tool_calls=False))
     assert body.keys() == {"model", "max_tokens", "messages"}

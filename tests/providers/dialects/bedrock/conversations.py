@@ -1,12 +1,11 @@
 """Conversations of Converse's tests: messages as clients send them, and what a model's reader makes of them."""
 
-import pytest
-
 from providers.dialects.bedrock.converse_messages import BedrockConversation
 from providers.dialects.bedrock.converse_models import ANY, ConverseModel, converse_model
 from providers.dialects.bedrock.converse_tools import BedrockToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.kit import refusal_of
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 PNG_BLOCK: JsonObject = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
@@ -48,9 +47,7 @@ def read(*messages: JsonValue, param: str = "messages", model: ConverseModel = A
 
 
 def refusal_for(*messages: JsonValue, param: str = "messages", model: ConverseModel = ANY) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        read(*messages, param=param, model=model)
-    return caught.value
+    return refusal_of(read, *messages, param=param, model=model)
 
 
 def file(name: JsonValue, data: str) -> JsonObject:

@@ -41,10 +41,7 @@ def _object(required: str, **members: dict[str, Any]) -> dict[str, Any]:
 
 _TITAN = {"temperature": _number(0, 1), "topP": _number(0, 1), "maxTokenCount": _LENGTH}
 _BODIES: list[dict[str, Any]] = [
-    _object(
-        "inputText",
-        textGenerationConfig={"type": "object", "properties": _TITAN, "additionalProperties": False},
-    ),
+    _object("inputText", textGenerationConfig={"type": "object", "properties": _TITAN, "additionalProperties": False}),
     _object("prompt", max_gen_len=_LENGTH, temperature=_number(0, 1), top_p=_number(0, 1)),
     _object(
         "prompt",

@@ -5,20 +5,19 @@ InvokeModel has the model's own JSON on each line.
 """
 
 from base64 import b64encode
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import orjson
-import pytest
 from pydantic import SecretStr
 
 from providers.dialect import Dialect, UpstreamRequest
-from providers.failure import Failure, FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.framing.parse_aws_eventstream import encode
 from providers.target import Target
 from providers.vendor_credential import Credential
 from tests.providers.dialects.kit import SIZES, chunks, streamed, target_of
+from tests.providers.kit import failure_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
 HAIKU = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
@@ -79,12 +78,6 @@ def invoked(name: str) -> bytes:
 
 def answer(name: str, folder: str = "answers") -> bytes:
     return (FIXTURES / folder / f"{name}.json").read_bytes()
-
-
-def failure_of(decode: Callable[[], object]) -> Failure:
-    with pytest.raises(UpstreamError) as caught:
-        decode()
-    return caught.value.failure
 
 
 def hold_cuts(dialect: Dialect, data: bytes, sent: UpstreamRequest) -> None:

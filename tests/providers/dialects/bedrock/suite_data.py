@@ -64,10 +64,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "bedrock_invoke": FixtureSet(
         target("amazon.titan-text-express-v1", "bedrock_invoke"),
         text_request(),
-        {
-            **by_name("bedrock/titan", "json", "length filtered unknown uncounted"),
-            "text": "bedrock/invoke/titan.json",
-        },
+        {**by_name("bedrock/titan", "json", "length filtered unknown uncounted"), "text": "bedrock/invoke/titan.json"},
         {
             **by_name("bedrock/titan", "events", f"length filtered unknown uncounted {BROKEN}"),
             "text": "bedrock/invoke/titan.events",

@@ -14,7 +14,7 @@ from providers.json_types import JsonObject
 from providers.unified_request import Guided
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.anthropic.native_kit import own_call, own_request
-from tests.providers.dialects.bedrock.kit import HAIKU, chunk, event, failure_of, frame, hold_cuts, target
+from tests.providers.dialects.bedrock.kit import HAIKU, chunk, event, frame, hold_cuts, target
 from tests.providers.dialects.kit import (
     SIZES,
     chat_request,
@@ -27,6 +27,7 @@ from tests.providers.dialects.kit import (
     usage_in,
     user,
 )
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 DIALECT, FIRST_PARTY = DIALECTS["bedrock_anthropic"], anthropic_kit.DIALECT
@@ -34,12 +35,7 @@ CLAUDE = target(HAIKU, "bedrock_anthropic")
 SENT = sent_for(replace(chat_request(), stream=True), CLAUDE)
 STREAMS = sorted(path.stem for path in (anthropic_kit.FIXTURES / "streams").iterdir())
 WHOLE = [name for name in STREAMS if not name.startswith("error")]
-METRICS: JsonObject = {
-    "inputTokenCount": 21,
-    "outputTokenCount": 9,
-    "invocationLatency": 913,
-    "firstByteLatency": 201,
-}
+METRICS: JsonObject = {"inputTokenCount": 21, "outputTokenCount": 9, "invocationLatency": 913, "firstByteLatency": 201}
 
 
 def framed(name: str, **more: JsonObject | str) -> bytes:
@@ -223,10 +219,7 @@ def test_a_client_s_own_body_goes_as_it_came_but_for_model_version_betas_and_str
     opening = {"anthropic_version": "bedrock-2023-05-31", "anthropic_beta": ["context-1m-2025-08-07"]}
     assert body == {**own, **opening}
     assert sent.url.endswith("/invoke-with-response-stream")
-    assert sent.headers == {
-        "x-amzn-bedrock-accept": "application/json",
-        "x-amzn-bedrock-service-tier": "default",
-    }
+    assert sent.headers == {"x-amzn-bedrock-accept": "application/json", "x-amzn-bedrock-service-tier": "default"}
     assert sent.dropped == ("anthropic-beta",)
     assert own_call(replace(request, stream=False), CLAUDE)[0].url.endswith("/invoke")
 

@@ -6,11 +6,10 @@ import orjson
 import pytest
 
 from providers.dialects.bedrock.converse import model_path
-from providers.failure import FailureKind
 from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, Operation, TextPrompt, TokenPrompt
-from tests.providers.dialects.bedrock.kit import answer, stream, target
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, streamed, text_request, user
+from providers.unified_request import Operation
+from tests.providers.dialects.bedrock.kit import target
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, text_request, user
 from tests.support.looped import looped
 
 CLAUDE = target()
@@ -59,11 +58,6 @@ def test_a_stream_is_asked_for_by_the_path_alone() -> None:
     assert (whole.stream, streamed.stream) == (False, True)
 
 
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))])
-def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), CLAUDE).param == "prompt"
-
-
 def test_images_of_a_prompt_stand_where_their_markers_were() -> None:
     sent = sent_for(text_request("Compare <image> and <image>\n", images=((PNG, PNG),)), CLAUDE)
     image = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}}
@@ -107,10 +101,6 @@ def test_calls_of_the_history_are_told_in_words_where_none_may_follow(
     assert sent.emulated == named
 
 
-def test_unknown_fields_are_refused_by_name() -> None:
-    assert refusal_for(replace(chat_request(), unknown={"strange": 1}), CLAUDE).param == "strange"
-
-
 def test_members_of_the_service_s_own_request_go_there_as_they_are_beside_unified_ones() -> None:
     own: JsonObject = {"guardrailConfig": {"guardrailIdentifier": "g"}, "inferenceConfig": {"temperature": 0.5}}
     body = body_for(replace(chat_request(max_tokens=5), unknown=own), CLAUDE)
@@ -149,31 +139,3 @@ def test_extra_params_are_merged_last_and_deep() -> None:
 def test_the_conversation_is_not_for_extra_params(name: str) -> None:
     refusal = refusal_for(replace(chat_request(), extra_params={name: []}), CLAUDE)
     assert refusal.param == "inference_extra_params"
-
-
-def test_the_client_s_headers_go_along() -> None:
-    sent = sent_for(replace(chat_request(), extra_headers={"X-Trace": "1"}), CLAUDE)
-    assert sent.headers == {"X-Trace": "1"}
-
-
-def test_the_request_is_left_as_it_was() -> None:
-    messages: list[JsonObject] = [
-        user([{"type": "text", "text": "one"}]),
-        user("two"),
-        {"role": "system", "content": "three"},
-        *HISTORY,
-    ]
-    tools = [{"type": "function", "function": {"name": "a b", "parameters": {"properties": {}}}}]
-    request = replace(chat_request(*messages, tools=tools), extra_params={"inferenceConfig": {"maxTokens": 1}})
-    assert isinstance(request.prompt, ChatPrompt)
-    before = orjson.dumps([request.prompt.messages, request.params, request.extra_params])
-    sent_for(request, CLAUDE)
-    assert orjson.dumps([request.prompt.messages, request.params, request.extra_params]) == before
-
-
-def test_answers_streams_and_errors_have_their_decoders() -> None:
-    sent = sent_for(chat_request(), CLAUDE)
-    assert CLAUDE.dialect.decode(sent, answer("text")).choices[0].text == "Checking Oslo: 3 °C."
-    assert streamed(sent, stream("text"))
-    failure = CLAUDE.dialect.classify(sent, 429, {"x-amzn-errortype": "ModelNotReadyException"}, b"{}")
-    assert failure.kind is FailureKind.OVERLOADED

@@ -9,8 +9,9 @@ from providers.dialects.bedrock.converse_answer import decode_converse, usage_of
 from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Guided
-from tests.providers.dialects.bedrock.kit import FIXTURES, answer, failure_of, target
+from tests.providers.dialects.bedrock.kit import FIXTURES, answer, target
 from tests.providers.dialects.kit import chat_request, sent_for
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 SENT = sent_for(chat_request(), target())
@@ -146,11 +147,7 @@ def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
     assert found.extras.message.keys() == {"content_blocks", "citations"}
     assert completion.extra is not None
     assert completion.extra.keys() == {
-        "metrics",
-        "trace",
-        "performanceConfig",
-        "additionalModelResponseFields",
-        "cacheDetails",
+        *("metrics", "trace", "performanceConfig", "additionalModelResponseFields", "cacheDetails"),
         "serverToolUsage",
     }
     assert completion.service_tier == "priority"
@@ -214,11 +211,7 @@ def test_a_stop_string_that_is_not_told_cannot_be_put_back() -> None:
 @looped(
     "body",
     [
-        b"",
-        b"<html>",
-        b"[]",
-        b"{}",
-        b'{"output":{"message":{"content":"text"}},"stopReason":"end_turn"}',
+        *(b"", b"<html>", b"[]", b"{}", b'{"output":{"message":{"content":"text"}},"stopReason":"end_turn"}'),
         b'{"output":{"message":{"content":[]}}}',
         b'{"output":{"message":{"content":[{"toolUse":{"name":"a","input":{}}}]}},"stopReason":"tool_use"}',
         b'{"output":{"message":{"content":[{"toolUse":{"toolUseId":"a"}}]}},"stopReason":"tool_use"}',

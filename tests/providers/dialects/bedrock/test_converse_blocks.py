@@ -19,8 +19,7 @@ from tests.support.looped import looped
 
 
 @pytest.mark.parametrize(
-    ("model", "form"),
-    [("us.anthropic.claude-opus-4-7", "anthropic-claude-v1"), ("openai.gpt-oss-120b-1:0", "unknown")],
+    ("model", "form"), [("us.anthropic.claude-opus-4-7", "anthropic-claude-v1"), ("openai.gpt-oss-120b-1:0", "unknown")]
 )
 def test_thinking_is_said_to_be_whose_it_is(model: str, form: str) -> None:
     assert thinking_format(sent_for(chat_request(), target(model))) == form

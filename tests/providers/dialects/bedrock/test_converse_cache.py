@@ -126,10 +126,7 @@ def test_no_cache_point_stands_right_behind_a_document_but_a_pdf(media: str, pla
 
 
 def test_on_nova_no_cache_point_stands_right_behind_any_document() -> None:
-    marked: JsonObject = {
-        **file("a.pdf", "data:application/pdf;base64,YQ=="),
-        "cache_control": {"type": "ephemeral"},
-    }
+    marked: JsonObject = {**file("a.pdf", "data:application/pdf;base64,YQ=="), "cache_control": {"type": "ephemeral"}}
     content = read(user([part("a"), marked]), model=NOVA).turns[0]["content"]
     assert isinstance(content, list)
     assert content.index(POINT) == 1

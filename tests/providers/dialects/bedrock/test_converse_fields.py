@@ -10,13 +10,7 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.bedrock.kit import target
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    check_refused_by_name,
-    sent_for,
-    text_request,
-)
+from tests.providers.dialects.kit import body_for, chat_request, check_refused_by_name, refused, sent_for, text_request
 from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
@@ -50,11 +44,7 @@ NAMED: JsonObject = {
     "textFormat": {
         "type": "json_schema",
         "structure": {
-            "jsonSchema": {
-                "schema": orjson.dumps(CLOSED).decode(),
-                "name": "place",
-                "description": "Where it is.",
-            }
+            "jsonSchema": {"schema": orjson.dumps(CLOSED).decode(), "name": "place", "description": "Where it is."}
         },
     }
 }
@@ -134,33 +124,19 @@ def test_values_that_ask_for_nothing_are_no_error_and_change_nothing(to: Target)
     ("to", "params", "param"),
     [
         *((each, {"n": 2}, "n") for each in EVERY),
-        (CLAUDE, {"best_of": 2}, "best_of"),
-        (CLAUDE, {"echo": True}, "echo"),
-        (CLAUDE, {"suffix": "end"}, "suffix"),
-        (CLAUDE, {"seed": 0}, "seed"),
-        (CLAUDE, {"logit_bias": {"5": 1.0}}, "logit_bias"),
-        (CLAUDE, {"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
-        (CLAUDE, {"presence_penalty": 0.1}, "presence_penalty"),
-        (CLAUDE, {"min_p": 0.1}, "min_p"),
-        (CLAUDE, {"temperature": 1.2}, "temperature"),
-        (CLAUDE, {"max_tokens": 0}, "max_tokens"),
-        (CLAUDE, {"guided": Guided("regex", "a+")}, "guided_regex"),
-        (CLAUDE, {"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        (CLAUDE, {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
-        (CLAUDE, {"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        (CLAUDE, {"service_tier": "gold"}, "service_tier"),
-        (CLAUDE, {"images": (("data:image/png;base64,AA==",),)}, "images"),
+        *((CLAUDE, *row) for row in refused(best_of=2, echo=True, suffix="end", seed=0, logit_bias={"5": 1.0})),
+        *((CLAUDE, *row) for row in refused(logprobs=LogprobsWanted(0, "legacy"), presence_penalty=0.1, min_p=0.1)),
+        *((CLAUDE, *row) for row in refused(temperature=1.2, max_tokens=0, guided=Guided("regex", "a+"))),
+        *((CLAUDE, *row) for row in refused(guided=Guided("grammar", "root ::= 'a'"))),
+        *((CLAUDE, *row) for row in refused(response_format={"type": "json_schema", "json_schema": {"name": "x"}})),
+        *((CLAUDE, *row) for row in refused(response_format={"type": "grammar", "grammar": "x"}, service_tier="gold")),
         (CLAUDE, {"max_tokens": 9, "context_length_exceeded_behavior": "error"}, "context_length_exceeded_behavior"),
-        (OLD_CLAUDE, {"guided": Guided("regex", "a+")}, "guided_regex"),
-        (OLD_CLAUDE, {"reasoning_effort": "low"}, "reasoning_effort"),
-        (NEW_CLAUDE, {"temperature": 0.5}, "temperature"),
-        (NEW_CLAUDE, {"top_p": 0.5}, "top_p"),
-        (NEW_CLAUDE, {"top_k": 5}, "top_k"),
-        (NOVA, {"top_k": 200}, "top_k"),
-        (PLAIN, {"top_k": 5}, "top_k"),
-        (PLAIN, {"stop": ("a",)}, "stop"),
-        (PLAIN, {"thinking": {"type": "adaptive"}}, "thinking"),
-        (COHERE, {"frequency_penalty": 1.5}, "frequency_penalty"),
+        *((CLAUDE, *row) for row in refused(images=(("data:image/png;base64,AA==",),))),
+        *((OLD_CLAUDE, *row) for row in refused(guided=Guided("regex", "a+"), reasoning_effort="low")),
+        *((NEW_CLAUDE, *row) for row in refused(temperature=0.5, top_p=0.5, top_k=5)),
+        *((NOVA, *row) for row in refused(top_k=200)),
+        *((PLAIN, *row) for row in refused(top_k=5, stop=("a",), thinking={"type": "adaptive"})),
+        *((COHERE, *row) for row in refused(frequency_penalty=1.5)),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: dict[str, object], param: str) -> None:
@@ -226,12 +202,6 @@ def test_a_choice_is_wrapped_into_an_object_and_unwrapped_again() -> None:
     assert schema["properties"] == {"choice": {"type": "string", "enum": ["yes", "no"]}}
     assert sent.unwrap_choice
     assert sent.emulated == ("prompt", "guided_choice")
-
-
-def test_keeping_the_stop_string_is_done_on_the_way_back() -> None:
-    kept = "include_stop_str_in_output"
-    assert sent_for(chat_request(stop=("a",), include_stop_str_in_output=True), CLAUDE).emulated == (kept,)
-    assert sent_for(chat_request(include_stop_str_in_output=True), CLAUDE).emulated == ()
 
 
 def test_the_name_in_the_table_tells_the_model_that_an_id_hides() -> None:

@@ -314,10 +314,3 @@ def test_a_refusal_of_the_model_s_is_text() -> None:
 def test_what_no_turn_can_say_is_refused(messages: list[JsonValue], code: str) -> None:
     refusal = refusal_for(*messages)
     assert (refusal.param, refusal.code) == ("messages", code)
-
-
-def test_the_conversation_given_is_not_changed() -> None:
-    parts: list[JsonValue] = [part("a")]
-    messages: list[JsonObject] = [user(parts), user("b")]
-    read(*messages)
-    assert messages == [user([part("a")]), user("b")]

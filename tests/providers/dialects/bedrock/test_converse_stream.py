@@ -13,17 +13,9 @@ from providers.emulation.collect_stream import Gatherer
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from providers.unified_request import Guided
-from tests.providers.dialects.bedrock.kit import (
-    FIXTURES,
-    answer,
-    event,
-    failure_of,
-    frames,
-    hold_cuts,
-    stream,
-    target,
-)
+from tests.providers.dialects.bedrock.kit import FIXTURES, answer, event, frames, hold_cuts, stream, target
 from tests.providers.dialects.kit import SIZES, chat_request, chunks, sent_for, streamed, text_of, usage_in
+from tests.providers.kit import failure_of
 from tests.support.cpu_growth import growth
 from tests.support.looped import looped
 

@@ -223,10 +223,7 @@ def test_redacted_thinking_of_another_api_becomes_base64() -> None:
     [
         ([user("a"), assistant(None, call()), result("b")], True),
         ([user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b")], False),
-        (
-            [user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b"), assistant(None, call())],
-            False,
-        ),
+        ([user("a"), assistant(None, call(), reasoning_details=[SIGNED]), result("b"), assistant(None, call())], False),
         ([user("a"), assistant(None, call()), result("b"), assistant("c"), user("d")], False),
         ([user("a"), assistant(None, call()), result("b"), user("c")], True),
         ([user("a")], False),

@@ -10,10 +10,9 @@ from providers.completion import Usage
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import Guided, LogprobsWanted, Operation, Params, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import Guided, LogprobsWanted, Operation, Params, UnifiedRequest
 from tests.providers.dialects.bedrock.kit import answer, invoked, target
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, streamed, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, refused, sent_for, streamed, text_request
 from tests.support.looped import looped
 
 
@@ -87,33 +86,18 @@ def test_some_makers_know_more(to: Target, params: dict[str, object], members: J
     assert body_for(asked(**params), to) == {**body_for(text_request(), to), **members}
 
 
-@looped("to", EVERY, ids=lambda each: each.model)
-def test_values_that_ask_for_nothing_are_no_error(to: Target) -> None:
-    plain = body_for(text_request(), to)
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert name == "top_p" or body_for(asked(**{name: value}), to) == plain, name
-
-
 @looped(
     ("to", "params", "param"),
     [
         *((each, {"n": 2}, "n") for each in EVERY),
-        (LLAMA, {"stop": ("a",)}, "stop"),
-        (LLAMA, {"top_k": 5}, "top_k"),
-        (LLAMA, {"temperature": 1.5}, "temperature"),
-        (LLAMA, {"max_tokens": 0}, "max_tokens"),
-        (COHERE, {"max_tokens": 4097}, "max_tokens"),
-        (LLAMA, {"seed": 1}, "seed"),
-        (LLAMA, {"echo": True}, "echo"),
-        (LLAMA, {"best_of": 2}, "best_of"),
-        (LLAMA, {"suffix": "end"}, "suffix"),
-        (LLAMA, {"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
-        (LLAMA, {"guided": Guided("json", {"type": "object"})}, "guided_json"),
-        (LLAMA, {"response_format": {"type": "json_object"}}, "response_format"),
-        (LLAMA, {"tools": [{"type": "function", "function": {"name": "a"}}]}, "tools"),
-        (LLAMA, {"images": (("data:image/png;base64,AA==",),)}, "images"),
-        (MISTRAL, {"top_k": 500}, "top_k"),
+        *((LLAMA, *row) for row in refused(stop=("a",), top_k=5, temperature=1.5, max_tokens=0, seed=1, echo=True)),
+        *((LLAMA, *row) for row in refused(best_of=2, suffix="end", logprobs=LogprobsWanted(0, "legacy"))),
+        *((LLAMA, *row) for row in refused(guided=Guided("json", {"type": "object"}))),
+        *((LLAMA, *row) for row in refused(response_format={"type": "json_object"})),
+        *((LLAMA, *row) for row in refused(tools=[{"type": "function", "function": {"name": "a"}}])),
+        *((LLAMA, *row) for row in refused(images=(("data:image/png;base64,AA==",),))),
+        *((COHERE, *row) for row in refused(max_tokens=4097)),
+        *((MISTRAL, *row) for row in refused(top_k=500)),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(to: Target, params: dict[str, object], param: str) -> None:
@@ -132,11 +116,6 @@ def test_an_answer_may_be_as_long_as_cohere_s_command_writes() -> None:
     assert body_for(asked(max_tokens=4096), COHERE)["max_tokens"] == 4096
     assert refusal_for(asked(max_tokens=4097), COHERE).code == "invalid_value"
     assert body_for(asked(max_tokens=4097), MISTRAL)["max_tokens"] == 4097
-
-
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
-def test_other_prompts_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), LLAMA).param == "prompt"
 
 
 def test_conversations_are_for_another_profile() -> None:

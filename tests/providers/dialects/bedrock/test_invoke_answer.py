@@ -12,18 +12,9 @@ from providers.dialects.bedrock.invoke_models import FAMILIES, InvokeFamily
 from providers.dialects.registry import DIALECTS
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
-from tests.providers.dialects.bedrock.kit import (
-    FIXTURES,
-    answer,
-    chunk,
-    event,
-    failure_of,
-    frame,
-    hold_cuts,
-    invoked,
-    target,
-)
+from tests.providers.dialects.bedrock.kit import FIXTURES, answer, chunk, event, frame, hold_cuts, invoked, target
 from tests.providers.dialects.kit import chunks, sent_for, text_of, text_request, usage_in
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 DIALECT: Dialect = DIALECTS["bedrock_invoke"]
@@ -134,10 +125,7 @@ def test_a_word_that_means_failure_is_an_error() -> None:
 def test_an_end_without_the_service_s_counts_ends_with_the_body() -> None:
     assert pieces(
         MISTRAL, {"outputs": [{"text": "a", "stop_reason": None}]}, {"outputs": [{"stop_reason": "stop"}]}
-    ) == [
-        Chunk(text="a"),
-        Chunk(finish_reason="stop"),
-    ]
+    ) == [Chunk(text="a"), Chunk(finish_reason="stop")]
 
 
 def test_counts_in_a_piece_of_their_own_end_the_stream() -> None:
@@ -203,12 +191,7 @@ def test_model_bytes_that_are_no_object_are_malformed(inner: bytes) -> None:
 @looped(
     "body",
     [
-        b"",
-        b"<html>",
-        b"[]",
-        b"{}",
-        b'{"generation":"a"}',
-        b'{"stop_reason":"stop"}',
+        *(b"", b"<html>", b"[]", b"{}", b'{"generation":"a"}', b'{"stop_reason":"stop"}'),
         b'{"generation":3,"stop_reason":"stop"}',
     ],
 )

@@ -35,10 +35,7 @@ _REASONS = {"stop": "COMPLETE", "length": "MAX_TOKENS", "tool_calls": "TOOL_CALL
 
 def _ending(answered: EngineAnswer) -> JsonObject:
     (written,) = answered.choices
-    counts: JsonObject = {
-        "input_tokens": float(answered.prompt_tokens),
-        "output_tokens": float(answered.generated),
-    }
+    counts: JsonObject = {"input_tokens": float(answered.prompt_tokens), "output_tokens": float(answered.generated)}
     reason = "STOP_SEQUENCE" if written.stop else _REASONS[written.finish]
     return {"finish_reason": reason, "usage": {"billed_units": counts, "tokens": counts}}
 

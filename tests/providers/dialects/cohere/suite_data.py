@@ -10,9 +10,7 @@ from tests.contracts.judged_by import JudgedBy
 from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import chat_request, fixture, sent_for, target_of
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "cohere": (JudgedBy("cohere.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"cohere": (JudgedBy("cohere.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "cohere": FixtureSet(
@@ -25,7 +23,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         },
         (400, "cohere/errors/error_400_context.json"),
         "cohere/errors/error_429_rate.json",
-    ),
+    )
 }
 
 ANSWER_SETS: Mapping[str, AnswerSet] = {
@@ -48,9 +46,9 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
             b'data: {"type":"message-end","delta":{}}\n\n',
             b'data: {"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"a"}}}}\n\n',
         ],
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "cohere": Stream("cohere", LONG_CHAT, Form("cohere/streams/text.sse", 2, 2, "Checking ")),
+    "cohere": Stream("cohere", LONG_CHAT, Form("cohere/streams/text.sse", 2, 2, "Checking "))
 }

@@ -9,16 +9,7 @@ from providers.dialects.cohere.answer import logprobs_of, plan_detail, thought_d
 from providers.failure import FailureKind
 from providers.json_types import JsonValue
 from providers.unified_request import Guided
-from tests.providers.dialects.kit import (
-    chat_request,
-    decode_failure,
-    decoded,
-    names_in,
-    only,
-    reader,
-    sent_for,
-    target_of,
-)
+from tests.providers.dialects.kit import chat_request, decode_failure, decoded, only, reader, sent_for, target_of
 from tests.support.looped import looped
 
 answer = reader("cohere", "answers", "json")
@@ -47,10 +38,6 @@ ANSWERS = {
     "choice": Choice(0, '{"choice": "yes"}', "stop"),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS),
 }
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("cohere", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "citations"))
 
 
 @looped("name", ANSWERS)

@@ -7,23 +7,18 @@ import pytest
 
 from providers.failure import FailureKind
 from providers.json_types import JsonObject
-from providers.unified_request import Operation, TextPrompt, TokenPrompt
+from providers.unified_request import Operation
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
     decoded,
-    fixture,
     only,
-    refusal_for,
     sent_for,
-    streamed,
     target_of,
-    text_of,
     text_request,
     tool,
     user,
 )
-from tests.support.looped import looped
 
 TARGET = target_of("cohere", "command-a-03-2025")
 
@@ -57,15 +52,6 @@ def test_images_of_a_prompt_stand_where_their_markers_were() -> None:
     assert sent.emulated == ("prompt", "images")
 
 
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",))])
-def test_prompts_that_no_message_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
-
-
-def test_unknown_fields_are_refused_by_name() -> None:
-    assert refusal_for(replace(chat_request(), unknown={"strange": 1}), TARGET).param == "strange"
-
-
 def test_extra_params_are_merged_last_and_deep() -> None:
     request = replace(
         chat_request(max_tokens=5, response_format={"type": "json_object"}),
@@ -76,30 +62,10 @@ def test_extra_params_are_merged_last_and_deep() -> None:
     assert body["response_format"] == {"type": "json_object", "json_schema": {}}
 
 
-def test_the_clients_headers_go_along() -> None:
-    request = replace(chat_request(), extra_headers={"X-Client-Name": "tests"})
-    assert dict(sent_for(request, TARGET).headers) == {"X-Client-Name": "tests"}
-
-
 def test_names_on_the_wire_lead_back_to_the_clients() -> None:
     assert dict(sent_for(chat_request(tools=[tool("get-weather"), tool("now")]), TARGET).tool_names) == {
         "get_weather": "get-weather"
     }
-
-
-def test_the_request_is_left_as_it_was() -> None:
-    messages: list[JsonObject] = [user([{"type": "text", "text": "one"}]), user("two")]
-    params: dict[str, object] = {"tools": [tool("a b", parameters={"properties": {}})], "stop": ("x",)}
-    request = replace(chat_request(*messages, **params), extra_params={"tools": []})
-    before = orjson.dumps([messages, params["tools"]])
-    sent_for(request, TARGET)
-    assert orjson.dumps([messages, params["tools"]]) == before
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(chat_request(), TARGET)
-    assert only(decoded(sent, fixture("cohere", "answers", "text.json"))).text == "Checking Oslo: 3 °C 👋."
-    assert text_of(streamed(sent, fixture("cohere", "streams", "text.sse"))) == "Checking Oslo: 3 °C 👋."
 
 
 @pytest.mark.parametrize(("status", "kind"), [(402, FailureKind.QUOTA), (403, FailureKind.AUTH)])

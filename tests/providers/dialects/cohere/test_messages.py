@@ -7,6 +7,7 @@ from providers.dialects.cohere.tools import CohereToolNames
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import user
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "get weather", "arguments": '{"at":"Oslo"}'}}
@@ -162,11 +163,10 @@ def test_what_says_nothing_is_left_out() -> None:
     ],
 )
 def test_what_has_no_place_is_refused_with_its_position(message: JsonValue, reason: str) -> None:
-    with pytest.raises(Refusal) as caught:
-        read(user("hi"), message)
-    assert caught.value.param == "messages"
-    assert caught.value.message.startswith("messages[1] ")
-    assert reason in caught.value.message
+    refusal = refusal_of(read, user("hi"), message)
+    assert refusal.param == "messages"
+    assert refusal.message.startswith("messages[1] ")
+    assert reason in refusal.message
 
 
 def test_a_conversation_of_nothing_is_refused() -> None:

@@ -79,11 +79,7 @@ def _scores(written: EngineChoice) -> JsonObject:
 
 def _counts(answered: EngineAnswer) -> JsonObject:
     prompt, generated = answered.prompt_tokens, answered.generated
-    return {
-        "promptTokenCount": prompt,
-        "candidatesTokenCount": generated,
-        "totalTokenCount": prompt + generated,
-    }
+    return {"promptTokenCount": prompt, "candidatesTokenCount": generated, "totalTokenCount": prompt + generated}
 
 
 def _whole(body: JsonObject, answered: EngineAnswer) -> JsonObject:

@@ -1,11 +1,14 @@
 """The judges, fixture sets and benchmark streams of the Gemini dialect."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from providers.failure import FailureKind
 from tests.bench.streams import LONG_CHAT, Form, Stream
 from tests.contracts.fixture_sets import FixtureSet, by_name
 from tests.contracts.judged_by import JudgedBy
-from tests.providers.dialects.kit import chat_request, target_of
+from tests.providers.dialects.answer_sets import AnswerSet
+from tests.providers.dialects.kit import chat_request, sent_for, target_of
 
 JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
     "gemini": (JudgedBy("gemini.sdk_types"),),
@@ -24,9 +27,41 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         },
         (400, "gemini/errors/context.json"),
         "gemini/errors/rate_limit.json",
-    ),
+    )
+}
+
+ANSWER_SETS: Mapping[str, AnswerSet] = {
+    "gemini": AnswerSet(
+        "gemini",
+        [sent_for(replace(chat_request(), stream=True), target_of("gemini", "gemini-3.1-pro-preview"))],
+        "array blocked choice empty late_usage length logprobs noise pieces recitation safety_after_text text thinking "
+        "tools tools_old",
+        broken={
+            "error_first": ("", FailureKind.OVERLOADED, None),
+            **dict.fromkeys(
+                ("error_bare", "error_event", "error_listed"), ("Checking Oslo", FailureKind.OVERLOADED, None)
+            ),
+        },
+        bodies=[
+            b'{"candidates":[]}',
+            b'{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}',
+            b'{"candidates":[{"finishReason":"FINISH_REASON_UNSPECIFIED"}]}',
+            b'{"candidates":[{"index":"0","finishReason":"STOP"}]}',
+            b'{"candidates":[{"index":1,"finishReason":"STOP"}]}',
+            b'{"candidates":[{"index":-1,"finishReason":"STOP"},{"index":1000000000,"finishReason":"STOP"}]}',
+            b'{"candidates":[{"content":{"parts":[{"functionCall":{"args":{}}}]},"finishReason":"STOP"}]}',
+            b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]},"finishReason":"STOP"}]}',
+        ],
+        events=[
+            b"data: \xff\n\n",
+            b'data: {"candidates":[{"index":{}}]}\n\n',
+            b'data: {"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}\n\n',
+        ],
+        ends=False,
+        numbers_pass=True,
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "gemini": Stream("gemini", LONG_CHAT, Form("gemini/streams/text.sse", 0, 1, "Checking "), model="gemini-2.5-flash"),
+    "gemini": Stream("gemini", LONG_CHAT, Form("gemini/streams/text.sse", 0, 1, "Checking "), model="gemini-2.5-flash")
 }

@@ -2,30 +2,12 @@
 
 from dataclasses import replace
 
-import pytest
-
 from providers.completion import Choice, ContentLogprobs, Extras, TokenLogprob, ToolCall, Usage
 from providers.dialects.shared.thought_signatures import pack_call_id, unpack_call_id
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.json_types import JsonValue
-from tests.providers.dialects.gemini.kit import DIALECT, FIXTURES, SAID, SIGNATURE, SIGNED, answer, sent
-from tests.support.looped import looped
-
-NAMES = (
-    *(
-        "blocked",
-        "blocked_told",
-        "cached",
-        "choice",
-        "empty",
-        "everything",
-        "json",
-        "length",
-        "logprobs",
-        "malformed_call",
-    ),
-    *("no_usage", "safety", "text", "thinking", "thinking_old", "tools", "tools_old", "two", "unknown"),
-)
+from tests.providers.dialects.gemini.kit import DIALECT, SAID, SIGNATURE, SIGNED, answer, sent
+from tests.providers.kit import failure_of
 
 
 def only(name: str) -> Choice:
@@ -38,13 +20,7 @@ def usage(name: str) -> Usage | None:
 
 
 def kind_of(body: bytes) -> FailureKind:
-    with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(sent(), body)
-    return caught.value.failure.kind
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert {path.stem for path in (FIXTURES / "answers").iterdir()} == set(NAMES)
+    return failure_of(DIALECT.decode, sent(), body).kind
 
 
 def test_texts_are_joined() -> None:
@@ -58,10 +34,7 @@ def test_calls_have_ids_in_which_their_signatures_travel() -> None:
     assert (choice.text, choice.finish_reason) == ("I look both up.", "tool_calls")
     assert choice.tool_calls == (
         ToolCall(
-            pack_call_id("fc-1", SIGNATURE, None, "studio"),
-            "get_weather",
-            '{"city":"Oslo","days":[1,2]}',
-            extra=SIGNED,
+            pack_call_id("fc-1", SIGNATURE, None, "studio"), "get_weather", '{"city":"Oslo","days":[1,2]}', extra=SIGNED
         ),
         ToolCall("fc-2", "get_weather", '{"city":"Bergen"}'),
     )
@@ -150,27 +123,6 @@ def test_an_answer_that_the_model_broke_is_a_failure() -> None:
     assert kind_of(answer("malformed_call")) is FailureKind.NONCONFORMING
     body = answer("malformed_call").replace(b"MALFORMED_FUNCTION_CALL", b"MISSING_THOUGHT_SIGNATURE")
     assert kind_of(body) is FailureKind.INVALID_REQUEST
-
-
-@looped(
-    "body",
-    [
-        b"",
-        b"<html></html>",
-        b"{}",
-        b"3",
-        b'{"candidates":[]}',
-        b'{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}',
-        b'{"candidates":[{"finishReason":"FINISH_REASON_UNSPECIFIED"}]}',
-        b'{"candidates":[{"index":"0","finishReason":"STOP"}]}',
-        b'{"candidates":[{"index":1,"finishReason":"STOP"}]}',
-        b'{"candidates":[{"index":-1,"finishReason":"STOP"},{"index":1000000000,"finishReason":"STOP"}]}',
-        b'{"candidates":[{"content":{"parts":[{"functionCall":{"args":{}}}]},"finishReason":"STOP"}]}',
-        b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}}]},"finishReason":"STOP"}]}',
-    ],
-)
-def test_bodies_that_make_no_sense_are_malformed(body: bytes) -> None:
-    assert kind_of(body) is FailureKind.MALFORMED
 
 
 def test_an_error_in_disguise_is_the_error() -> None:

@@ -239,10 +239,7 @@ def test_a_long_text_is_not_kept_for_its_annotations() -> None:
     tracemalloc.stop()
     assert held < 4 * 2**20
     support: JsonObject = {"segment": {"endIndex": 4}, "groundingChunkIndices": [0]}
-    grounding: JsonObject = {
-        "groundingChunks": [{"web": {"uri": "https://a.example"}}],
-        "groundingSupports": [support],
-    }
+    grounding: JsonObject = {"groundingChunks": [{"web": {"uri": "https://a.example"}}], "groundingSupports": [support]}
     list(decoder.feed(events_of(said(finishReason="STOP", groundingMetadata=grounding))))
     (end,) = [event for event in decoder.finish() if isinstance(event, Chunk)]
     assert end.extras is not None

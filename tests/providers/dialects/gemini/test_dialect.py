@@ -3,25 +3,12 @@
 from dataclasses import replace
 
 import orjson
-import pytest
 
-from providers.failure import FailureKind, Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Operation, TextPrompt, TokenPrompt
-from tests.providers.dialects.gemini.kit import (
-    DIALECT,
-    NEWEST,
-    TARGET,
-    VERTEX,
-    answer,
-    body_of,
-    error,
-    sent,
-    stream,
-    tool,
-)
-from tests.providers.dialects.kit import chat_request, chunks, text_request, user
+from providers.unified_request import Operation
+from tests.providers.dialects.gemini.kit import DIALECT, TARGET, VERTEX, body_of
+from tests.providers.dialects.kit import chat_request, refusal_for, text_request
 from tests.support.looped import looped
 
 BASE = "https://generativelanguage.googleapis.com/v1beta"
@@ -64,13 +51,6 @@ def test_the_model_stands_in_the_path(target: Target, model: str, path: str) -> 
     assert call.url == f"{path}:generateContent"
 
 
-@looped("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),)), TextPrompt(("",)), TextPrompt((" ",))])
-def test_prompts_that_no_turn_can_say_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(replace(text_request(), prompt=prompt), TARGET)
-    assert caught.value.param == "prompt"
-
-
 def test_a_deadline_is_told_where_it_is_one_of_the_whole_answer() -> None:
     request = replace(chat_request(), timeout=2.5)
     assert DIALECT.encode(request, TARGET).headers == {"x-server-timeout": "3"}
@@ -100,42 +80,4 @@ def test_extra_params_are_merged_last_and_deep() -> None:
     ],
 )
 def test_extra_params_may_not_say_what_the_call_says_already(extra: JsonObject) -> None:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(replace(chat_request(), extra_params=extra), TARGET)
-    assert caught.value.param == "inference_extra_params"
-
-
-def test_unknown_fields_are_refused_by_name() -> None:
-    with pytest.raises(Refusal) as caught:
-        DIALECT.encode(replace(chat_request(), unknown={"strange": 1}), TARGET)
-    assert caught.value.param == "strange"
-
-
-def test_the_request_is_left_as_it_was() -> None:
-    schema: JsonObject = {"type": "object", "properties": {"a": {"const": 1}}}
-    messages: list[JsonObject] = [
-        {"role": "system", "content": "three"},
-        user([{"type": "text", "text": "one"}]),
-        user("two"),
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}],
-        },
-        {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "x"}]},
-    ]
-    tools = [tool("a b", parameters=schema, strict=True)]
-    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
-    request = chat_request(*messages, tools=tools, response_format=wanted)
-    assert isinstance(request.prompt, ChatPrompt)
-    before = orjson.dumps([*request.prompt.messages, tools, wanted])
-    DIALECT.encode(replace(request, extra_params={"tools": []}), NEWEST)
-    assert orjson.dumps([*request.prompt.messages, tools, wanted]) == before
-
-
-def test_answers_streams_and_errors_have_their_decoders() -> None:
-    call = sent()
-    assert DIALECT.decode(call, answer("text")).choices[0].text == "Oslo: 3 °C 👋."
-    decoder = DIALECT.stream(call)
-    assert chunks(list(decoder.feed(stream("text"))))
-    assert DIALECT.classify(call, 429, {}, error("rate_limit.json")).kind is FailureKind.RATE_LIMITED
+    assert refusal_for(replace(chat_request(), extra_params=extra), TARGET).param == "inference_extra_params"

@@ -14,8 +14,8 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import Target
 from providers.unified_request import Guided, LogprobsWanted, Operation, Params
 from tests.providers.dialects.gemini.kit import DIALECT, NEWEST, OLD, TARGET, VERTEX, body_of, config_of, tool
-from tests.providers.dialects.kit import chat_request, refusal_for, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.dialects.kit import chat_request, refusal_for, refused, text_request
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -123,28 +123,21 @@ def test_what_promises_nothing_is_left_out_and_named(params: dict[str, object]) 
 @looped(
     ("params", "param"),
     [
-        ({"guided": Guided("regex", "a")}, "guided_regex"),
-        ({"guided": Guided("grammar", 'root ::= "a"')}, "guided_grammar"),
-        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}}, "response_format"),
-        ({"logit_bias": {"1": 2}}, "logit_bias"),
-        ({"min_p": 0.1}, "min_p"),
-        ({"images": (("data:",),)}, "images"),
-        ({"logprobs": LogprobsWanted(21, "content")}, "logprobs"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"reasoning_history": "preserved"}, "reasoning_history"),
+        *refused(guided=Guided("regex", "a")),
+        *refused(guided=Guided("grammar", 'root ::= "a"'), response_format={"type": "grammar", "grammar": "x"}),
+        *refused(response_format={"type": "json_schema", "json_schema": {"name": "a"}}, logit_bias={"1": 2}, min_p=0.1),
+        *refused(images=(("data:",),), logprobs=LogprobsWanted(21, "content"), max_tokens=0),
+        *refused(reasoning_history="preserved"),
     ],
 )
 def test_what_the_vendor_lacks_is_refused_by_name(params: dict[str, object], param: str) -> None:
     assert refusal_for(chat_request(**params), OLD).param == param
 
 
-@looped("name", NEUTRAL)
+@looped("asked", EACH_NEUTRAL)
 @looped("target", [TARGET, OLD, NEWEST], ids=["3.1", "2.5", "newest"])
-def test_a_value_that_asks_for_nothing_changes_nothing(name: str, target: Target) -> None:
-    plain = body_of(text_request(), target)
-    for value in NEUTRAL[name]:
-        assert body_of(text_request(**{name: value}), target) == plain
+def test_a_value_that_asks_for_nothing_changes_nothing(asked: dict[str, object], target: Target) -> None:
+    assert body_of(text_request(**asked), target) == body_of(text_request(), target)
 
 
 @looped("row", ["gemini", "vertex"])

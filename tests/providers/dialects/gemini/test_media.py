@@ -20,6 +20,8 @@ FILES = f"{TARGET.base_url}/files/"
         (Image(Address("https://example.org/picture", "image/webp")), ("image/webp", "https://example.org/picture")),
         (Image(Address("https://[broken/a.HEIC")), ("image/heic", "https://[broken/a.HEIC")),
         (Image(Address("gs://bucket/a")), ("image/jpeg", "gs://bucket/a")),
+        (Image(Address("gs://bucket/a.webp")), ("image/webp", "gs://bucket/a.webp")),
+        (Image(Address("https://example.org/b.JPEG?size=9")), ("image/jpeg", "https://example.org/b.JPEG?size=9")),
         (Document(Address("https://example.org/paper")), ("application/pdf", "https://example.org/paper")),
         (Document(Address("gs://bucket/notes.txt")), ("text/plain", "gs://bucket/notes.txt")),
         (Document(Address("https://example.org/get"), "a.csv"), ("text/csv", "https://example.org/get")),
@@ -115,10 +117,7 @@ def test_the_vendors_own_parts_are_known_by_either_spelling() -> None:
             {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AA=="}},
             {"inlineData": {"mimeType": "video/mp4", "data": "AA=="}},
         ),
-        (
-            {"type": "file", "file": {"file_id": "files/abc-1"}},
-            {"fileData": {"fileUri": f"{FILES}abc-1"}},
-        ),
+        ({"type": "file", "file": {"file_id": "files/abc-1"}}, {"fileData": {"fileUri": f"{FILES}abc-1"}}),
         (
             {"type": "video_url", "video_url": {"url": "https://youtu.be/x", "format": "mp4"}},
             {"fileData": {"mimeType": "video/mp4", "fileUri": "https://youtu.be/x"}},

@@ -1,10 +1,9 @@
 """Arguments in pieces."""
 
-import pytest
-
 from providers.dialects.gemini.partial_arguments import MAX_DEPTH, Pieces
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 
@@ -42,25 +41,20 @@ def test_a_member_that_comes_whole_replaces_a_text_in_pieces() -> None:
 def test_arguments_are_nested_no_deeper_than_a_request() -> None:
     nested = assembled({"jsonPath": "$" + ".a" * MAX_DEPTH, "stringValue": "x"})
     assert str(nested).count("{") == MAX_DEPTH
-    with pytest.raises(UpstreamError) as caught:
-        assembled({"jsonPath": "$" + ".a" * (MAX_DEPTH + 1), "stringValue": "x"})
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert (
+        failure_of(assembled, {"jsonPath": "$" + ".a" * (MAX_DEPTH + 1), "stringValue": "x"}).kind
+        is FailureKind.MALFORMED
+    )
 
 
 @looped(
     "pieces",
     [
-        [3],
-        [{"stringValue": "x"}],
-        [{"jsonPath": "$", "stringValue": "x"}],
-        [{"jsonPath": "a.b", "stringValue": "x"}],
-        [{"jsonPath": "$[0]", "stringValue": "x"}],
-        [{"jsonPath": "$.a..b", "stringValue": "x"}],
-        [{"jsonPath": "$.a[2]", "stringValue": "x"}],
+        *([3], [{"stringValue": "x"}], [{"jsonPath": "$", "stringValue": "x"}]),
+        *([{"jsonPath": "a.b", "stringValue": "x"}], [{"jsonPath": "$[0]", "stringValue": "x"}]),
+        *([{"jsonPath": "$.a..b", "stringValue": "x"}], [{"jsonPath": "$.a[2]", "stringValue": "x"}]),
         [{"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a[0]", "stringValue": "x"}, {"jsonPath": "$.a.b"}],
     ],
 )
 def test_places_that_cannot_be_are_malformed(pieces: list[JsonValue]) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        assembled(*pieces)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(assembled, *pieces).kind is FailureKind.MALFORMED

@@ -16,10 +16,7 @@ def _prompts(body: JsonObject) -> tuple[str, ...]:
 
 def _read_request(body: JsonObject) -> EngineRequest:
     return EngineRequest(
-        _prompts(body),
-        stops=strings(body.get("stop")),
-        limit=whole_number(body, "n_predict"),
-        text=constrained(body),
+        _prompts(body), stops=strings(body.get("stop")), limit=whole_number(body, "n_predict"), text=constrained(body)
     )
 
 

@@ -11,9 +11,7 @@ from tests.contracts.judged_by import JudgedBy
 from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import fixture, sent_for, target_of, text_request
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "llamacpp_native": (JudgedBy(completions="llamacpp.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"llamacpp_native": (JudgedBy(completions="llamacpp.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "llamacpp": FixtureSet(
@@ -23,7 +21,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         by_name("llamacpp/streams", "sse", f"text {BROKEN}", length="limit", unknown="noise", uncounted="noise"),
         (400, "llamacpp/errors/error_400_context.json"),
         cannot={**NO_CALLS, "filtered": NO_FILTER},
-    ),
+    )
 }
 
 _TARGET = target_of("llamacpp_native")
@@ -60,5 +58,5 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "llamacpp": Stream("llamacpp_native", LONG_TEXT, Form("llamacpp/streams/text.sse", 0, 1, " is")),
+    "llamacpp": Stream("llamacpp_native", LONG_TEXT, Form("llamacpp/streams/text.sse", 0, 1, " is"))
 }

@@ -12,7 +12,6 @@ from providers.unified_request import TextPrompt, TokenPrompt
 from tests.providers.dialects.kit import (
     chunks,
     decoded,
-    names_in,
     only,
     reader,
     sent_for,
@@ -66,10 +65,6 @@ ANSWERS = {
     ),
     "logprobs": Choice(0, "Oslo 👋", "stop", logprobs=LOGPROBS, extras=own(6, cache_n=0, prompt_n=4, predicted_n=2)),
 }
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("llamacpp", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "batch"))
 
 
 @looped("name", ANSWERS)

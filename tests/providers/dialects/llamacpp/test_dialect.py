@@ -11,14 +11,9 @@ from providers.unified_request import Operation, TextPrompt, TokenPrompt
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
-    decoded,
-    fixture,
-    only,
     refusal_for,
     sent_for,
-    streamed,
     target_of,
-    text_of,
     text_request,
     token_request,
     tool,
@@ -67,10 +62,6 @@ def test_a_chat_is_refused_with_the_way_to_have_one() -> None:
     assert refusal_for(text_request(tools=[tool()]), TARGET).param == "tools"
 
 
-def test_fields_nobody_knows_go_along() -> None:
-    assert body_for(replace(text_request(), unknown={"dry_multiplier": 0.8}), TARGET)["dry_multiplier"] == 0.8
-
-
 def test_extra_params_are_merged_last() -> None:
     extra: JsonObject = {"cache_prompt": False, "top_k": 3}
     body = body_for(replace(text_request(top_k=40), extra_params=extra), TARGET)
@@ -81,9 +72,3 @@ def test_extra_params_are_merged_last() -> None:
 def test_extra_params_never_reach_the_prompt_nor_the_number_of_answers(name: str) -> None:
     request = replace(text_request(), extra_params={name: 2})
     assert refusal_for(request, TARGET).param == "inference_extra_params"
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(text_request(), TARGET)
-    assert only(decoded(sent, fixture("llamacpp", "answers", "text.json"))).text == " is blue: 3 °C 👋."
-    assert text_of(streamed(sent, fixture("llamacpp", "streams", "text.sse"))) == " is blue: 3 °C 👋."

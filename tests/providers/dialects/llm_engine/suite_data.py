@@ -9,18 +9,13 @@ from tests.contracts.judged_by import JudgedBy
 from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import sent_for, target_of, text_request
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "llm_engine": (JudgedBy(completions="llm_engine.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"llm_engine": (JudgedBy(completions="llm_engine.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "llm_engine": FixtureSet(
         target_of("llm_engine", max_output_tokens=16),
         text_request(),
-        {
-            **by_name("llm_engine/answers", "json", "text length uncounted"),
-            "unknown": "llm_engine/checks/unknown.json",
-        },
+        {**by_name("llm_engine/answers", "json", "text length uncounted"), "unknown": "llm_engine/checks/unknown.json"},
         {
             **by_name("llm_engine/streams", "sse", f"text length uncounted {BROKEN}"),
             "unknown": "llm_engine/checks/noise.sse",
@@ -28,7 +23,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         (400, "llm_engine/errors/error_400_context.json"),
         "llm_engine/errors/error_429.json",
         {**NO_CALLS, "filtered": NO_FILTER},
-    ),
+    )
 }
 
 ANSWER_SETS: Mapping[str, AnswerSet] = {
@@ -43,9 +38,9 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
         },
         bodies=[b'{"output": null}', b'{"output": {}}'],
         events=[b'data: {"output": {"text": 3}}\n\n'],
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "llm_engine": Stream("llm_engine", LONG_TEXT, Form("llm_engine/streams/text.sse", 0, 1, " is blue")),
+    "llm_engine": Stream("llm_engine", LONG_TEXT, Form("llm_engine/streams/text.sse", 0, 1, " is blue"))
 }

@@ -5,7 +5,6 @@ from tests.providers.dialects.kit import (
     decoded,
     fixture,
     gathered,
-    names_in,
     only,
     reader,
     sent_for,
@@ -28,10 +27,6 @@ ANSWERS = {
     "uncounted": (Choice(0, "Oslo.", "stop"), None),
 }
 STREAMS = {**ANSWERS, "length": (Choice(0, " la la la", "length"), Usage(3, 16))}
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("llm_engine", "answers") == sorted(f"{name}.json" for name in ANSWERS)
 
 
 @looped("name", ANSWERS)

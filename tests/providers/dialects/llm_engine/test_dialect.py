@@ -7,19 +7,7 @@ import pytest
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    decoded,
-    fixture,
-    only,
-    refusal_for,
-    sent_for,
-    streamed,
-    target_of,
-    text_of,
-    text_request,
-)
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request
 
 TARGET = target_of("llm_engine", "llama-3", max_output_tokens=16)
 SMALLEST: JsonObject = {"prompt": "The sky", "max_new_tokens": 16, "temperature": 1.0}
@@ -45,18 +33,8 @@ def test_it_needs_a_limit_and_raw_prompts() -> None:
     assert refusal_for(text_request(""), TARGET).param == "prompt"
 
 
-def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
-    assert refusal_for(replace(text_request(), unknown={"strange": 1}), TARGET).param == "strange"
-
-
 def test_extra_params_are_members_but_never_the_prompt() -> None:
     extra: JsonObject = {"skip_special_tokens": False}
     assert body_for(replace(text_request("The sky"), extra_params=extra), TARGET) == {**SMALLEST, **extra}
     refusal = refusal_for(replace(text_request(), extra_params={"prompt": "x"}), TARGET)
     assert refusal.param == "inference_extra_params"
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(text_request(), TARGET)
-    assert only(decoded(sent, fixture("llm_engine", "answers", "text.json"))).text == " is blue: 3 °C 👋."
-    assert text_of(streamed(sent, fixture("llm_engine", "streams", "text.sse"))) == " is blue: 3 °C 👋."

@@ -5,8 +5,8 @@ from providers.dialects.llm_engine.fields import capabilities
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
-from tests.providers.dialects.kit import body_for, check_refused_by_name, target_of, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.dialects.kit import as_given, body_for, check_refused_by_name, refused, target_of, text_request
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("llm_engine", max_output_tokens=16)
@@ -23,12 +23,7 @@ def added(**params: object) -> JsonObject:
     ("params", "members"),
     [
         ({"max_tokens": 5}, {"max_new_tokens": 5}),
-        ({"temperature": 0}, {"temperature": 0}),
-        ({"temperature": 0.5}, {"temperature": 0.5}),
-        ({"top_p": 0.9}, {"top_p": 0.9}),
-        ({"top_k": 40}, {"top_k": 40}),
-        ({"presence_penalty": 0.5}, {"presence_penalty": 0.5}),
-        ({"frequency_penalty": 2}, {"frequency_penalty": 2}),
+        *as_given(temperature=0),
         ({"stop": ("a", "\n")}, {"stop_sequences": ["a", "\n"]}),
         ({STOP_STRING: True}, {STOP_STRING: True}),
         ({"logprobs": LogprobsWanted(0, "legacy")}, {"return_token_log_probs": True}),
@@ -40,6 +35,7 @@ def added(**params: object) -> JsonObject:
         ({"guided": Guided("choice", ("a", "b"))}, {"guided_choice": ["a", "b"]}),
         ({"guided": Guided("grammar", 'root ::= "a"')}, {"guided_grammar": 'root ::= "a"'}),
         ({"context_length_exceeded_behavior": "truncate", "max_tokens": 5}, {"max_new_tokens": 5}),
+        *as_given(temperature=0.5, top_p=0.9, top_k=40, presence_penalty=0.5, frequency_penalty=2),
     ],
 )
 def test_a_field_is_written_in_the_servers_words(params: dict[str, object], members: JsonObject) -> None:
@@ -47,27 +43,16 @@ def test_a_field_is_written_in_the_servers_words(params: dict[str, object], memb
 
 
 def test_values_that_ask_for_nothing_change_nothing() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert all(member == value for member in added(**{name: value}).values()), name
+    for asked in EACH_NEUTRAL:
+        assert all(member in asked.values() for member in added(**asked).values()), asked
 
 
 @looped(
     ("params", "param"),
     [
-        ({"n": 2}, "n"),
-        ({"best_of": 2}, "best_of"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"temperature": 1.5}, "temperature"),
-        ({"top_p": 0}, "top_p"),
-        ({"presence_penalty": -0.5}, "presence_penalty"),
-        ({"frequency_penalty": -0.5}, "frequency_penalty"),
-        ({"repetition_penalty": 1.1}, "repetition_penalty"),
-        ({"seed": 7}, "seed"),
-        ({"echo": True}, "echo"),
-        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
-        ({"logprobs": LogprobsWanted(2, "legacy")}, "logprobs"),
-        ({"response_format": {"type": "structural_tag"}}, "response_format"),
+        *refused(n=2, best_of=2, max_tokens=0, temperature=1.5, top_p=0, presence_penalty=-0.5, frequency_penalty=-0.5),
+        *refused(repetition_penalty=1.1, seed=7, echo=True, logit_bias={"5": 1.0}),
+        *refused(logprobs=LogprobsWanted(2, "legacy"), response_format={"type": "structural_tag"}),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

@@ -9,9 +9,7 @@ from tests.contracts.judged_by import JudgedBy, only
 from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import chat_request, fixture, sent_for, target_of
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "ollama_native": (only("ollama.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"ollama_native": (only("ollama.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "ollama": FixtureSet(
@@ -21,7 +19,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         by_name("ollama/streams", "ndjson", f"tools length {BROKEN}", text="chat", unknown="noise", uncounted="noise"),
         (400, "ollama/errors/error_400_context.json"),
         cannot={"filtered": NO_FILTER},
-    ),
+    )
 }
 
 ANSWER_SETS: Mapping[str, AnswerSet] = {
@@ -42,7 +40,7 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
         events=[b'{"message":{"tool_calls":[{}]}}\n'],
         disguised=("error_400_context.json", FailureKind.CONTEXT_LENGTH),
         suffix="ndjson",
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {

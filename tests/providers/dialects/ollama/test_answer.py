@@ -13,7 +13,6 @@ from tests.providers.dialects.kit import (
     decode_failure,
     decoded,
     gathered,
-    names_in,
     only,
     reader,
     sent_for,
@@ -61,10 +60,6 @@ def with_made_ids(choice: Choice) -> Choice:
     """Calls whose id is not the engine's."""
     calls = tuple([replace(call, id="made") if call.id[5:] != "9a2b" else call for call in choice.tool_calls])
     return replace(choice, tool_calls=calls)
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("ollama", "answers") == sorted(f"{name}.json" for name in ANSWERS)
 
 
 @looped("name", ANSWERS)

@@ -6,18 +6,13 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject
-from providers.unified_request import Operation, TextPrompt, TokenPrompt
+from providers.unified_request import Operation
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
-    decoded,
-    fixture,
-    only,
     refusal_for,
     sent_for,
-    streamed,
     target_of,
-    text_of,
     text_request,
     tool,
     user,
@@ -64,15 +59,6 @@ def test_images_of_a_prompt_go_along_in_a_chat() -> None:
     assert refusal_for(request, TARGET).param == "images"
 
 
-@pytest.mark.parametrize("prompt", [TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
-def test_prompts_that_one_call_does_not_take_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
-
-
-def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
-    assert refusal_for(replace(chat_request(), unknown={"strange": 1}), TARGET).param == "strange"
-
-
 def test_extra_params_reach_the_options_and_may_bring_the_cutting_back() -> None:
     extra: JsonObject = {"options": {"num_ctx": 8192}, "keep_alive": "5m", "truncate": True}
     body = body_for(replace(chat_request(temperature=0), extra_params=extra), TARGET)
@@ -84,17 +70,3 @@ def test_extra_params_reach_the_options_and_may_bring_the_cutting_back() -> None
 def test_extra_params_never_reach_the_prompt(name: str) -> None:
     request = replace(text_request(), extra_params={name: False})
     assert refusal_for(request, TARGET).param == "inference_extra_params"
-
-
-def test_the_request_is_left_as_it_was() -> None:
-    messages: list[JsonObject] = [user([{"type": "text", "text": "one"}])]
-    tools = [tool(strict=False)]
-    before = orjson.dumps([messages, tools])
-    sent_for(chat_request(*messages, tools=tools), TARGET)
-    assert orjson.dumps([messages, tools]) == before
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(chat_request(), TARGET)
-    assert only(decoded(sent, fixture("ollama", "answers", "chat.json"))).text == "Checking Oslo: 3 °C 👋."
-    assert text_of(streamed(sent, fixture("ollama", "streams", "chat.ndjson"))) == "Checking Oslo: 3 °C 👋."

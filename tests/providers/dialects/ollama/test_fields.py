@@ -11,12 +11,12 @@ from tests.providers.dialects.kit import (
     chat_request,
     check_refused_by_name,
     refusal_for,
+    refused,
     sent_for,
     target_of,
     text_request,
     tool,
 )
-from tests.providers.neutral import NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("ollama_native")
@@ -62,33 +62,17 @@ def test_a_field_is_written_in_the_engines_words(params: dict[str, object], memb
     assert body_for(chat_request(**params), TARGET) == {**body_for(chat_request(), TARGET), **members}
 
 
-def test_values_that_ask_for_nothing_are_no_errors() -> None:
-    for request in (chat_request, text_request):
-        for name, values in NEUTRAL.items():
-            for value in values:
-                assert body_for(request(**{name: value}), TARGET)["model"], name
-
-
 @looped(
     ("params", "param"),
     [
-        ({"n": 2}, "n"),
-        ({"echo": True}, "echo"),
-        ({"suffix": "end"}, "suffix"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
-        ({"logprobs": LogprobsWanted(21, "content")}, "logprobs"),
+        *refused(n=2, echo=True, suffix="end", max_tokens=0, logit_bias={"5": 1.0}),
         ({"logprobs": LogprobsWanted(0, "content"), "guided": Guided("choice", ("a",))}, "logprobs"),
-        ({"ignore_eos": True}, "ignore_eos"),
-        ({"guided": Guided("regex", "a+")}, "guided_regex"),
-        ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
-        ({"reasoning_effort": "huge"}, "reasoning_effort"),
-        ({"reasoning_effort": 100}, "reasoning_effort"),
-        ({"thinking": {"type": "enabled"}}, "thinking"),
-        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
+        *refused(logprobs=LogprobsWanted(21, "content"), ignore_eos=True, guided=Guided("regex", "a+")),
+        *refused(guided=Guided("grammar", "root ::= 'a'"), response_format={"type": "grammar", "grammar": "x"}),
+        *refused(reasoning_effort="huge"),
         ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, "context_length_exceeded_behavior"),
         ({"tools": [tool()], "tool_choice": "required"}, "tool_choice"),
+        *refused(reasoning_effort=100, thinking={"type": "enabled"}, images=(("data:image/png;base64,AA==",),)),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:
@@ -110,11 +94,7 @@ def test_advisory_fields_are_left_out_and_named() -> None:
 
 @looped(
     ("params", "param"),
-    [
-        ({"reasoning_effort": "low"}, "reasoning_effort"),
-        ({"thinking": {"type": "disabled"}}, "thinking"),
-        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-    ],
+    [*refused(reasoning_effort="low", thinking={"type": "disabled"}, images=(("data:image/png;base64,AA==",),))],
 )
 def test_what_only_a_chat_has_is_refused_beside_a_raw_prompt(params: dict[str, object], param: str) -> None:
     assert refusal_for(text_request(**params), TARGET).param == param

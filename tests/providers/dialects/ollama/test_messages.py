@@ -1,11 +1,9 @@
 """Conversations and tools on Ollama's wire."""
 
-import pytest
-
 from providers.dialects.ollama.messages import OllamaConversation
-from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, tool, user
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 TARGET = target_of("ollama_native")
@@ -74,10 +72,9 @@ def test_a_result_is_named_after_the_call_it_answers() -> None:
     ],
 )
 def test_what_has_no_place_is_refused_with_its_position(message: JsonValue, reason: str) -> None:
-    with pytest.raises(Refusal) as caught:
-        read(user("hi"), message)
-    assert caught.value.message.startswith("messages[1] ")
-    assert reason in caught.value.message
+    refusal = refusal_of(read, user("hi"), message)
+    assert refusal.message.startswith("messages[1] ")
+    assert reason in refusal.message
 
 
 def test_the_texts_of_a_result_stand_on_lines_of_their_own() -> None:

@@ -9,7 +9,7 @@ import pytest
 from providers.completion import Completion, StreamEvent
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.dialect import OpenAIDialect
-from providers.failure import Failure, Refusal, UpstreamError
+from providers.failure import Failure, FailureKind, Refusal, UpstreamError
 from providers.framing.parse_sse import DataLines, SSEParser
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
@@ -17,6 +17,7 @@ from providers.target import Target, Timeouts
 from providers.unified_request import ChatPrompt, Operation, Params, Prompt, TextPrompt, UnifiedRequest
 from providers.vendor_credential import Credential
 from tests.providers.dialects.kit import chunks
+from tests.providers.kit import failure_of
 from tests.support.dialects import fixture_path
 from tests.support.looped import looped
 
@@ -123,6 +124,18 @@ def decoded(call: UpstreamRequest, body: JsonValue) -> Completion:
 
 
 def broken(call: UpstreamRequest, body: bytes) -> Failure:
-    with pytest.raises(UpstreamError) as caught:
-        DIALECT.decode(call, body)
-    return caught.value.failure
+    return failure_of(DIALECT.decode, call, body)
+
+
+def unbroken(call: UpstreamRequest, *stream: bytes) -> list[StreamEvent]:
+    """Return the events of a stream that ends well."""
+    events, failure = played(call, *stream)
+    assert failure is None
+    return events
+
+
+def failing(call: UpstreamRequest, *stream: bytes) -> tuple[str, FailureKind]:
+    """Return the text of a stream that breaks, and the kind of its failure."""
+    events, failure = played(call, *stream)
+    assert failure is not None
+    return text(events), failure.kind

@@ -94,7 +94,7 @@ JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
             "groq:chat",
             chat_beyond={
                 # In the documentation, and not yet in the SDK.
-                "stream_options": exactly(include_usage=FLAG),
+                "stream_options": exactly(include_usage=FLAG)
             },
         ),
     ),
@@ -143,9 +143,7 @@ JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
         ),
     ),
     "llamacpp": (
-        openai(
-            {**_LLAMA_SAMPLING, "typical_p": NUMBER, "ignore_eos": FLAG, "grammar": TEXT, "json_schema": OBJECT},
-        ),
+        openai({**_LLAMA_SAMPLING, "typical_p": NUMBER, "ignore_eos": FLAG, "grammar": TEXT, "json_schema": OBJECT}),
     ),
     "localai": (openai({**_LLAMA_SAMPLING, "grammar": TEXT}),),
     "lm_studio": (openai({"top_k": WHOLE, "repeat_penalty": NUMBER}),),
@@ -155,10 +153,7 @@ JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
             {},
             chat={
                 "response_format": {
-                    "anyOf": [
-                        exactly(type=const("json"), value=OBJECT),
-                        exactly(type=const("regex"), value=TEXT),
-                    ]
+                    "anyOf": [exactly(type=const("json"), value=OBJECT), exactly(type=const("regex"), value=TEXT)]
                 }
             },
         ),
@@ -183,7 +178,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         OPENAI_STREAMS,
         (400, "openai/openai/error_400_context.json"),
         "openai/openai/error_429_rate.json",
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {

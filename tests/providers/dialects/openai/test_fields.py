@@ -84,14 +84,6 @@ def test_the_tables_hold_every_field() -> None:
 
 
 @every_row
-@looped("name", NEUTRAL)
-def test_a_neutral_value_is_never_an_error(row: str, name: str) -> None:
-    for value in NEUTRAL[name]:
-        for request in (completion(one_param(name, value)), chat(one_param(name, value))):
-            assert body_of(request, target(row))["model"] == "m"
-
-
-@every_row
 @looped("name", ASKING)
 def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_own_name(row: str, name: str) -> None:
     profile = load_profiles()[row]
@@ -113,9 +105,7 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
         assert f"'{refusal.param}' is not supported by v/m/d" in refusal.message
 
 
-BESIDE: Mapping[str, Params] = {
-    "parallel_tool_calls": {"tools": [{"type": "function", "function": {"name": "f"}}]},
-}
+BESIDE: Mapping[str, Params] = {"parallel_tool_calls": {"tools": [{"type": "function", "function": {"name": "f"}}]}}
 """What a field needs beside it to ask for anything, on some rows."""
 
 REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {

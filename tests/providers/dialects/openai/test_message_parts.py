@@ -86,12 +86,7 @@ def test_the_end_of_what_is_cached_is_marked_for_models_that_know_the_mark() -> 
     ("row", "call", "wanted", "dropped"),
     [
         ("openai", CUSTOM, CUSTOM, []),
-        (
-            "groq",
-            CUSTOM,
-            {**CALL, "function": {"name": "grep", "arguments": '{"input":"a \\"b\\""}'}},
-            [],
-        ),
+        ("groq", CUSTOM, {**CALL, "function": {"name": "grep", "arguments": '{"input":"a \\"b\\""}'}}, []),
         ("openai", SIGNED, CALL, []),
         ("gemini_compat", SIGNED, SIGNED, []),
         ("openai", {**CALL, "provider_specific_fields": {"a": 1}}, CALL, []),

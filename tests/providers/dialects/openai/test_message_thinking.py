@@ -14,12 +14,7 @@ DETAILS: JsonObject = {
     ]
 }
 BLOCK: JsonObject = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
-BLOCKS: JsonObject = {
-    "thinking_blocks": [
-        BLOCK,
-        {"type": "redacted_thinking", "data": "AA"},
-    ]
-}
+BLOCKS: JsonObject = {"thinking_blocks": [BLOCK, {"type": "redacted_thinking", "data": "AA"}]}
 PARTS: JsonObject = {
     "role": "assistant",
     "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "text", "text": "a"}],
@@ -38,12 +33,7 @@ TEXT: JsonObject = {"type": "text", "text": "a"}
         ("cerebras", {**TURN, "reasoning_content": "hm"}, {**TURN, "reasoning": "hm"}, []),
         ("fireworks", {**TURN, "reasoning": "hm", **DETAILS}, {**TURN, "reasoning_content": "hm"}, []),
         ("deepseek", PARTS, {"role": "assistant", "content": [TEXT], "reasoning_content": "hm"}, []),
-        (
-            "openai",
-            {"role": "assistant", "content": [BLOCK]},
-            {**TURN, "content": ""},
-            ["thinking"],
-        ),
+        ("openai", {"role": "assistant", "content": [BLOCK]}, {**TURN, "content": ""}, ["thinking"]),
     ],
 )
 def test_thinking_goes_under_the_member_that_the_vendor_reads(

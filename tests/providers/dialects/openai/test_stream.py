@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
-from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, StreamEvent, ToolCallDelta, Usage
+from providers.completion import Chunk, ContentLogprobs, LegacyLogprobs, StreamEvent, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import call_id
 from providers.failure import FailureKind
@@ -14,12 +12,14 @@ from tests.providers.dialects.openai.kit import (
     DIALECT,
     FIXTURES,
     choices_in,
+    failing,
     fixture,
     frame,
     pieces,
     played,
     sent,
     text,
+    unbroken,
 )
 from tests.support.dialects import fixture_name
 from tests.support.looped import looped
@@ -34,8 +34,7 @@ def sent_for(name: str) -> UpstreamRequest:
 
 
 def whole(name: str) -> list[StreamEvent]:
-    events, failure = played(sent_for(name), fixture(name))
-    assert failure is None
+    events = unbroken(sent_for(name), fixture(name))
     return events
 
 
@@ -58,95 +57,6 @@ def test_a_stream_that_nobody_asked_for_is_the_whole_answer(name: str) -> None:
         assert answer.usage == usage_in(events)
 
 
-@every_stream
-@looped("size", [1, 7, 4096])
-def test_a_stream_gives_the_same_events_in_any_pieces(name: str, size: int) -> None:
-    events, failure = played(sent_for(name), *pieces(fixture(name), size))
-    assert failure is None
-    assert events == whole(name)
-
-
-@every_stream
-def test_a_stream_cut_anywhere_ends_well_only_when_every_choice_did(name: str) -> None:
-    stream = fixture(name)
-    for end in range(len(stream)):
-        events, failure = played(sent_for(name), stream[:end])
-        if failure is None:
-            assert finished(events)
-            assert finished(events) == {chunk.index for chunk in chunks(events)}
-        else:
-            assert failure.kind in (FailureKind.TRUNCATED, FailureKind.MALFORMED)
-
-
-@every_stream
-def test_each_choice_finishes_once_and_nothing_follows(name: str) -> None:
-    ended: set[int] = set()
-    for chunk in chunks(whole(name)):
-        says = chunk.text or chunk.finish_reason or chunk.tool_calls or chunk.reasoning
-        assert says or chunk.extras
-        assert chunk.index not in ended or not says
-        if chunk.finish_reason:
-            ended.add(chunk.index)
-
-
-@looped(
-    ("name", "words", "reason", "native", "count"),
-    [
-        ("openai_completion", " Pàris", "stop", None, Usage(6, 2)),
-        (
-            "openai_chat",
-            " Paris",
-            "stop",
-            None,
-            Usage(6, 2, {"cached_tokens": 4, "audio_tokens": 0}, {"reasoning_tokens": 1}),
-        ),
-        ("openai_refusal", "I cannot.", "stop", None, None),
-        ("azure_chat", " Paris", "stop", None, Usage(6, 2)),
-        (
-            "groq_chat",
-            " Paris",
-            "stop",
-            None,
-            Usage(
-                6,
-                2,
-                extra={"queue_time": 0.01, "prompt_time": 0.001, "completion_time": 0.02, "total_time": 0.03},
-            ),
-        ),
-        (
-            "deepseek_chat",
-            " Paris",
-            "stop",
-            None,
-            Usage(6, 2, {"cached_tokens": 4}, extra={"prompt_cache_miss_tokens": 2}),
-        ),
-        ("ollama_completion", " Paris", "stop", None, Usage(6, 2)),
-        ("together_completion", " Paris", "stop", "eos", Usage(6, 2)),
-        ("sglang_completion", " Paris", "stop", None, Usage(6, 2, {"cached_tokens": 2}, {"reasoning_tokens": 1})),
-        ("llamacpp_completion", " Paris", "length", None, Usage(6, 2, {"cached_tokens": 0})),
-        ("openrouter_chat", " Paris", "stop", "end_turn", Usage(6, 2, extra={"cost": 0.01})),
-        ("tgi_completion", " Paris", "stop", "eos_token", None),
-        ("perplexity_chat", " Paris", "stop", None, Usage(6, 2)),
-        ("vllm_echo", "The end.", "stop", None, Usage(6, 2)),
-        ("openai_tools", "", "tool_calls", None, Usage(6, 2)),
-        ("mistral_tools", "", "tool_calls", None, Usage(6, 2)),
-    ],
-)
-def test_text_finish_reason_and_usage_are_read(
-    name: str, words: str, reason: str, native: str | None, count: Usage | None
-) -> None:
-    events = whole(f"openai/{name}.sse")
-    assert text(events) == words
-    assert usage_in(events) == count
-    last = next(chunk for chunk in chunks(events) if chunk.index == 0 and chunk.finish_reason)
-    assert (last.finish_reason, last.native_finish_reason) == (reason, native)
-
-
-def test_choices_are_kept_apart() -> None:
-    events = whole("openai/openai_completion.sse")
-    assert (text(events, 0), text(events, 1)) == (" Pàris", " Rome 🙂")
-
-
 def calls(events: list[StreamEvent]) -> list[tuple[str | None, str | None, str]]:
     found: dict[int, tuple[str | None, str | None, str]] = {}
     for chunk in chunks(events):
@@ -155,17 +65,6 @@ def calls(events: list[StreamEvent]) -> list[tuple[str | None, str | None, str]]
             found[piece.index] = (known[0], known[1], known[2] + piece.arguments)
     assert list(found) == list(range(len(found)))
     return list(found.values())
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("openai_tools", [("call_a", "f", '{"x":1}'), ("call_b", "g", "{}")]),
-        ("mistral_tools", [("abcdefghi", "f", '{"x":1}'), ("jklmnopqr", "f", '{"x":2}'), ("stuvwxyz0", "g", "{}")]),
-    ],
-)
-def test_tool_calls_are_dense_and_whole(name: str, expected: list[tuple[str, str, str]]) -> None:
-    assert calls(whole(f"openai/{name}.sse")) == expected
 
 
 MADE = (call_id(None, 0, 0), call_id(None, 0, 1))
@@ -198,27 +97,19 @@ def test_a_call_begins_with_a_new_index_or_another_id_and_a_name(
     frames: list[list[JsonObject]], expected: list[tuple[str, str, str]]
 ) -> None:
     stream = [delta(None, tool_calls=[*entries]) for entries in frames]
-    events, failure = played(sent(), *stream, delta(None, "stop"), DONE)
-    assert failure is None
+    events = unbroken(sent(), *stream, delta(None, "stop"), DONE)
     assert calls(events) == expected
     assert chunks(events)[-1].finish_reason == "tool_calls"
 
 
 @looped("entry", [1, {"index": 0}, {"index": 0, "id": "a", "function": {"arguments": "1"}}])
 def test_a_tool_call_that_makes_no_sense_is_malformed(entry: JsonValue) -> None:
-    _, failure = played(sent(), delta(None, tool_calls=[entry]))
-    assert failure is not None
-    assert failure.kind is FailureKind.MALFORMED
+    assert failing(sent(), delta(None, tool_calls=[entry]))[1] is FailureKind.MALFORMED
 
 
 def test_a_refusal_is_text_and_refusal() -> None:
     found = chunks(whole("openai/openai_refusal.sse"))
     assert [(chunk.text, chunk.refusal) for chunk in found] == [("I ", "I "), ("cannot.", "cannot."), ("", None)]
-
-
-def test_reasoning_is_no_text() -> None:
-    found = chunks(whole("openai/deepseek_chat.sse"))
-    assert [(chunk.text, chunk.reasoning) for chunk in found] == [("", "France."), (" Paris", None), ("", None)]
 
 
 def test_log_probabilities_come_in_the_shape_the_vendor_has() -> None:
@@ -256,19 +147,13 @@ def test_an_error_in_the_stream_is_raised_after_what_came_before_it(error: JsonO
     for start in ([], [delta("a"), delta("b")]):
         for size in (1, 4096):
             stream = b"".join([*start, frame(error), DONE])
-            events, failure = played(sent(), *pieces(stream, size))
-            assert text(events) == "ab"[: len(start)]
-            assert failure is not None
-            assert failure.kind is kind
+            assert failing(sent(), *pieces(stream, size)) == ("ab"[: len(start)], kind)
 
 
 def test_an_error_in_groqs_own_member_is_raised() -> None:
     broken = frame({"x_groq": {"error": "over capacity"}, "choices": []})
     for row in ("groq", "openai_compatible"):
-        events, failure = played(sent(row), delta("a"), broken, DONE)
-        assert text(events) == "a"
-        assert failure is not None
-        assert failure.kind is FailureKind.SERVER
+        assert failing(sent(row), delta("a"), broken, DONE) == ("a", FailureKind.SERVER)
 
 
 def test_openrouters_error_inside_a_chunk_is_raised() -> None:
@@ -290,34 +175,26 @@ def test_openrouters_error_inside_a_chunk_is_raised() -> None:
     ],
 )
 def test_a_finish_reason_that_means_failure_is_one(word: str, kind: FailureKind) -> None:
-    events, failure = played(sent(), delta("a"), delta("", word), DONE)
-    assert text(events) == "a"
-    assert failure is not None
-    assert failure.kind is kind
+    assert failing(sent(), delta("a"), delta("", word), DONE) == ("a", kind)
 
 
 def test_an_unknown_finish_reason_is_the_vendors_own_word() -> None:
-    events, failure = played(sent(), delta("a", "tired"), DONE)
-    assert failure is None
+    events = unbroken(sent(), delta("a", "tired"), DONE)
     assert events == [Chunk(text="a", finish_reason="tired", native_finish_reason="tired")]
 
 
 def test_a_frame_of_null_is_passed_over() -> None:
-    events, failure = played(sent(), b"data: null\n\n" + delta("Hi", "stop") + DONE)
-    assert failure is None
+    events = unbroken(sent(), b"data: null\n\n" + delta("Hi", "stop") + DONE)
     assert text(events) == "Hi"
 
 
 def test_nothing_follows_a_choices_finish_nor_the_terminator() -> None:
-    events, failure = played(sent(), delta("a", "stop"), delta(None), DONE, delta("c"), frame({"error": "late"}))
-    assert failure is None
+    events = unbroken(sent(), delta("a", "stop"), delta(None), DONE, delta("c"), frame({"error": "late"}))
     assert text(events) == "a"
 
 
 def test_a_choice_that_has_not_ended_when_another_has_cuts_the_stream() -> None:
-    _, failure = played(sent(choices=2), delta("a", "stop"), delta("b", index=1), DONE)
-    assert failure is not None
-    assert failure.kind is FailureKind.TRUNCATED
+    assert failing(sent(choices=2), delta("a", "stop"), delta("b", index=1), DONE)[1] is FailureKind.TRUNCATED
 
 
 @looped(
@@ -341,9 +218,7 @@ def test_a_choice_that_has_not_ended_when_another_has_cuts_the_stream() -> None:
     ],
 )
 def test_a_stream_that_is_none_is_a_failure(stream: bytes, kind: FailureKind) -> None:
-    _, failure = played(sent(), stream)
-    assert failure is not None
-    assert failure.kind is kind
+    assert failing(sent(), stream)[1] is kind
 
 
 @looped("name", ["openai_chat", "openai_completion", "openai_tools", "openai_refusal", "deepseek_chat"])
@@ -351,8 +226,7 @@ def test_a_stream_that_is_none_is_a_failure(stream: bytes, kind: FailureKind) ->
 def test_a_whole_body_on_a_streamed_request_is_one_chunk_a_choice(name: str, size: int) -> None:
     body = fixture(f"openai/{name}.json")
     completion = DIALECT.decode(sent(), body)
-    events, failure = played(sent(choices=len(completion.choices)), *pieces(body, size))
-    assert failure is None
+    events = unbroken(sent(choices=len(completion.choices)), *pieces(body, size))
     assert [(chunk.index, chunk.text, chunk.finish_reason) for chunk in chunks(events)] == [
         (choice.index, choice.text, choice.finish_reason) for choice in completion.choices
     ]
@@ -380,15 +254,12 @@ def test_a_stream_is_complete_only_at_its_terminator_or_end() -> None:
     ],
 )
 def test_a_choice_inside_an_object_comes_out_at_the_end(frames: list[bytes], expected: list[str]) -> None:
-    events, failure = played(sent(unwrap=True), *frames, DONE)
-    assert failure is None
+    events = unbroken(sent(unwrap=True), *frames, DONE)
     assert [chunk.text for chunk in chunks(events)] == expected
 
 
 def test_an_object_without_the_choice_is_malformed() -> None:
-    _, failure = played(sent(unwrap=True), delta("blue", "stop"), DONE)
-    assert failure is not None
-    assert failure.kind is FailureKind.MALFORMED
+    assert failing(sent(unwrap=True), delta("blue", "stop"), DONE)[1] is FailureKind.MALFORMED
 
 
 def test_a_tools_name_on_the_wire_becomes_the_clients() -> None:

@@ -8,7 +8,7 @@ from providers.dialects.shared.read_json import call_id
 from providers.json_types import JsonObject, JsonValue
 from tests.faults.memory import growth
 from tests.providers.dialects.kit import chunks
-from tests.providers.dialects.openai.kit import DIALECT, frame, played, sent, text
+from tests.providers.dialects.openai.kit import DIALECT, frame, played, sent, text, unbroken
 from tests.providers.dialects.openai.test_stream import DONE, delta
 
 
@@ -80,8 +80,7 @@ def test_empty_members_are_not_told() -> None:
 
 def test_a_choice_s_own_members_may_follow_its_end() -> None:
     late: JsonObject = {"index": 0, "finish_reason": None, "content_filter_results": {"hate": {"filtered": False}}}
-    events, failure = played(sent("azure"), delta("Hi"), delta(None, "stop"), frame({"choices": [late]}), DONE)
-    assert failure is None
+    events = unbroken(sent("azure"), delta("Hi"), delta(None, "stop"), frame({"choices": [late]}), DONE)
     assert chunks(events)[-1] == Chunk(extras=Extras(choice={"content_filter_results": {"hate": {"filtered": False}}}))
 
 
@@ -120,8 +119,7 @@ def test_the_tier_of_any_event_is_that_of_the_answer() -> None:
 
 def test_a_character_in_two_events_is_one() -> None:
     halves = b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n'
-    events, failure = played(sent(), halves % rb"a\ud83d", halves % rb"\ude00b", delta(None, "stop"), DONE)
-    assert failure is None
+    events = unbroken(sent(), halves % rb"a\ud83d", halves % rb"\ude00b", delta(None, "stop"), DONE)
     assert text(events) == "a\U0001f600b"
 
 

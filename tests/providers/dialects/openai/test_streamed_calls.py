@@ -11,7 +11,7 @@ from providers.dialects.shared.read_json import call_id
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.kit import chunks
-from tests.providers.dialects.openai.kit import pieces, played, sent
+from tests.providers.dialects.openai.kit import pieces, played, sent, unbroken
 from tests.support.looped import looped
 
 
@@ -139,13 +139,7 @@ def test_a_name_that_never_comes_is_no_call() -> None:
 @looped(
     "entry",
     [
-        None,
-        7,
-        {},
-        {"index": 0},
-        {"function": {}},
-        {"custom": {"input": "x"}},
-        {"id": 7},
+        *(None, 7, {}, {"index": 0}, {"function": {}}, {"custom": {"input": "x"}}, {"id": 7}),
         {"id": "c", "function": {"arguments": "{"}},
     ],
 )
@@ -184,8 +178,7 @@ _BESIDE_EACH = [
 @looped("size", [1, 100, 4096])
 def test_an_empty_reason_beside_each_piece_of_a_call_ends_nothing_before_the_end(end: list[bytes], size: int) -> None:
     data = b"".join([*_BESIDE_EACH, *end, b"data: [DONE]\n\n"])
-    events, failure = played(sent("openai_compatible"), *pieces(data, size))
-    assert failure is None
+    events = unbroken(sent("openai_compatible"), *pieces(data, size))
     said = [call for chunk in chunks(events) for call in chunk.tool_calls]
     assert "".join(call.arguments for call in said) == '{"a":[1,2]}'
     assert [chunk.finish_reason for chunk in chunks(events) if chunk.finish_reason] == ["tool_calls"]

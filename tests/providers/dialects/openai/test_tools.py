@@ -14,7 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import ChatPrompt, Operation, Params
 from tests.providers.dialects.kit import chunks
-from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, played, refusal_of, target
+from tests.providers.dialects.openai.kit import DIALECT, body_of, chat, decoded, frame, refusal_of, target, unbroken
 from tests.support.looped import looped
 
 FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}
@@ -88,7 +88,8 @@ def test_one_call_at_a_time_asks_for_nothing_without_tools(row: str) -> None:
 def test_one_call_at_a_time_is_kept_or_refused_beside_tools() -> None:
     params: Params = {"tools": [FUNCTION], "parallel_tool_calls": False}
     assert body_of(chat(params), target("openai"))["parallel_tool_calls"] is False
-    assert refusal_of(chat(params), target("fireworks")).param == "parallel_tool_calls"
+    for row in ("fireworks", "together", "tgi", "lm_studio", "ollama"):
+        assert refusal_of(chat(params), target(row)).param == "parallel_tool_calls"
 
 
 AS_FUNCTION: JsonObject = {"type": "function", "function": {"name": "grep"}}
@@ -145,8 +146,7 @@ def test_a_streamed_call_of_a_custom_tool_comes_back_as_one(ended_apart: bool) -
     rest: JsonObject = {"index": 0, "function": {"arguments": 'ut":"-r x"}'}}
     other: JsonObject = {"index": 1, "id": "c2", "function": {"name": "f", "arguments": "{}"}}
     ended = (delta(other), delta(end="tool_calls")) if ended_apart else (delta(other, end="tool_calls"),)
-    events, failure = played(custom_call_sent("groq"), delta(first), delta(rest), *ended, b"data: [DONE]\n\n")
-    assert failure is None
+    events = unbroken(custom_call_sent("groq"), delta(first), delta(rest), *ended, b"data: [DONE]\n\n")
     pieces = [piece for chunk in chunks(events) for piece in chunk.tool_calls]
     assert pieces == [
         ToolCallDelta(0, "c1", "grep", "", "custom"),

@@ -22,14 +22,15 @@ from tests.providers.dialects.kit import chunks, usage_in
 from tests.providers.dialects.openai.kit import (
     DIALECT,
     FIXTURES,
-    broken,
     choices_in,
+    failing,
     fixture,
     frame,
     pieces,
     played,
     sent,
     text,
+    unbroken,
 )
 from tests.support.looped import looped
 
@@ -164,8 +165,7 @@ def answer(events: list[Chunk], totals: Usage | None) -> Answer:
 
 @every_stream
 def test_a_vendor_s_stream_comes_to_its_answer(name: str) -> None:
-    events, failure = played(asked(name), stream(name))
-    assert failure is None
+    events = unbroken(asked(name), stream(name))
     assert answer(chunks(events), usage_in(events)) == STREAMS[name]
 
 
@@ -201,18 +201,6 @@ def test_a_stream_that_breaks_keeps_its_beginning_and_says_why(name: str, size: 
     assert "10.0.0.7" not in failure.message
 
 
-def test_reasoning_is_told_apart_from_the_text() -> None:
-    thoughts = {
-        "mistral/thinking": "Let me see.",
-        "deepseek/chat": "Hmm",
-        "openrouter/chat": "first",
-        "vllm/chat": "why",
-    }
-    for name, thought in thoughts.items():
-        events, _ = played(asked(name), stream(name))
-        assert "".join(chunk.reasoning or "" for chunk in chunks(events)) == thought, name
-
-
 def test_details_of_usage_come_from_where_each_vendor_puts_them() -> None:
     cached = {"openai/chat": 4, "fireworks/completion": 1, "mistral/thinking": 3, "deepseek/chat": 16}
     for name, tokens in cached.items():
@@ -230,10 +218,7 @@ def test_details_of_usage_come_from_where_each_vendor_puts_them() -> None:
 def test_tool_calls_are_numbered_densely_and_begin_with_id_and_name() -> None:
     expected = {
         "openai/tools": [("call_a", "weather", '{"city":"Köln"}'), ("call_b", "time", "{}")],
-        "mistral/tools": [
-            ("D681PevKs", "weather", '{"city": "Paris"}'),
-            ("E792QfwLt", "weather", '{"city": "Nice"}'),
-        ],
+        "mistral/tools": [("D681PevKs", "weather", '{"city": "Paris"}'), ("E792QfwLt", "weather", '{"city": "Nice"}')],
         "ollama/tools": [("call_1", "add", '{"a":1}')],
     }
     for name, calls in expected.items():
@@ -263,11 +248,6 @@ def test_the_stop_that_ended_a_text_is_kept() -> None:
     for name, stops in ends.items():
         finished = [chunk for chunk in chunks(played(asked(name), stream(name))[0]) if chunk.finish_reason]
         assert [chunk.matched_stop for chunk in sorted(finished, key=lambda chunk: chunk.index)] == stops
-
-
-def test_a_refusal_is_both_text_and_refusal() -> None:
-    said = chunks(played(sent(), stream("openai/refusal"))[0])
-    assert [(chunk.text, chunk.refusal) for chunk in said[:2]] == [("I can't", "I can't"), (" help.", " help.")]
 
 
 def test_a_vendor_s_own_word_for_the_end_is_kept_beside_ours() -> None:
@@ -302,32 +282,14 @@ def test_fireworks_answers_a_flag_with_a_content_list() -> None:
     assert found.usage == Usage(1, 1)
 
 
-@looped(
-    ("name", "kind", "status"),
-    [
-        ("openrouter/error_200", FailureKind.CONTEXT_LENGTH, 400),
-        ("sglang/error_200", FailureKind.CONTEXT_LENGTH, 400),
-        ("openai_compatible/array_error", FailureKind.RATE_LIMITED, 429),
-    ],
-)
-def test_an_error_within_a_200_is_a_failure(name: str, kind: FailureKind, status: int) -> None:
-    body = fixture(f"openai/{name}.json")
-    failure = broken(sent(row(name)), body)
-    assert (failure.kind, failure.status) == (kind, status)
-    assert played(sent(row(name)), *pieces(body, 7)) == ([], failure)
-
-
 def test_a_whole_answer_to_a_streamed_request_is_one_chunk_a_choice() -> None:
     body = fixture("openai/openai_compatible/whole_instead_of_stream.json")
-    events, failure = played(sent("openai_compatible"), *pieces(body, 7))
+    events = unbroken(sent("openai_compatible"), *pieces(body, 7))
     (only,) = chunks(events)
-    assert failure is None
     assert (only.text, only.finish_reason, usage_in(events)) == ("all at once", "tool_calls", Usage(1, 3))
     assert [(call.name, call.arguments) for call in only.tool_calls] == [("f", '{"a":1}')]
     for cut in range(1, len(body)):
-        _, failure = played(sent("openai_compatible"), body[:cut])
-        assert failure is not None
-        assert failure.kind is FailureKind.TRUNCATED
+        assert failing(sent("openai_compatible"), body[:cut])[1] is FailureKind.TRUNCATED
 
 
 def test_two_calls_without_ids_in_two_answers_get_four_ids() -> None:

@@ -25,13 +25,6 @@ from tests.providers.dialects.openai.kit import (
 from tests.support.looped import looped
 
 CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-ANSWERED: JsonObject = {
-    "role": "assistant",
-    "content": "4",
-    "refusal": None,
-    "reasoning_content": "2+2",
-    "reasoning": "2+2",
-}
 
 
 def messages(row: str, *given: JsonObject, model: str = "m") -> JsonValue:
@@ -58,49 +51,7 @@ def test_the_null_content_of_a_turn_that_only_calls_is_sent_where_the_client_sen
         assert ("content" in sent, sent.get("content")) == ("content" in turn, None)
 
 
-@looped(("row", "role"), [("openai", "developer"), ("azure", "developer"), ("vllm", "system"), ("mistral", "system")])
-def test_the_developer_s_role_is_the_system_s_where_nobody_knows_it(row: str, role: str) -> None:
-    assert messages(row, {"role": "developer", "content": "be brief"}) == [{"role": role, "content": "be brief"}]
-
-
 ASKED: JsonObject = {"role": "user", "content": "2+2?"}
-
-
-@looped(
-    ("row", "model", "member"),
-    [
-        ("deepseek", "deepseek-chat", "reasoning_content"),
-        ("deepseek", "deepseek-reasoner", "reasoning_content"),
-        ("deepseek", "deepseek-r1", None),
-        ("vllm", "m", "reasoning_content"),
-        ("openrouter", "m", "reasoning"),
-        ("groq", "m", "reasoning"),
-        ("cerebras", "m", "reasoning"),
-        ("together", "m", "reasoning"),
-        ("xai", "grok-4", None),
-        ("openai", "gpt-4o", None),
-    ],
-)
-def test_reasoning_of_earlier_turns_goes_under_the_vendor_s_name_for_it(
-    row: str, model: str, member: str | None
-) -> None:
-    expected: JsonObject = {"role": "assistant", "content": "4"}
-    if member is not None:
-        expected[member] = "2+2"
-    assert messages(row, ANSWERED, model=model) == [expected]
-
-
-def test_content_in_parts_is_joined_where_only_text_is_taken() -> None:
-    parts: list[JsonValue] = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    talk: JsonObject = {"role": "user", "content": parts}
-    assert messages("deepseek", talk) == [{"role": "user", "content": "ab"}]
-    assert messages("openai", talk) == [talk]
-
-
-def test_an_image_is_refused_where_only_text_is_taken() -> None:
-    image: JsonValue = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
-    refusal = refusal_of(chat(prompt=ChatPrompt(({"role": "user", "content": [image]},))), target("deepseek"))
-    assert (refusal.param, refusal.code) == ("messages", "unsupported_parameter")
 
 
 def test_reasoning_models_of_the_newer_kind_decide_on_sampling_themselves() -> None:
@@ -143,12 +94,7 @@ def test_a_middle_at_the_end_of_the_text_is_filled_in_without_a_suffix(row: str)
 
 def test_openrouter_must_find_an_upstream_that_has_every_parameter() -> None:
     body = body_of(chat({"top_p": 1, "frequency_penalty": 0, "top_k": 5}), target("openrouter"))
-    assert body == {
-        "model": "m",
-        "messages": [*TALK.messages],
-        "top_k": 5,
-        "provider": {"require_parameters": True},
-    }
+    assert body == {"model": "m", "messages": [*TALK.messages], "top_k": 5, "provider": {"require_parameters": True}}
 
 
 def test_openrouter_s_client_may_say_otherwise_without_touching_the_row() -> None:
@@ -164,10 +110,6 @@ def test_groq_s_word_for_the_default_tier_is_its_own(asked: str, told: str) -> N
     assert (orjson.loads(call.body)["service_tier"], call.emulated) == (told, ())
 
 
-def test_a_tier_goes_as_the_client_says_it_where_the_row_has_no_other_word() -> None:
-    assert body_of(chat({"service_tier": "default"}), target("openai"))["service_tier"] == "default"
-
-
 @pytest.mark.parametrize("request_of", [chat, completion])
 def test_sambanova_s_models_that_know_a_repetition_penalty_get_it(
     request_of: Callable[[Params], UnifiedRequest],
@@ -178,10 +120,6 @@ def test_sambanova_s_models_that_know_a_repetition_penalty_get_it(
         assert (body["repetition_penalty"], body["top_k"]) == (1.2, 4)
     assert refusal_of(asked, target("sambanova", "DeepSeek-V3.1")).param == "repetition_penalty"
     assert body_of(chat({"reasoning_effort": "low"}), target("sambanova", "gpt-oss-120b"))["reasoning_effort"] == "low"
-
-
-def test_openrouter_s_reasoning_effort_is_nested() -> None:
-    assert body_of(chat({"reasoning_effort": "low"}), target("openrouter"))["reasoning"] == {"effort": "low"}
 
 
 def test_the_calls_of_strict_tools_are_checked_where_the_vendor_does_not_keep_the_promise() -> None:
@@ -212,12 +150,6 @@ def test_a_limit_nobody_set_cannot_pass_the_window() -> None:
     assert refusal_of(chat(failing), target("ollama")).param == "context_length_exceeded_behavior"
 
 
-def test_parallel_calls_are_refused_only_when_they_must_not_be() -> None:
-    assert "parallel_tool_calls" not in body_of(chat({"parallel_tool_calls": True}), target("ollama"))
-    single: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
-    assert refusal_of(chat(single), target("ollama")).param == "parallel_tool_calls"
-
-
 def test_a_choice_of_no_tool_is_kept_where_neutral_values_are_dropped() -> None:
     params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "none"}
     assert body_of(chat(params), target("openrouter"))["tool_choice"] == "none"
@@ -228,12 +160,6 @@ def test_either_behaviour_is_kept_where_there_is_no_window() -> None:
         params = one_param("context_length_exceeded_behavior", behaviour)
         params["max_tokens"] = 5
         assert body_of(chat(params), target("mock")) == body_of(chat({"max_tokens": 5}), target("mock"))
-
-
-@looped("row", ["fireworks", "together", "tgi", "lm_studio"])
-def test_calls_one_at_a_time_are_refused_where_nobody_would_keep_them_so(row: str) -> None:
-    params: Params = {"tools": [{"type": "function", "function": {"name": "f"}}], "parallel_tool_calls": False}
-    assert refusal_of(chat(params), target(row)).param == "parallel_tool_calls"
 
 
 CALLED: JsonObject = {
@@ -279,11 +205,6 @@ def test_deepseek_s_reasoner_has_no_log_probabilities() -> None:
     params: Params = {"logprobs": LogprobsWanted(1, "content")}
     assert refusal_of(chat(params), target("deepseek", "deepseek-reasoner")).param == "logprobs"
     assert body_of(chat(params), target("deepseek", "deepseek-chat"))["top_logprobs"] == 1
-
-
-@pytest.mark.parametrize("request_", [completion({"echo": True}), chat({"echo": True})])
-def test_an_echo_beside_the_choices_is_none(request_: UnifiedRequest) -> None:
-    assert refusal_of(request_, target("together")).param == "echo"
 
 
 FORMAT: JsonObject = {"type": "json_schema", "json_schema": {"name": "s", "schema": SCHEMA, "strict": True}}

@@ -3,7 +3,8 @@
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.failure import FailureKind
-from tests.providers.dialects.bedrock.kit import event, failure_of, frame, frames, stream
+from tests.providers.dialects.bedrock.kit import event, frame, frames, stream
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 

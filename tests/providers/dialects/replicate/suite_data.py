@@ -28,9 +28,7 @@ def _cut_prediction(pieces: Sequence[str]) -> list[bytes]:
     return [head + b'"output":[', *(piece + b"," for piece in before), last, tail]
 
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "replicate": (JudgedBy(completions="replicate.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"replicate": (JudgedBy(completions="replicate.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "replicate": FixtureSet(
@@ -41,9 +39,9 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         (200, "replicate/errors/too_long.json"),
         "replicate/errors/error_429.json",
         {**NO_CALLS, "filtered": NO_FILTER, "error_after_text": _WHOLE_ANSWERS_ONLY},
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "replicate": Stream("replicate", LONG_TEXT, _cut_prediction, model="meta/meta-llama-3-70b"),
+    "replicate": Stream("replicate", LONG_TEXT, _cut_prediction, model="meta/meta-llama-3-70b")
 }

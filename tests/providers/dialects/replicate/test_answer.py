@@ -1,9 +1,7 @@
 """Replicate's predictions as answers."""
 
-import pytest
-
 from providers.completion import Choice, Usage
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from tests.providers.dialects.kit import (
     decode_failure,
     decoded,
@@ -17,6 +15,7 @@ from tests.providers.dialects.kit import (
     target_of,
     text_request,
 )
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 TARGET = target_of("replicate", "meta/llama")
@@ -36,8 +35,7 @@ FAILED = {
 }
 
 
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("replicate", "answers") == sorted(f"{name}.json" for name in ANSWERS)
+def test_the_errors_are_all_here() -> None:
     assert {name for name in names_in("replicate", "errors") if not name.startswith("error_")} == {
         f"{name}.json" for name in FAILED
     }
@@ -53,10 +51,9 @@ def test_a_prediction_is_one_choice(name: str) -> None:
 @looped("name", FAILED)
 def test_a_prediction_that_failed_or_is_not_ready_is_an_error(name: str) -> None:
     body = fixture("replicate", "errors", f"{name}.json")
-    with pytest.raises(UpstreamError) as caught:
-        decoded(SENT, body)
-    assert caught.value.failure.kind is FAILED[name]
-    assert "10.0.0.7" not in caught.value.failure.message
+    failure = failure_of(decoded, SENT, body)
+    assert failure.kind is FAILED[name]
+    assert "10.0.0.7" not in failure.message
     assert stream_failure(SENT, body)[1].failure.kind is FAILED[name]
 
 

@@ -15,10 +15,7 @@ from pydantic import TypeAdapter
 
 from tests.contracts.strict_types import strict_adapter
 
-_BODIES = {
-    False: strict_adapter(ResponseCreateParamsNonStreaming),
-    True: strict_adapter(ResponseCreateParamsStreaming),
-}
+_BODIES = {False: strict_adapter(ResponseCreateParamsNonStreaming), True: strict_adapter(ResponseCreateParamsStreaming)}
 _EVENT: TypeAdapter[object] = TypeAdapter(ResponseStreamEvent)
 
 

@@ -1,11 +1,10 @@
 """A container's stream out of SageMaker's frames."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dialects.sagemaker.container_stream import container_bytes
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
 from providers.framing.parse_aws_eventstream import encode
 from tests.providers.dialects.kit import (
     SIZES,
@@ -19,6 +18,7 @@ from tests.providers.dialects.kit import (
     text_of,
     text_request,
 )
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 frames = reader("sagemaker", "frames", "bin")
@@ -66,6 +66,4 @@ def test_a_frame_that_tells_a_failure_ends_the_stream(name: str, size: int) -> N
 
 
 def test_bytes_that_are_no_frames_are_malformed() -> None:
-    with pytest.raises(UpstreamError) as caught:
-        container_bytes(b"data: something else\n\n")
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(container_bytes, b"data: something else\n\n").kind is FailureKind.MALFORMED

@@ -31,9 +31,7 @@ def _repeated_events(pieces: Sequence[str]) -> list[bytes]:
     return [*(event(place + 1) for place in range(len(pieces))), last, b"data: [DONE]\n\n"]
 
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "sglang_native": (JudgedBy(completions="sglang.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"sglang_native": (JudgedBy(completions="sglang.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "sglang": FixtureSet(
@@ -46,7 +44,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         },
         (400, "sglang/errors/error_400_context.json"),
         cannot={**NO_CALLS, "filtered": NO_FILTER},
-    ),
+    )
 }
 
 _WANTED = {"logprobs": LogprobsWanted(2, "legacy")}
@@ -82,5 +80,5 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "sglang": Stream("sglang_native", LONG_TEXT, _repeated_events, WRAPPED_TIMES, (200, 400)),
+    "sglang": Stream("sglang_native", LONG_TEXT, _repeated_events, WRAPPED_TIMES, (200, 400))
 }

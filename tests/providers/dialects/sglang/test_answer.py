@@ -27,7 +27,6 @@ from tests.providers.dialects.kit import (
     decode_failure,
     decoded,
     gathered,
-    names_in,
     only,
     reader,
     sent_for,
@@ -56,10 +55,7 @@ LOGPROBS = ContentLogprobs(
     )
 )
 ECHOED = LegacyLogprobs(
-    ("The", " sky", " is"),
-    (-3.5, -1.25, -0.5),
-    ({"A": -2.0, "The": -3.5}, {" sky": -1.25}, {" is": -0.5}),
-    (0, 3, 7),
+    ("The", " sky", " is"), (-3.5, -1.25, -0.5), ({"A": -2.0, "The": -3.5}, {" sky": -1.25}, {" is": -0.5}), (0, 3, 7)
 )
 ANSWERS = {
     "text": Choice(0, " Paris: 3 °C 👋.", "stop", matched_stop=128009, extras=Extras(choice={"e2e_latency": 0.1})),
@@ -70,10 +66,6 @@ ANSWERS = {
     "reasoning": Choice(0, "Oslo.", "stop", matched_stop=2),
     "logprobs": Choice(0, "Oslo 👋", "stop", matched_stop=2),
 }
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("sglang", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, "echo", "batch"))
 
 
 @looped("name", ANSWERS)

@@ -6,20 +6,7 @@ import orjson
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation, TextPrompt, TokenPrompt
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    decoded,
-    fixture,
-    only,
-    refusal_for,
-    sent_for,
-    streamed,
-    target_of,
-    text_of,
-    text_request,
-    tool,
-)
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request, tool
 from tests.support.looped import looped
 
 TARGET = target_of("sglang_native")
@@ -52,10 +39,6 @@ def test_a_chat_is_refused_with_the_way_to_have_one() -> None:
     assert refusal_for(text_request(tools=[tool()]), TARGET).param == "tools"
 
 
-def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
-    assert refusal_for(replace(text_request(), unknown={"strange": 1}), TARGET).param == "strange"
-
-
 def test_extra_params_reach_the_sampling_settings() -> None:
     extra: JsonObject = {"sampling_params": {"min_new_tokens": 3}, "lora_path": "a"}
     body = body_for(replace(text_request(max_tokens=5), extra_params=extra), TARGET)
@@ -66,9 +49,3 @@ def test_extra_params_reach_the_sampling_settings() -> None:
 @looped("extra", [{"text": "x"}, {"input_ids": [1]}, {"sampling_params": {"n": 2}}])
 def test_extra_params_never_reach_the_prompt_nor_the_number_of_answers(extra: JsonObject) -> None:
     assert refusal_for(replace(text_request(), extra_params=extra), TARGET).param == "inference_extra_params"
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(text_request(), TARGET)
-    assert only(decoded(sent, fixture("sglang", "answers", "text.json"))).text == " Paris: 3 °C 👋."
-    assert text_of(streamed(sent, fixture("sglang", "streams", "text.sse"))) == " Paris: 3 °C 👋."

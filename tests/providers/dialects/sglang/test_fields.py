@@ -8,8 +8,15 @@ from providers.capabilities import Support
 from providers.dialects.sglang.fields import MOST_STOPS, capabilities
 from providers.json_types import JsonObject
 from providers.unified_request import Guided, LogprobsWanted
-from tests.providers.dialects.kit import body_for, check_refused_by_name, sent_for, target_of, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.dialects.kit import (
+    as_given,
+    body_for,
+    check_refused_by_name,
+    refused,
+    sent_for,
+    target_of,
+    text_request,
+)
 from tests.support.looped import looped
 
 TARGET = target_of("sglang_native")
@@ -28,18 +35,11 @@ def sampling(**params: object) -> JsonObject:
     [
         ({"max_tokens": 0}, {"max_new_tokens": 0}),
         ({"max_tokens": 5}, {"max_new_tokens": 5}),
-        ({"n": 3}, {"n": 3}),
-        ({"temperature": 0, "top_p": 1}, {"temperature": 0, "top_p": 1}),
-        ({"top_k": 40}, {"top_k": 40}),
         ({"top_k": 0}, {"top_k": -1}),
-        ({"min_p": 0.1}, {"min_p": 0.1}),
         ({"seed": 7}, {"sampling_seed": 7}),
-        ({"frequency_penalty": -2, "presence_penalty": 2}, {"frequency_penalty": -2, "presence_penalty": 2}),
-        ({"repetition_penalty": 1.1}, {"repetition_penalty": 1.1}),
-        ({"ignore_eos": True}, {"ignore_eos": True}),
+        *as_given(n=3, temperature=0, top_p=1, top_k=40, min_p=0.1, frequency_penalty=-2, presence_penalty=2),
         ({"stop": ("a", "\n")}, {"stop": ["a", "\n"]}),
         ({"include_stop_str_in_output": True}, {"no_stop_trim": True}),
-        ({"logit_bias": {"5": -100}}, {"logit_bias": {"5": -100}}),
         ({"guided": Guided("json", SCHEMA)}, {"json_schema": TEXT}),
         ({"guided": Guided("regex", "[0-9]{3}")}, {"regex": "[0-9]{3}"}),
         ({"guided": Guided("choice", ("a", "ab"))}, {"regex": "(ab|a)"}),
@@ -52,6 +52,7 @@ def sampling(**params: object) -> JsonObject:
             {"structural_tag": '{"type":"structural_tag","format":{}}'},
         ),
         ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, {"max_new_tokens": 5}),
+        *as_given(repetition_penalty=1.1, ignore_eos=True, logit_bias={"5": -100}),
     ],
 )
 def test_a_field_is_written_in_the_engines_words(params: dict[str, object], members: JsonObject) -> None:
@@ -76,25 +77,12 @@ def test_log_probabilities_stand_beside_the_sampling_settings(params: dict[str, 
     assert body_for(text_request(**params), TARGET) == {**body_for(text_request(), TARGET), **members}
 
 
-def test_values_that_ask_for_nothing_are_no_errors() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert body_for(text_request(**{name: value}), TARGET)["text"] == "Say hi", name
-
-
 @looped(
     ("params", "param"),
     [
-        ({"best_of": 2}, "best_of"),
-        ({"echo": True}, "echo"),
-        ({"top_p": 0}, "top_p"),
-        ({"frequency_penalty": 2.5}, "frequency_penalty"),
-        ({"repetition_penalty": 0}, "repetition_penalty"),
-        ({"repetition_penalty": 2.5}, "repetition_penalty"),
-        ({"typical_p": 0.5}, "typical_p"),
-        ({"suffix": "end"}, "suffix"),
-        ({"images": (("data:image/png;base64,AA==",),)}, "images"),
-        ({"response_format": {"type": "regex"}}, "response_format"),
+        *refused(best_of=2, echo=True, top_p=0, frequency_penalty=2.5, repetition_penalty=0),
+        *refused(repetition_penalty=2.5, typical_p=0.5, suffix="end", images=(("data:image/png;base64,AA==",),)),
+        *refused(response_format={"type": "regex"}),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

@@ -1,12 +1,10 @@
 """Custom tools as functions of one text."""
 
-import pytest
-
 from providers.completion import ToolCall
 from providers.dialects.shared.custom_tools import InputReader, as_functions, input_text, whole_call
-from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 CUSTOM: JsonObject = {
@@ -36,9 +34,7 @@ def test_other_tools_stay_as_they_are() -> None:
 
 @looped("custom", [{}, {"name": ""}, {"name": "a", "format": {"type": "grammar", "grammar": {"syntax": "lark"}}}])
 def test_a_custom_tool_without_a_name_or_with_a_grammar_is_refused(custom: JsonObject) -> None:
-    with pytest.raises(Refusal) as caught:
-        as_functions({"tools": [{"type": "custom", "custom": custom}]})
-    assert caught.value.param == "tools"
+    assert refusal_of(as_functions, {"tools": [{"type": "custom", "custom": custom}]}).param == "tools"
 
 
 @looped(
@@ -80,14 +76,8 @@ def read(pieces: list[str]) -> list[str]:
     "arguments",
     [
         r'{ "input" : "a\n\u00e9\ud83d\ude00 \"q\" \\\ud83d\\ude00 end", "more": [1]}',
-        r'{"input":"abc\u12',
-        r'{"input":"a\ud83d b"}',
-        r'{"input":"a\uZZ b\q"}',
-        '{"why":"z","input":"x"}',
-        '{"input":{"a":1}}',
-        "*** Begin Patch\n",
-        "{}",
-        '{"input":""}',
+        *(r'{"input":"abc\u12', r'{"input":"a\ud83d b"}', r'{"input":"a\uZZ b\q"}'),
+        *('{"why":"z","input":"x"}', '{"input":{"a":1}}', "*** Begin Patch\n", "{}", '{"input":""}'),
         '{"input":"\\',
     ],
 )

@@ -54,13 +54,7 @@ def of_model(**members: JsonValue) -> tuple[Part, ...]:
 
 
 @looped(
-    ("given", "role"),
-    [
-        ("system", "system"),
-        ("developer", "system"),
-        ("user", "user"),
-        ("assistant", "assistant"),
-    ],
+    ("given", "role"), [("system", "system"), ("developer", "system"), ("user", "user"), ("assistant", "assistant")]
 )
 def test_a_text_is_read_in_every_role(given: str, role: str) -> None:
     assert turn({"role": given, "content": "hi"}) == Turn(role, (Text("hi"),))  # type: ignore[arg-type]
@@ -243,14 +237,7 @@ PARTS = st.fixed_dictionaries(
     optional={
         name: JSON
         for name in (
-            "text",
-            "thinking",
-            "signature",
-            "image_url",
-            "file",
-            "file_id",
-            "video_url",
-            "cache_control",
+            *("text", "thinking", "signature", "image_url", "file", "file_id", "video_url", "cache_control"),
             "data",
         )
     },

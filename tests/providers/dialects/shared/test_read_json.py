@@ -27,6 +27,7 @@ from providers.dialects.shared.read_json import (
 from providers.failure import FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from tests.faults.memory import growth
+from tests.providers.kit import failure_of
 from tests.support.cpu_growth import growth as cpu_growth
 from tests.support.looped import looped
 
@@ -50,9 +51,7 @@ def test_a_refusal_among_the_parts_of_a_message_is_its_text() -> None:
 
 @looped("content", [7, True, {"text": "abc"}, [7], [["a"]]])
 def test_content_of_another_form_is_no_answer(content: JsonValue) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        text_of(content)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(text_of, content).kind is FailureKind.MALFORMED
 
 
 def test_an_index_that_is_none_is_the_position() -> None:

@@ -28,6 +28,7 @@ from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Guided, LogprobsWanted, Operation, UnifiedRequest
 from tests.providers.dialects.kit import chat_request, target_of, text_request
+from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 TARGET = target_of("cohere")
@@ -41,9 +42,7 @@ def draft(request: UnifiedRequest = ASKED, **cells: Cell) -> RequestBody:
 
 
 def refusal(put: FieldWriter, value: object, **cells: Cell) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        put(draft(chat_request(max_tokens=1), **cells), value)
-    return caught.value
+    return refusal_of(put, draft(chat_request(max_tokens=1), **cells), value)
 
 
 def written(put: FieldWriter, value: object, **cells: Cell) -> JsonObject:
@@ -238,6 +237,7 @@ def test_the_client_s_own_tools_stand_beside_the_request_s_functions() -> None:
 
 @pytest.mark.parametrize("extra", [{"o": {"c": 1}}, {"model": "x"}])
 def test_no_client_sets_what_is_not_its_to_set(extra: JsonObject) -> None:
-    with pytest.raises(Refusal) as caught:
-        finish_request(draft(replace(chat_request(), extra_params=extra)), Operation.CHAT, "/p", ("o.c", "model"))
-    assert (caught.value.param, caught.value.code) == ("inference_extra_params", "invalid_value")
+    refusal = refusal_of(
+        finish_request, draft(replace(chat_request(), extra_params=extra)), Operation.CHAT, "/p", ("o.c", "model")
+    )
+    assert (refusal.param, refusal.code) == ("inference_extra_params", "invalid_value")

@@ -7,17 +7,11 @@ import pytest
 
 from providers.completion import Choice, Chunk, Completion, NativeEvent, StreamEvent, Usage
 from providers.dialects.shared import stream_reader
-from providers.dialects.shared.stream_reader import (
-    NOTHING,
-    NativeReader,
-    NativeStream,
-    WholeStream,
-    cut,
-    event_object,
-)
+from providers.dialects.shared.stream_reader import NOTHING, NativeReader, NativeStream, WholeStream, cut, event_object
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.framing.parse_ndjson import NDJSONParser
 from providers.framing.parse_sse import SSEParser
+from tests.providers.kit import failure_of
 from tests.support.looped import looped
 
 
@@ -39,9 +33,7 @@ def lines(cap: int = 100) -> NativeStream:
 
 
 def kind_of(stream: NativeStream, data: bytes) -> FailureKind:
-    with pytest.raises(UpstreamError) as caught:
-        list([*stream.feed(data), *stream.finish()])
-    return caught.value.failure.kind
+    return failure_of(lambda: [*stream.feed(data), *stream.finish()]).kind
 
 
 def test_any_framing_will_do() -> None:
@@ -90,9 +82,7 @@ def test_an_endless_event_is_malformed() -> None:
 
 @looped("payload", [b"", b"{", b"3", b"[]", b"null", b"\xff"])
 def test_what_is_no_object_is_malformed(payload: bytes) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        event_object(payload)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(event_object, payload).kind is FailureKind.MALFORMED
 
 
 def decode(body: bytes) -> Completion:
@@ -113,17 +103,13 @@ def test_the_answer_comes_in_one_piece_at_the_end(size: int) -> None:
 def test_a_body_that_is_cut_is_no_success(data: bytes) -> None:
     stream = WholeStream(decode)
     assert list(stream.feed(data)) == []
-    with pytest.raises(UpstreamError) as caught:
-        list(stream.finish())
-    assert caught.value.failure.kind is FailureKind.TRUNCATED
+    assert failure_of(list, stream.finish()).kind is FailureKind.TRUNCATED
     assert not stream.complete
 
 
 def test_a_body_without_end_is_not_gathered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_reader, "MAX_BODY", 4)
-    with pytest.raises(UpstreamError) as caught:
-        list(WholeStream(decode).feed(b"12345"))
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(WholeStream(decode).feed, b"12345").kind is FailureKind.MALFORMED
 
 
 # In the client's own API ---------------------------------------------------------------------------------------------

@@ -15,9 +15,7 @@ TGI_STREAMS = by_name("tgi/streams", "sse", f"text length {BROKEN}", unknown="no
 
 TGI_FORM = Form("tgi/streams/text.sse", 0, 1, " is blue")
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "tgi_native": (JudgedBy(completions="tgi.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"tgi_native": (JudgedBy(completions="tgi.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "tgi": FixtureSet(
@@ -29,7 +27,7 @@ FIXTURE_SETS: Mapping[str, FixtureSet] = {
         cannot={**NO_CALLS, "filtered": NO_FILTER},
         # The engine has no limits of rate: its 429 is a full queue.
         limits=(503, "overloaded"),
-    ),
+    )
 }
 
 _TARGET = target_of("tgi_native")
@@ -58,6 +56,4 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
     ),
 }
 
-STREAMS: Mapping[str, Stream] = {
-    "tgi": Stream("tgi_native", LONG_TEXT, TGI_FORM),
-}
+STREAMS: Mapping[str, Stream] = {"tgi": Stream("tgi_native", LONG_TEXT, TGI_FORM)}

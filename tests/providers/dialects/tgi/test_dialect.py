@@ -6,20 +6,8 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject
-from providers.unified_request import LogprobsWanted, Operation, TextPrompt, TokenPrompt
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    decoded,
-    fixture,
-    only,
-    refusal_for,
-    sent_for,
-    streamed,
-    target_of,
-    text_of,
-    text_request,
-)
+from providers.unified_request import LogprobsWanted, Operation
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request
 from tests.support.looped import looped
 
 TARGET = target_of("tgi_native")
@@ -62,17 +50,8 @@ def test_images_stand_where_their_marks_were() -> None:
     assert refusal_for(text_request("<image>", images=((PNG,),), echo=True, **SCORED), TARGET).param == "echo"
 
 
-@looped("prompt", [TextPrompt(("",)), TextPrompt(("a", "b")), TokenPrompt(((1, 2),))])
-def test_prompts_that_it_does_not_take_are_refused(prompt: TextPrompt | TokenPrompt) -> None:
-    assert refusal_for(replace(text_request(), prompt=prompt), TARGET).param == "prompt"
-
-
 def test_a_chat_is_refused_with_the_way_to_have_one() -> None:
     assert "profile 'tgi'" in refusal_for(chat_request(), TARGET).message
-
-
-def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
-    assert refusal_for(replace(text_request(), unknown={"strange": 1}), TARGET).param == "strange"
 
 
 def test_extra_params_reach_the_parameters() -> None:
@@ -90,11 +69,3 @@ def test_extra_params_reach_the_parameters() -> None:
 @looped("extra", [{"inputs": "x"}, {"parameters": {"best_of": 2}}, {"parameters": {"details": False}}])
 def test_extra_params_never_reach_the_prompt_nor_what_decoding_needs(extra: JsonObject) -> None:
     assert refusal_for(replace(text_request(), extra_params=extra), TARGET).param == "inference_extra_params"
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(text_request(), TARGET)
-    data = fixture("tgi", "streams", "text.sse")
-    assert only(decoded(sent, data)).text == text_of(streamed(sent, data)) == " is blue: 3 °C 👋."
-    whole = sent_for(text_request("The sky", echo=True, **SCORED), TARGET)
-    assert text_of(streamed(whole, fixture("tgi", "answers", "echo.json"))) == "The sky is blue 👋"

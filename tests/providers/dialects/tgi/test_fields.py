@@ -7,8 +7,8 @@ from providers.dialects.tgi.fields import MOST_STOPS, capabilities
 from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
-from tests.providers.dialects.kit import body_for, check_refused_by_name, sent_for, target_of, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.dialects.kit import body_for, check_refused_by_name, refused, sent_for, target_of, text_request
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("tgi_native")
@@ -53,30 +53,18 @@ def test_a_field_is_written_in_the_servers_words(params: dict[str, object], memb
 
 
 def test_values_that_ask_for_nothing_change_nothing() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert parameters(**{name: value}) == {}, name
+    for asked in EACH_NEUTRAL:
+        assert parameters(**asked) == {}, asked
 
 
 @looped(
     ("params", "param"),
     [
-        ({"n": 2}, "n"),
-        ({"best_of": 2}, "best_of"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"top_p": 0}, "top_p"),
-        ({"typical_p": 0}, "typical_p"),
-        ({"seed": -1}, "seed"),
-        ({"repetition_penalty": 0}, "repetition_penalty"),
-        ({"presence_penalty": 0.5}, "presence_penalty"),
-        ({"min_p": 0.1}, "min_p"),
-        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
-        ({"suffix": "end"}, "suffix"),
-        ({"logprobs": LogprobsWanted(6, "legacy")}, "logprobs"),
-        ({"guided": Guided("grammar", "root ::= 'a'")}, "guided_grammar"),
-        ({"guided": Guided("json", {"type": "object"})}, "guided_json"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"response_format": {"type": "grammar", "grammar": "x"}}, "response_format"),
+        *refused(n=2, best_of=2, max_tokens=0, top_p=0, typical_p=0, seed=-1, repetition_penalty=0),
+        *refused(presence_penalty=0.5, min_p=0.1, logit_bias={"5": 1.0}, suffix="end"),
+        *refused(logprobs=LogprobsWanted(6, "legacy"), guided=Guided("grammar", "root ::= 'a'")),
+        *refused(guided=Guided("json", {"type": "object"}), response_format={"type": "json_object"}),
+        *refused(response_format={"type": "grammar", "grammar": "x"}),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

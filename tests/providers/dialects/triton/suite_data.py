@@ -9,24 +9,19 @@ from tests.contracts.judged_by import JudgedBy
 from tests.providers.dialects.answer_sets import AnswerSet
 from tests.providers.dialects.kit import sent_for, target_of, text_request
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "triton": (JudgedBy(completions="triton.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"triton": (JudgedBy(completions="triton.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "triton": FixtureSet(
         target_of("triton", max_output_tokens=16),
         text_request(),
         {**by_name("triton/answers", "json", "text length uncounted"), "unknown": "triton/checks/unknown.json"},
-        {
-            **by_name("triton/streams", "sse", f"text length uncounted {BROKEN}"),
-            "unknown": "triton/checks/noise.sse",
-        },
+        {**by_name("triton/streams", "sse", f"text length uncounted {BROKEN}"), "unknown": "triton/checks/noise.sse"},
         (500, "triton/errors/error_500_context.json"),
         "triton/errors/error_429.json",
         {**NO_CALLS, "filtered": NO_FILTER},
         ends_with_its_body=True,
-    ),
+    )
 }
 
 ANSWER_SETS: Mapping[str, AnswerSet] = {
@@ -45,9 +40,9 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
         events=[b'data: {"text_output": 3}\n\n'],
         disguised=("error_500.json", FailureKind.SERVER),
         ends=False,
-    ),
+    )
 }
 
 STREAMS: Mapping[str, Stream] = {
-    "triton": Stream("triton", LONG_TEXT, Form("triton/streams/text.sse", 0, 0, " is blue")),
+    "triton": Stream("triton", LONG_TEXT, Form("triton/streams/text.sse", 0, 0, " is blue"))
 }

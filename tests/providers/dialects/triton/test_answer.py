@@ -8,7 +8,6 @@ from tests.providers.dialects.kit import (
     chunks,
     decoded,
     gathered,
-    names_in,
     only,
     reader,
     sent_for,
@@ -44,10 +43,6 @@ STREAMS = {
     "empty": ANSWERS["empty"],
     "uncounted": ANSWERS["uncounted"],
 }
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("triton", "answers") == sorted(f"{name}.json" for name in ANSWERS)
 
 
 @looped("name", ANSWERS)

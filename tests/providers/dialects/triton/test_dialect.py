@@ -6,19 +6,7 @@ import orjson
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
-from tests.providers.dialects.kit import (
-    body_for,
-    chat_request,
-    decoded,
-    fixture,
-    only,
-    refusal_for,
-    sent_for,
-    streamed,
-    target_of,
-    text_of,
-    text_request,
-)
+from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, target_of, text_request
 
 TARGET = target_of("triton", "ensemble", max_output_tokens=16)
 SMALLEST: JsonObject = {
@@ -55,10 +43,6 @@ def test_it_needs_a_limit_and_raw_prompts() -> None:
     assert refusal_for(text_request(""), TARGET).param == "prompt"
 
 
-def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
-    assert refusal_for(replace(text_request(), unknown={"strange": 1}), TARGET).param == "strange"
-
-
 def test_extra_params_become_tensors_but_never_the_prompt_or_how_many_answers() -> None:
     assert body_for(replace(text_request("The sky"), extra_params={"min_tokens": 3}), TARGET) == {
         **SMALLEST,
@@ -66,9 +50,3 @@ def test_extra_params_become_tensors_but_never_the_prompt_or_how_many_answers() 
     }
     for name in ("text_input", "stream", "num_return_sequences", "beam_width"):
         assert refusal_for(replace(text_request(), extra_params={name: 2}), TARGET).param == "inference_extra_params"
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    sent = sent_for(text_request(), TARGET)
-    assert only(decoded(sent, fixture("triton", "answers", "text.json"))).text == " is blue: 3 °C 👋."
-    assert text_of(streamed(sent, fixture("triton", "streams", "text.sse"))) == " is blue: 3 °C 👋."

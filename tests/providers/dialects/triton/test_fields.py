@@ -6,8 +6,16 @@ from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted
-from tests.providers.dialects.kit import body_for, check_refused_by_name, sent_for, target_of, text_request
-from tests.providers.neutral import NEUTRAL
+from tests.providers.dialects.kit import (
+    as_given,
+    body_for,
+    check_refused_by_name,
+    refused,
+    sent_for,
+    target_of,
+    text_request,
+)
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("triton", max_output_tokens=16)
@@ -32,15 +40,11 @@ def test_the_limit_is_the_clients() -> None:
     [
         ({"temperature": 0.5}, {"temperature": 0.5, "top_p": 1.0}),
         ({"temperature": 0.5, "top_p": 0.9}, {"temperature": 0.5, "top_p": 0.9}),
-        ({"temperature": 0.5, "top_k": 40}, {"temperature": 0.5, "top_k": 40}),
         ({"temperature": 0.5, "top_k": 0, "top_p": 1}, {"temperature": 0.5, "top_p": 1.0}),
         ({"temperature": 0}, {"top_k": 1}),
         ({"temperature": 0, "top_p": 0.5, "top_k": 5}, {"top_k": 1}),
-        ({"top_p": 0.9}, {"top_p": 0.9}),
-        ({"top_k": 40}, {"top_k": 40}),
-        ({"seed": 7}, {"seed": 7}),
-        ({"frequency_penalty": 0.5, "presence_penalty": -0.5}, {"frequency_penalty": 0.5, "presence_penalty": -0.5}),
-        ({"repetition_penalty": 1.1}, {"repetition_penalty": 1.1}),
+        ({"temperature": 0.5, "top_k": 40}, {"temperature": 0.5, "top_k": 40}),
+        *as_given(top_p=0.9),
         ({"stop": ("a", "\n")}, {"stop_words": ["a", "\n"]}),
         ({"guided": Guided("json", SCHEMA)}, BY_SCHEMA),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}, BY_SCHEMA),
@@ -61,6 +65,7 @@ def test_the_limit_is_the_clients() -> None:
             {"guided_decoding_guide_type": "ebnf_grammar", "guided_decoding_guide": 'root ::= "a"'},
         ),
         ({"context_length_exceeded_behavior": "truncate", "max_tokens": 5}, {}),
+        *as_given(top_k=40, seed=7, frequency_penalty=0.5, presence_penalty=-0.5, repetition_penalty=1.1),
     ],
 )
 def test_a_field_is_written_as_a_tensor(params: dict[str, object], members: JsonObject) -> None:
@@ -68,26 +73,17 @@ def test_a_field_is_written_as_a_tensor(params: dict[str, object], members: Json
 
 
 def test_values_that_ask_for_nothing_change_nothing() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert added(**{name: value}) == {}, name
+    for asked in EACH_NEUTRAL:
+        assert added(**asked) == {}, asked
 
 
 @looped(
     ("params", "param"),
     [
-        ({"n": 2}, "n"),
-        ({"best_of": 2}, "best_of"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"top_p": 0}, "top_p"),
-        ({"top_p": 1.5}, "top_p"),
-        ({"seed": -1}, "seed"),
-        ({"min_p": 0.1}, "min_p"),
-        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
-        ({"logprobs": LogprobsWanted(0, "legacy")}, "logprobs"),
-        ({"suffix": "end"}, "suffix"),
-        ({"response_format": {"type": "structural_tag"}}, "response_format"),
+        *refused(n=2, best_of=2, max_tokens=0, top_p=0),
+        *refused(top_p=1.5, seed=-1, min_p=0.1, logit_bias={"5": 1.0}, logprobs=LogprobsWanted(0, "legacy")),
         ({"context_length_exceeded_behavior": "error", "max_tokens": 5}, "context_length_exceeded_behavior"),
+        *refused(suffix="end", response_format={"type": "structural_tag"}),
     ],
 )
 def test_a_field_that_cannot_be_honoured_is_refused_by_name(params: dict[str, object], param: str) -> None:

@@ -12,9 +12,7 @@ import orjson
 from tests.contracts.load_single_module import load_single_module
 
 _TYPES = load_single_module(
-    "ibm-watsonx-ai",
-    "foundation_models/schema/_api.py",
-    {"ibm_watsonx_ai.utils.utils": {"StrEnum": StrEnum}},
+    "ibm-watsonx-ai", "foundation_models/schema/_api.py", {"ibm_watsonx_ai.utils.utils": {"StrEnum": StrEnum}}
 )
 _OWNER = {"model_id", "project_id", "space_id"}
 _CHAT = {"messages", "tools", "tool_choice", "tool_choice_option"}

@@ -12,9 +12,7 @@ from tests.providers.dialects.openai.suite_data import OPENAI_STREAMS, OPENAI_WH
 
 _TARGET = target_of("watsonx", base_url="https://eu-de.ml.cloud.ibm.com/projects/p")
 
-JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {
-    "watsonx": (only("watsonx.sdk_types"),),
-}
+JUDGES: Mapping[str, tuple[JudgedBy, ...]] = {"watsonx": (only("watsonx.sdk_types"),)}
 
 FIXTURE_SETS: Mapping[str, FixtureSet] = {
     "watsonx": FixtureSet(

@@ -14,7 +14,6 @@ from tests.providers.dialects.kit import (
     decoded,
     fixture,
     gathered,
-    names_in,
     only,
     reader,
     sent_for,
@@ -62,10 +61,6 @@ CHATS = {
     "chat": (Choice(0, "It is blue: 3 °C 👋.", "stop"), Usage(12, 7)),
     "chat_tools": (Choice(0, "", "tool_calls", tool_calls=(CALL,)), Usage(12, 7)),
 }
-
-
-def test_the_fixtures_are_all_here() -> None:
-    assert names_in("watsonx", "answers") == sorted(f"{name}.json" for name in (*ANSWERS, *CHATS))
 
 
 @looped("name", ANSWERS)

@@ -10,14 +10,10 @@ from providers.unified_request import Operation
 from tests.providers.dialects.kit import (
     body_for,
     chat_request,
-    decoded,
     fixture,
-    only,
     refusal_for,
     sent_for,
-    streamed,
     target_of,
-    text_of,
     text_request,
     tool,
     user,
@@ -79,10 +75,6 @@ def test_images_of_a_prompt_become_parts_of_its_message() -> None:
     assert refusal_for(chat_request(images=((PNG,),)), TARGET).param == "images"
 
 
-def test_unknown_fields_are_refused_by_name_since_they_would_be_ignored() -> None:
-    assert refusal_for(replace(text_request(), unknown={"strange": 1}), TARGET).param == "strange"
-
-
 def test_extra_params_reach_the_parameters_but_never_whom_the_call_belongs_to() -> None:
     extra: JsonObject = {"parameters": {"min_new_tokens": 3}, "moderations": {"hap": {}}}
     body = body_for(replace(text_request("a", max_tokens=5), extra_params=extra), TARGET)
@@ -91,13 +83,6 @@ def test_extra_params_reach_the_parameters_but_never_whom_the_call_belongs_to() 
     for name in ("model_id", "project_id", "space_id", "input", "messages"):
         refusal = refusal_for(replace(text_request(), extra_params={name: "x"}), TARGET)
         assert refusal.param == "inference_extra_params"
-
-
-def test_answers_and_streams_have_their_decoders() -> None:
-    for request, kind, said in [(text_request(), "text", " is blue"), (chat_request(), "chat", "It is blue")]:
-        sent = sent_for(request, TARGET)
-        assert only(decoded(sent, fixture("watsonx", "answers", f"{kind}.json"))).text == f"{said}: 3 °C 👋."
-        assert text_of(streamed(sent, fixture("watsonx", "streams", f"{kind}.sse"))) == f"{said}: 3 °C 👋."
 
 
 def test_codes_are_told() -> None:

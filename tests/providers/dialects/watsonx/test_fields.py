@@ -8,16 +8,18 @@ from providers.json_types import JsonObject
 from providers.request_fields import STOP_STRING
 from providers.unified_request import Guided, LogprobsWanted, Operation
 from tests.providers.dialects.kit import (
+    as_given,
     body_for,
     chat_request,
     check_refused_by_name,
     refusal_for,
+    refused,
     sent_for,
     target_of,
     text_request,
     tool,
 )
-from tests.providers.neutral import NEUTRAL
+from tests.providers.neutral import EACH_NEUTRAL
 from tests.support.looped import looped
 
 TARGET = target_of("watsonx", base_url="https://host/projects/p")
@@ -66,11 +68,7 @@ def test_a_field_of_a_prompt_is_written_in_the_servers_words(params: dict[str, o
 @looped(
     ("params", "written"),
     [
-        ({"max_tokens": 5}, {"max_tokens": 5}),
-        ({"temperature": 0}, {"temperature": 0}),
-        ({"top_p": 0.9, "n": 2, "seed": 7}, {"top_p": 0.9, "n": 2, "seed": 7}),
-        ({"presence_penalty": 0.5, "frequency_penalty": 1}, {"presence_penalty": 0.5, "frequency_penalty": 1}),
-        ({"logit_bias": {"5": 1.0}}, {"logit_bias": {"5": 1.0}}),
+        *as_given(max_tokens=5, temperature=0, top_p=0.9, n=2, seed=7, presence_penalty=0.5, frequency_penalty=1),
         ({"stop": ("a",)}, {"stop": ["a"]}),
         ({"logprobs": LogprobsWanted(0, "content")}, {"logprobs": True}),
         ({"logprobs": LogprobsWanted(3, "content")}, {"logprobs": True, "top_logprobs": 3}),
@@ -78,7 +76,6 @@ def test_a_field_of_a_prompt_is_written_in_the_servers_words(params: dict[str, o
         ({"guided": Guided("regex", "[0-9]{3}")}, {"guided_regex": "[0-9]{3}"}),
         ({"guided": Guided("choice", ("a", "b"))}, {"guided_choice": ["a", "b"]}),
         ({"guided": Guided("grammar", 'root ::= "a"')}, {"guided_grammar": 'root ::= "a"'}),
-        ({"response_format": {"type": "json_object"}}, {"response_format": {"type": "json_object"}}),
         (
             {"response_format": {"type": "json_object", "schema": SCHEMA}},
             {
@@ -91,10 +88,10 @@ def test_a_field_of_a_prompt_is_written_in_the_servers_words(params: dict[str, o
         ({"tools": [tool()], "tool_choice": "auto"}, {**OFFERED, "tool_choice_option": "auto"}),
         ({"tools": [tool()], "tool_choice": "none"}, {**OFFERED, "tool_choice_option": "none"}),
         ({"tools": [tool()], "tool_choice": NAMED}, {**OFFERED, "tool_choice": NAMED}),
-        ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
         ({"reasoning_effort": "minimal"}, {"reasoning_effort": "low"}),
         ({"reasoning_effort": "max"}, {"reasoning_effort": "high"}),
         ({"parallel_tool_calls": False}, {}),
+        *as_given(logit_bias={"5": 1.0}, response_format={"type": "json_object"}, reasoning_effort="low"),
     ],
 )
 def test_a_field_of_a_chat_is_written_in_the_servers_words(params: dict[str, object], written: JsonObject) -> None:
@@ -102,28 +99,17 @@ def test_a_field_of_a_chat_is_written_in_the_servers_words(params: dict[str, obj
 
 
 def test_values_that_ask_for_nothing_ask_for_nothing() -> None:
-    for name, values in NEUTRAL.items():
-        for value in values:
-            assert parameters(**{name: value}) == {}, name
-            assert all(written == value for written in members(**{name: value}).values()), name
+    for asked in EACH_NEUTRAL:
+        assert parameters(**asked) == {}, asked
+        assert all(written in asked.values() for written in members(**asked).values()), asked
 
 
 @looped(
     ("params", "param"),
     [
-        ({"n": 2}, "n"),
-        ({"best_of": 2}, "best_of"),
-        ({"temperature": 2.5}, "temperature"),
-        ({"top_p": 0}, "top_p"),
-        ({"top_k": 101}, "top_k"),
-        ({"seed": 0}, "seed"),
-        ({"repetition_penalty": 0.5}, "repetition_penalty"),
-        ({"presence_penalty": 0.5}, "presence_penalty"),
-        ({"logit_bias": {"5": 1.0}}, "logit_bias"),
-        ({"logprobs": LogprobsWanted(6, "legacy")}, "logprobs"),
-        ({"guided": Guided("json", SCHEMA)}, "guided_json"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"suffix": "end"}, "suffix"),
+        *refused(n=2, best_of=2, temperature=2.5, top_p=0, top_k=101, seed=0, repetition_penalty=0.5),
+        *refused(presence_penalty=0.5, logit_bias={"5": 1.0}, logprobs=LogprobsWanted(6, "legacy")),
+        *refused(guided=Guided("json", SCHEMA), response_format={"type": "json_object"}, suffix="end"),
     ],
 )
 def test_a_field_of_a_prompt_that_cannot_be_honoured_is_refused(params: dict[str, object], param: str) -> None:
@@ -133,12 +119,9 @@ def test_a_field_of_a_prompt_that_cannot_be_honoured_is_refused(params: dict[str
 @looped(
     ("params", "param"),
     [
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"top_k": 5}, "top_k"),
-        ({"logprobs": LogprobsWanted(21, "content")}, "logprobs"),
-        ({"reasoning_effort": 3}, "reasoning_effort"),
-        ({"response_format": {"type": "structural_tag"}}, "response_format"),
+        *refused(max_tokens=0, top_k=5, logprobs=LogprobsWanted(21, "content"), reasoning_effort=3),
         ({"tools": [tool()], "parallel_tool_calls": False}, "parallel_tool_calls"),
+        *refused(response_format={"type": "structural_tag"}),
     ],
 )
 def test_a_field_of_a_chat_that_cannot_be_honoured_is_refused(params: dict[str, object], param: str) -> None:

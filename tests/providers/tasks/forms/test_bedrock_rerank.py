@@ -15,9 +15,7 @@ def test_it_is_an_operation_of_the_agents_runtime() -> None:
     assert url_of(rank(), EU) == "https://bedrock-agent-runtime.eu-west-1.amazonaws.com/rerank"
     assert body_of(rank("x", top_n=1), EU) == {
         "queries": [{"type": "TEXT", "textQuery": {"text": "which"}}],
-        "sources": [
-            {"type": "INLINE", "inlineDocumentSource": {"type": "TEXT", "textDocument": {"text": "x"}}},
-        ],
+        "sources": [{"type": "INLINE", "inlineDocumentSource": {"type": "TEXT", "textDocument": {"text": "x"}}}],
         "rerankingConfiguration": {
             "type": "BEDROCK_RERANKING_MODEL",
             "bedrockRerankingConfiguration": {

@@ -1,9 +1,8 @@
 """Rankings in the form that most vendors share."""
 
-import pytest
-
 from providers.completion import Usage
-from providers.failure import FailureKind, UpstreamError
+from providers.failure import FailureKind
+from tests.providers.kit import failure_of
 from tests.providers.tasks.kit import at, body_of, places, rank, ranked, refusal_of, url_of
 from tests.support.looped import looped
 
@@ -80,6 +79,4 @@ def test_a_list_is_never_split() -> None:
     ],
 )
 def test_what_is_no_ranking_of_the_documents_is_malformed(body: bytes) -> None:
-    with pytest.raises(UpstreamError) as caught:
-        ranked(rank(), at("jina"), body)
-    assert caught.value.failure.kind is FailureKind.MALFORMED
+    assert failure_of(ranked, rank(), at("jina"), body).kind is FailureKind.MALFORMED
