@@ -36,6 +36,7 @@ from proxy.surfaces.openai import OPENAI
 from tests.proxy.cli.conftest import CANARY, TABLE
 from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.surfaces.kit import there
 from tests.support.gateway import running_gateway
 from tests.support.http_scripts import json_answer
 from tests.support.looped import looped
@@ -86,8 +87,7 @@ def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:
 
 def test_the_targets_come_in_the_order_of_the_plan_with_their_calls(snapshot: Snapshot) -> None:
     found = ask(snapshot, chatting("fast"))
-    assert found.plan is not None
-    assert [(step.rule, step.name) for step in found.plan.steps] == [
+    assert [(step.rule, step.name) for step in there(found.plan).steps] == [
         ("route", "fast"),
         ("model", "openai/gpt-4o-mini"),
         ("model", "anthropic/claude-haiku-4-5"),
@@ -212,8 +212,7 @@ def test_bytes_that_are_no_json_are_an_error_not_a_crash(snapshot: Snapshot) -> 
     ],
 )
 def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: str, members: tuple[str, ...]) -> None:
-    chosen = ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen
-    assert chosen is not None
+    chosen = there(ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen)
     body = found = orjson.loads(sent_calls(chosen)[0].body)
     for member in members:
         found = found[member]
@@ -337,8 +336,7 @@ def test_what_is_passed_on_is_shown_as_it_would_go(path: str) -> None:
 def test_a_task_has_its_own_model_in_a_dry_run_too() -> None:
     table = build_snapshot(load_text(PASSED, "t.yaml", {}))
     found = ask(table, {"input": "hi"}, "/v1/moderations")
-    assert found.plan is not None
-    assert found.plan.asked == "openai/m"
+    assert there(found.plan).asked == "openai/m"
 
 
 def test_a_form_cannot_be_shown() -> None:

@@ -5,6 +5,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.conversation import BILLING_HEADER, ROLES
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.anthropic.kit import chat, parse, refused, turn
+from tests.proxy.surfaces.kit import there
 from tests.support.looped import looped
 
 MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
@@ -26,10 +27,8 @@ def test_instructions_come_first_as_one_message() -> None:
 
 def test_the_billing_header_of_claude_code_is_left_out_and_named() -> None:
     request = parse(system=[{"type": "text", "text": f"{BILLING_HEADER}: cc=1"}, {"type": "text", "text": "S"}])
-    assert request.losses is not None
-    assert request.losses.left_out == (BILLING_HEADER,)
-    assert request.native is not None
-    assert str(request.native.body["system"]).count(BILLING_HEADER) == 1
+    assert there(request.losses).left_out == (BILLING_HEADER,)
+    assert str(there(request.native).body["system"]).count(BILLING_HEADER) == 1
     assert chat([{"role": "user", "content": "x"}], system=[{"type": "text", "text": BILLING_HEADER}]) == [
         {"role": "user", "content": "x"}
     ]
@@ -132,15 +131,13 @@ def test_a_spoilt_envelope_is_left_out_and_named() -> None:
     spoilt = seal(SEALED)[:-5]
     thought: JsonObject = {"type": "thinking", "thinking": "hm", "signature": spoilt}
     request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [thought]}])
-    assert request.losses is not None
-    assert request.losses.left_out == ("thinking",)
+    assert there(request.losses).left_out == ("thinking",)
 
 
 def test_blocks_of_server_tools_are_binding() -> None:
     block: JsonObject = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [block]}])
-    assert request.losses is not None
-    assert request.losses.binding == {"messages": "'messages' with a block of type 'server_tool_use'"}
+    assert there(request.losses).binding == {"messages": "'messages' with a block of type 'server_tool_use'"}
 
 
 @looped(

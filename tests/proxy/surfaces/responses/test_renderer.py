@@ -14,7 +14,7 @@ from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.surface import Renderer
 from tests.proxy.surfaces.kit import FACTS as CHAT_FACTS
-from tests.proxy.surfaces.kit import converse
+from tests.proxy.surfaces.kit import converse, there
 from tests.proxy.surfaces.responses.kit import (
     FACTS,
     USAGE,
@@ -165,8 +165,7 @@ def test_what_is_stored_is_what_the_client_got_with_its_own_items() -> None:
     item = typed("message", role="user", content="x")
     renderer = rendering(stream=True, input=[item, {**item, "id": "mine"}])
     found = events(play(renderer, Chunk(text="a"), END))
-    kept = renderer.stored()
-    assert kept is not None
+    kept = there(renderer.stored())
     assert (kept.id, kept.ancestors) == ("resp_u1", ())
     assert kept.input == ({**item, "id": "msg_u1_i0"}, {**item, "id": "mine"})
     assert orjson.loads(orjson.dumps(kept.response)) == final(found)
@@ -176,9 +175,7 @@ def test_a_whole_answer_is_stored_too_and_nothing_before_it() -> None:
     renderer = rendering()
     assert renderer.stored() is None
     body = renderer.completion(Completion((Choice(0, "a", "length"),), USAGE))
-    kept = renderer.stored()
-    assert kept is not None
-    assert kept.response == orjson.loads(body)
+    assert there(renderer.stored()).response == orjson.loads(body)
 
 
 def test_nothing_is_stored_for_a_client_that_forbids_it() -> None:
