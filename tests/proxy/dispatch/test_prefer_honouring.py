@@ -51,10 +51,7 @@ def test_one_that_would_drop_a_field_comes_after_one_that_honours_it() -> None:
 def test_among_those_that_honour_it_and_among_the_others_the_order_stays() -> None:
     other = replace(OPENAI, deployment="other")
     assert order(asked(presence_penalty=1, logit_bias={"1": 2}), CLAUDE, other, COHERE, OPENAI) == [
-        other,
-        OPENAI,
-        CLAUDE,
-        COHERE,
+        *(other, OPENAI, CLAUDE, COHERE),
     ]
 
 

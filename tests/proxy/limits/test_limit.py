@@ -37,14 +37,10 @@ def test_no_limit_is_false() -> None:
 @looped(
     ("unit", "amount", "words"),
     [
-        (Unit.USD, 0, "0.00 USD"),
-        (Unit.USD, 1_234_567 * NANO, "1234567.00 USD"),
-        (Unit.USD, 39_996_000_000, "40.00 USD"),
-        (Unit.USD, 1_250_000, "0.001250 USD"),
-        (Unit.USD, 1, "0.000000 USD"),
-        (Unit.TOKENS, 1000, "1000 tokens"),
-        (Unit.TOKENS, 1, "1 token"),
-        (Unit.REQUESTS, 1, "1 request"),
+        *((Unit.USD, 0, "0.00 USD"), (Unit.USD, 1_234_567 * NANO, "1234567.00 USD")),
+        *((Unit.USD, 39_996_000_000, "40.00 USD"), (Unit.USD, 1_250_000, "0.001250 USD")),
+        *((Unit.USD, 1, "0.000000 USD"), (Unit.TOKENS, 1000, "1000 tokens")),
+        *((Unit.TOKENS, 1, "1 token"), (Unit.REQUESTS, 1, "1 request")),
     ],
 )
 def test_an_amount_has_its_unit_and_of_usd_the_digits_that_matter(unit: Unit, amount: int, words: str) -> None:
@@ -59,10 +55,7 @@ def test_what_is_under_way_has_no_period() -> None:
 def test_words_tell_the_unit_the_period_and_what_may_come_at_once() -> None:
     rates = (Rate(Unit.REQUESTS, 60, Period.MINUTE, 60), Rate(Unit.TOKENS, 100, Period.SECOND, 10))
     assert limit_words(Limits(rates, (Quota(Unit.TOKENS, 7, Period.HOUR),), 3)) == (
-        "60 requests per minute",
-        "100 tokens per second, 10 in one go",
-        "7 tokens per hour",
-        "3 requests at once",
+        *("60 requests per minute", "100 tokens per second, 10 in one go", "7 tokens per hour", "3 requests at once"),
     )
 
 

@@ -14,7 +14,6 @@ from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Meters, Reservation
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
-from tests.proxy.limits.kit.still_keeper import there
 
 SCOPES = ("team t", "key t/k", "team t model m")
 
@@ -41,7 +40,8 @@ class Desk:
         self.book.use(limits, budgets or {}, BERLIN, self.now)
 
     def ask(self, tokens: int = 1, cost: int | None = 0) -> Reservation | Exceeded:
-        outcome = there(self.book.admit(SCOPES, tokens, cost, self.now, WALL + self.now))
+        outcome = self.book.admit(SCOPES, tokens, cost, self.now, WALL + self.now)
+        assert outcome is not None
         return outcome
 
     def take(self, tokens: int = 1, cost: int | None = 0) -> Reservation:
@@ -148,7 +148,8 @@ def test_the_refusal_that_lasts_longest_is_told() -> None:
     desk.take(1000).settle(1000, 0)
     told = desk.refused(500)
     assert (told.kind, told.limit, told.used, told.requested) == (LimitKind.QUOTA, 1, 1, 1)
-    assert told.wait == there(told.ends) - WALL
+    assert told.ends is not None
+    assert told.wait == told.ends - WALL
     desk.now = told.wait
     desk.take(500)
 

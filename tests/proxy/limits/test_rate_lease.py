@@ -221,7 +221,7 @@ def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_others_can_have_to
     lease: RateLease, keeper: StillKeeper
 ) -> None:
     lease.wait_for(50)
-    ask = there(lease.ask(0.0))
+    assert lease.ask(0.0) is not None
     lease.tell(LeaseGrant(50, 150.0, 0.25, 4, epoch=1), 0.0)
     lease.wait_no_more(50)
     assert lease.attempt(50, 0.0, WALL)

@@ -173,12 +173,7 @@ def test_30_true_asks_for_the_merged_log_probabilities_on_openais_path() -> None
     (choice,) = choices(body)
     assert isinstance(choice["logprobs"], dict)
     assert choice["logprobs"].keys() == {
-        "content",
-        "refusal",
-        "tokens",
-        "token_logprobs",
-        "top_logprobs",
-        "text_offset",
+        *("content", "refusal", "tokens", "token_logprobs", "top_logprobs", "text_offset"),
     }
 
 
@@ -262,11 +257,8 @@ def test_42_stream_is_exactly_true_or_false(stream: JsonValue) -> None:
 @looped(
     "model",
     [
-        "fireworks/accounts/fireworks/models/llama-v3",
-        "accounts/acme/models/x#accounts/acme/deployments/y",
-        "meta-llama/Llama-3-8b",
-        "openai/gpt-x/my-deployment",
-        "Some Model/",
+        *("fireworks/accounts/fireworks/models/llama-v3", "accounts/acme/models/x#accounts/acme/deployments/y"),
+        *("meta-llama/Llama-3-8b", "openai/gpt-x/my-deployment", "Some Model/"),
     ],
 )
 def test_43_to_47_a_models_name_is_passed_on_whole(row: CompletionSurface, model: str) -> None:

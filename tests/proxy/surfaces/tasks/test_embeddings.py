@@ -38,10 +38,7 @@ def rendered(request: EmbeddingsRequest, answer: Embeddings = ANSWER) -> JsonObj
 @looped(
     ("value", "inputs"),
     [
-        ("text", ("text",)),
-        (["a", "b"], ("a", "b")),
-        ([1, 2], ((1, 2),)),
-        ([[1, 2], [3]], ((1, 2), (3,))),
+        *(("text", ("text",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,)))),
     ],
 )
 def test_the_four_forms_of_input(value: JsonValue, inputs: object) -> None:
@@ -100,14 +97,10 @@ def test_the_body_of_voyage_s_sdk_whose_nulls_are_absent() -> None:
 @looped(
     ("word", "ours"),
     [
-        ("query", "search_query"),
-        ("RETRIEVAL_DOCUMENT", "search_document"),
-        ("retrieval.passage", "search_document"),
-        ("text-matching", "similarity"),
-        ("SEMANTIC_SIMILARITY", "similarity"),
-        ("separation", "clustering"),
-        ("classification", "classification"),
-        ("Own.Word", "Own.Word"),
+        *(("query", "search_query"), ("RETRIEVAL_DOCUMENT", "search_document")),
+        *(("retrieval.passage", "search_document"), ("text-matching", "similarity")),
+        *(("SEMANTIC_SIMILARITY", "similarity"), ("separation", "clustering")),
+        *(("classification", "classification"), ("Own.Word", "Own.Word")),
     ],
 )
 def test_the_use_is_told_in_any_vendor_s_words(field: str, word: str, ours: str) -> None:
