@@ -228,9 +228,7 @@ async def test_an_answer_ends_and_a_clock_that_is_set_back_ends_it_too(served: S
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_stale_answer_is_given_while_no_deployment_answers_and_not_for_ever(
-    served: Served, stream: bool
-) -> None:
+async def test_a_stale_answer_is_given_while_no_deployment_answers_and_no_longer(served: Served, stream: bool) -> None:
     first = await served.ask(stream=stream)
     served.wall.seconds += 700
     served.rig.vendor.default = json_answer(500, {"error": {"message": "down"}})

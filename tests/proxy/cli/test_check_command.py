@@ -43,9 +43,7 @@ routes:
 """
 
 
-def test_a_redis_that_may_throw_limits_away_is_a_warning_at_its_line(
-    source: Writer, capsys: Output, tmp_path: Path
-) -> None:
+def test_a_redis_that_may_throw_limits_away_is_warned_of_there(source: Writer, capsys: Output, tmp_path: Path) -> None:
     with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
         shared = f"server: {{shared: {{redis: '{redis.url}'}}}}\n"
         assert check(source(SOUND + shared), "warning", FORMS["text"]) == 0
@@ -79,9 +77,7 @@ def test_the_embedded_table_is_sound(capsys: Output) -> None:
         ),
     ],
 )
-def test_what_a_setting_cannot_be_is_told_where_it_is_written(
-    line: str, place: str, source: Writer, capsys: Output
-) -> None:
+def test_what_a_setting_cannot_be_is_told_at_its_place(line: str, place: str, source: Writer, capsys: Output) -> None:
     table = source(SOUND + line)
     assert check(table, "warning", FORMS["text"]) == 1
     assert capsys.readouterr().out.startswith(f"{table.path}:{place}")
@@ -112,9 +108,7 @@ def test_credentials_that_are_not_there_are_told_where_they_are_written(
     assert check(table, "error", FORMS["text"]) == strict
 
 
-def test_a_missing_library_is_one_line_that_says_what_to_install(
-    source: Writer, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_to_install_of_a_library_is_said(source: Writer, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     table = source(NEEDY.replace("CREDENTIALS", "{entra: {scope: s}}"))
     assert check(table, "warning", FORMS["text"]) == 1

@@ -72,9 +72,7 @@ def written(capsys: pytest.CaptureFixture[str], options: KeyOptions) -> tuple[st
         ),
     ],
 )
-def test_the_entry_is_one_that_a_table_takes(
-    capsys: pytest.CaptureFixture[str], options: KeyOptions, settings: str
-) -> None:
+def test_a_table_takes_the_entry(capsys: pytest.CaptureFixture[str], options: KeyOptions, settings: str) -> None:
     entry, _ = written(capsys, options)
     assert re.sub(r'hash: "[^"]*", ', "", entry) == f"- {{{settings}}}"
     table = f"{HEAD}teams:\n  search:\n    models: ['*']\n    keys:\n      {entry}\n"
@@ -104,9 +102,7 @@ def test_a_team_alone_makes_the_digest_an_element_of_its_list(capsys: pytest.Cap
         (KeyOptions(models="v/*/x"), "--models: must be *, vendor/*, a model"),
     ],
 )
-def test_what_a_table_would_refuse_makes_no_key(
-    capsys: pytest.CaptureFixture[str], options: KeyOptions, said: str
-) -> None:
+def test_what_a_table_refuses_makes_no_key(capsys: pytest.CaptureFixture[str], options: KeyOptions, said: str) -> None:
     assert key_new(options, NOW) == USAGE
     output = capsys.readouterr()
     assert output.out == ""

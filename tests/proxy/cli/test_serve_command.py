@@ -146,9 +146,7 @@ async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, gi
 
 
 @pytest.mark.parametrize("given", [[], ["--workers", "auto"]])
-async def test_as_many_processes_serve_as_there_are_usable_cores_where_that_is_asked_for(
-    tmp_path: Path, given: list[str]
-) -> None:
+async def test_as_many_processes_serve_as_there_are_cores_where_that_is_asked(tmp_path: Path, given: list[str]) -> None:
     path = tmp_path / "t.yaml"
     workers = 1 if given else "auto"
     server = f"server: {{port: 0, workers: {workers}, drain_grace: 0s, admin: {{port: 0}}}}\n"

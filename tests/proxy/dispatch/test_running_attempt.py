@@ -157,9 +157,7 @@ def test_a_client_that_leaves_ends_the_attempt_and_is_nobodys_fault(leaves: type
 
 
 @pytest.mark.parametrize("leaves", [asyncio.CancelledError, ConnectionResetError])
-def test_a_client_that_leaves_with_its_whole_answer_takes_nothing_from_the_deployment(
-    leaves: type[BaseException],
-) -> None:
+def test_a_client_that_leaves_with_its_whole_answer_says_nothing_of_the_deployment(leaves: type[BaseException]) -> None:
     rig = Rig({"a": [OK]}, ejecting(2))
 
     async def read(dispatcher: Dispatcher, job: PlannedRequest[UnifiedRequest]) -> None:

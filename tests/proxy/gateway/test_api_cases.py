@@ -282,9 +282,7 @@ async def test_53_one_failed_call_breaks_the_stream_of_all(served: Rig) -> None:
 
 
 @pytest.mark.parametrize(("fingerprints", "shown"), [("ab", None), ("aa", "a")])
-async def test_54_a_fingerprint_is_shown_when_all_calls_agree(
-    served: Rig, fingerprints: str, shown: str | None
-) -> None:
+async def test_54_a_fingerprint_is_shown_where_calls_agree(served: Rig, fingerprints: str, shown: str | None) -> None:
     served.vendor.answer(*(whole(choice("x"), system_fingerprint=each) for each in fingerprints))
     answer = await served.post(OPENAI, ask("single/m", n=2))
     assert answer.json().get("system_fingerprint") == shown

@@ -108,9 +108,7 @@ async def test_29_a_stop_that_did_not_match_is_not_appended(served: Rig, stream:
 
 
 @BOTH
-async def test_29_a_stop_that_the_vendor_names_is_appended_only_when_it_stopped_there(
-    served: Rig, stream: bool
-) -> None:
+async def test_29_a_stop_that_the_vendor_names_is_appended_only_where_it_stopped(served: Rig, stream: bool) -> None:
     def message(reason: str, stop: str | None) -> Script:
         said: JsonObject = {"stop_reason": reason, "stop_sequence": stop}
         counts: JsonObject = {"input_tokens": 3, "output_tokens": 2}
@@ -267,9 +265,7 @@ async def test_67_a_stream_without_a_finish_is_a_failure(served: Rig, path: str,
 
 
 @pytest.mark.parametrize("script", [sse_answer([]), sse_unterminated([b": hello\n\n"], Fin()), sse_answer([DONE])])
-async def test_68_an_upstream_that_ends_before_any_text_has_cost_the_client_nothing(
-    served: Rig, script: Script
-) -> None:
+async def test_68_an_upstream_that_ends_before_any_text_costs_the_client_nothing(served: Rig, script: Script) -> None:
     served.vendor.answer(script)
     answer = await served.post(OPENAI, ask("both/m", stream=True))
     # A status of its own and no word against trying again: nothing of the answer was sent.

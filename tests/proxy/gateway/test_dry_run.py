@@ -142,9 +142,7 @@ def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> Non
     ("body", "status", "code"),
     [(chatting("fats"), 404, "model_not_found"), (chatting("fast", temperature=9), 400, "invalid_value")],
 )
-def test_what_the_gateway_would_refuse_is_the_answer(
-    snapshot: Snapshot, body: JsonObject, status: int, code: str
-) -> None:
+def test_what_the_gateway_would_refuse_is_shown(snapshot: Snapshot, body: JsonObject, status: int, code: str) -> None:
     found = ask(snapshot, body)
     assert (error_of(found)[0], error_of(found)[1]["code"]) == (status, code)
     assert found.trials == ()

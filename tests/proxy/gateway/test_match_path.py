@@ -215,9 +215,7 @@ async def test_a_record_has_the_tags_of_the_table_that_its_request_began_with() 
         *(("GET", "/v1/responses/resp_nix", True), ("POST", "/v1/messages/count_tokens", True)),
     ],
 )
-async def test_what_no_deployment_is_asked_for_is_recorded_as_such(
-    served: Rig, method: str, path: str, aside: bool
-) -> None:
+async def test_what_asks_no_deployment_is_recorded_as_such(served: Rig, method: str, path: str, aside: bool) -> None:
     await exchange(served.port, request(method, path, {} if method == "POST" else None, AUTH))
     (record,) = await served.finished(1)
     assert (record.team, record.aside, record.outcome) == ("search", aside, "client_error")

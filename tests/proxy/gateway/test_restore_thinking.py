@@ -277,9 +277,7 @@ async def test_thinking_as_long_as_a_megabyte_is_relayed_and_not_kept(served: tu
     assert len(made.gateway.turns.entries.kept) == 0
 
 
-async def test_a_flood_of_turns_leaves_a_light_request_its_turn_and_drops_few_each(
-    served: tuple[Rig, DeepSeek],
-) -> None:
+async def test_a_flood_of_turns_leaves_a_light_request_its_own_and_drops_few_each(served: tuple[Rig, DeepSeek]) -> None:
     made, vendor = served
     assert await ask(made, "b", USER) == 200
     turns = made.gateway.turns

@@ -320,9 +320,7 @@ def turns(count: int) -> JsonValue:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_the_oldest_turns_are_left_out_where_the_client_wants_that_and_it_is_said(
-    served: Rig, stream: bool
-) -> None:
+async def test_the_oldest_turns_are_left_out_where_the_client_wants_that_and_named(served: Rig, stream: bool) -> None:
     good = sse_answer(chat_frames(["Hi."])) if stream else json_answer(200, chat("Hi."))
     served.vendor.answer(json_answer(400, TOO_LONG), json_answer(400, TOO_LONG), good)
     answer = await ask(served, turns(10), truncation="auto", stream=stream, instructions="Be brief.")

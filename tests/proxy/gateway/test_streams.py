@@ -100,9 +100,7 @@ BEFORE: dict[str, tuple[Script, int, str]] = {
 
 
 @pytest.mark.parametrize(("script", "status", "code"), BEFORE.values(), ids=BEFORE.keys())
-async def test_what_fails_before_any_content_is_a_real_error(
-    served: Rig, script: Script, status: int, code: str
-) -> None:
+async def test_what_fails_before_content_is_a_real_error(served: Rig, script: Script, status: int, code: str) -> None:
     answer = await streamed(served, script)
     assert (answer.status, answer.code, answer.whole) == (status, code, True)
     assert answer.headers["content-type"] == "application/json"

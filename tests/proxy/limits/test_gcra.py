@@ -49,9 +49,7 @@ def test_no_window_holds_more_than_the_burst_and_what_flows_in_it(
 
 
 @given(amount=AMOUNTS, burst=AMOUNTS, asked=st.lists(st.tuples(GAPS, st.integers(1, 100)), max_size=60))
-def test_it_admits_exactly_what_an_exact_bucket_admits(
-    amount: int, burst: int, asked: Sequence[tuple[float, int]]
-) -> None:
+def test_it_admits_what_an_exact_bucket_admits(amount: int, burst: int, asked: Sequence[tuple[float, int]]) -> None:
     meter = LocalRate(rule_of(rate(amount, burst)))
     per_second, level, now = amount / 60, float(burst), 1000.0
     for gap, units in asked:

@@ -105,9 +105,7 @@ def used(processes: list[SimulatedProcess]) -> int:
 @looped("kind", ["frozen", "restarted", "wiped", "foreign"])
 @looped("rates", [(200, 5, 5, 20), (60, 60, 60, 60), (5, 200, 0, 0)], ids=["uneven", "even", "two"])
 @in_virtual_time
-async def test_places_are_never_more_than_there_are_and_all_in_use_again_soon(
-    kind: str, rates: tuple[int, ...]
-) -> None:
+async def test_places_are_never_more_than_there_are_and_all_are_in_use_soon(kind: str, rates: tuple[int, ...]) -> None:
     world = World()
     processes = fleet(world, Limits(concurrent=40), COUNT)
     loop = asyncio.get_running_loop()

@@ -269,9 +269,7 @@ def test_an_answer_that_is_lost_counts_nothing_twice(lease: RateLease) -> None:
 
 
 @pytest.mark.parametrize("wiped", [False, True])
-def test_what_is_told_again_after_its_memory_was_lost_is_all_of_it(
-    lease: RateLease, keeper: StillKeeper, wiped: bool
-) -> None:
+def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: RateLease, keeper: StillKeeper, wiped: bool) -> None:
     counter, keeper.expected = LeaseCounter(), 1
     lease = RateLease("t", MINUTE, keeper)
     lease.wait_for(500)

@@ -355,9 +355,7 @@ class SharedModel:
 
 
 @given(st.lists(STEP, max_size=60))
-def test_all_took_never_more_than_the_limit_and_what_fits_passes_in_the_end(
-    steps: list[tuple[str, int, int, float]],
-) -> None:
+def test_all_never_took_more_than_the_limit_and_what_fits_passes(steps: list[tuple[str, int, int, float]]) -> None:
     model = SharedModel()
     for each in steps:
         model.step(*each)

@@ -185,9 +185,7 @@ async def test_a_guard_that_fails_closed_refuses_and_one_that_fails_open_lets_pa
 
 @pytest.mark.parametrize("fail", ["open", "closed"])
 @pytest.mark.parametrize(("where", "stream"), [("request", False), ("answer", False), ("stream", True)])
-async def test_the_exception_of_streams_refuses_wherever_a_guard_raises_it(
-    tmp_path: Path, where: str, stream: bool, fail: str
-) -> None:
+async def test_the_exception_of_streams_refuses_anywhere(tmp_path: Path, where: str, stream: bool, fail: str) -> None:
     async with guarded(tmp_path, plugin("RaisingRefuser", f"where: {where}", f", fail: {fail}")) as app:
         answer = await post(app, "/v1/chat/completions", chat(stream, SAYS))
         assert (answer.status, answer.code) == (400, "content_filter")

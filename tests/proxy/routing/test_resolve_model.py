@@ -217,9 +217,7 @@ def test_the_surface_s_default_vendor_is_asked_last() -> None:
         ("cheap", "openai", "fw/accounts/any"),
     ],
 )
-def test_the_answer_names_what_the_client_asked_or_after_a_route_what_served(
-    name: str, surface: str, expected: str
-) -> None:
+def test_the_answer_names_what_was_asked_or_after_a_route_what_served(name: str, surface: str, expected: str) -> None:
     found = planned(name, surface=surface)
     assert found.served_name(found.targets[0]) == expected
 

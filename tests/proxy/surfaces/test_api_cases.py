@@ -240,7 +240,7 @@ def test_40_fireworks_reports_usage_on_the_last_finish_unasked() -> None:
 
 
 @pytest.mark.parametrize("name", ["scale_v4", "scale_v5"])
-def test_41_scale_reports_usage_on_the_last_finish_and_ends_without_terminator(name: str) -> None:
+def test_41_scale_reports_usage_at_the_last_finish_and_just_ends(name: str) -> None:
     row = ROWS[name]
     request = complete(row, stream=True, stream_options=USAGE_ASKED)
     stream = play(row.renderer(request, FACTS), Chunk(text="x"), Chunk(finish_reason="stop"), USAGE)

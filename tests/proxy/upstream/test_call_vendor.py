@@ -203,9 +203,7 @@ def test_a_stream_that_has_nothing_but_what_is_said_of_the_answer_is_empty() -> 
         *(((b"$",), FailureKind.MALFORMED), ((b":", CUT), FailureKind.TRUNCATED)),
     ],
 )
-def test_what_goes_wrong_before_any_content_is_a_failure_not_a_stream(
-    steps: tuple[Step, ...], kind: FailureKind
-) -> None:
+def test_what_goes_wrong_before_content_is_a_failure_not_a_stream(steps: tuple[Step, ...], kind: FailureKind) -> None:
     rig = answers(*steps)
     assert rig.fails(rig.streamed).kind is kind
     assert body_of(rig).closed == 1

@@ -14,9 +14,7 @@ pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("pieces", [1, 4])
-async def test_a_whole_body_may_be_as_large_as_the_limit(
-    vendor: FakeVendor, transport: HttpTransport, pieces: int
-) -> None:
+async def test_a_body_may_be_as_large_as_the_limit(vendor: FakeVendor, transport: HttpTransport, pieces: int) -> None:
     framing = head(200, [("transfer-encoding", "chunked")])
     vendor.default = (Send(framing), *[Send(chunk(b"x" * (1000 // pieces)))] * pieces, Send(b"0\r\n\r\n"))
     assert len(await whole(await opened(transport, vendor), 1000)) == 1000

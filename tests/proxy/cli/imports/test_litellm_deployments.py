@@ -128,9 +128,7 @@ def test_clouds(tmp_path: Path) -> None:
         ("api_key: x", "model_list.0"),
     ],
 )
-def test_an_entry_that_cannot_be_taken_is_told_in_the_summary_and_the_table(
-    params: str, path: str, tmp_path: Path
-) -> None:
+def test_an_entry_that_cannot_be_taken_is_told_in_summary_and_table(params: str, path: str, tmp_path: Path) -> None:
     rest = "- {model_name: good, litellm_params: {model: openai/x}}\n"
     made = entry(tmp_path, params, rest)
     assert path in made.lost

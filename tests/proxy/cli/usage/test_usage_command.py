@@ -95,9 +95,7 @@ def test_a_team_of_the_table_without_rows_has_used_nothing(source: Writer, capsy
 
 
 @pytest.mark.parametrize("keys", [None, "- [", "a: b\n", "- nothing\n"])
-def test_what_is_wrong_elsewhere_in_the_table_is_said_beside_the_report(
-    source: Writer, capsys: Output, keys: str | None
-) -> None:
+def test_what_is_wrong_elsewhere_is_said_beside_the_report(source: Writer, capsys: Output, keys: str | None) -> None:
     made = filled(source(TABLE + "    keys_from: keys.yaml\n"))
     assert made.path is not None
     if keys is not None:

@@ -123,9 +123,7 @@ def streamed(arguments: str, *, finish: str, beside: int, size: int) -> JsonValu
 @looped("size", [1, 2, 99])
 @looped("beside", [0, 1])
 @looped("arguments", [*NO_OBJECTS, *[f" \n{each}" for each in NO_OBJECTS]])
-def test_streamed_arguments_that_begin_like_no_object_become_an_argument_too(
-    arguments: str, beside: int, size: int, finish: str
-) -> None:
+def test_streamed_arguments_that_are_no_object_become_one(arguments: str, beside: int, size: int, finish: str) -> None:
     assert streamed(arguments, finish=finish, beside=beside, size=size) == {"arguments": arguments}
 
 

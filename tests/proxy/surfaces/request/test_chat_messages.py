@@ -171,8 +171,6 @@ def test_what_is_in_the_arguments_of_calls_counts_as_elements(message: JsonObjec
         ({"role": "assistant"}, False),
     ],
 )
-def test_a_conversation_is_plain_where_each_message_is_a_text_of_a_common_role(
-    message: JsonObject, plain: bool
-) -> None:
+def test_a_conversation_is_plain_where_each_message_is_text_of_a_common_role(message: JsonObject, plain: bool) -> None:
     assert messages([message]).plain is plain
     assert messages([{"role": "user", "content": "hi"}, message]).plain is plain

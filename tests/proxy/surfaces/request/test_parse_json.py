@@ -179,9 +179,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(texts, values, max_size=5), st.sampled_from([None, 1]), st.booleans())
-def test_what_python_writes_is_read_back_whatever_its_form(
-    data: dict[str, object], indent: int | None, raw: bool
-) -> None:
+def test_what_python_writes_is_read_back_in_any_form(data: dict[str, object], indent: int | None, raw: bool) -> None:
     assert load(json.dumps(data, indent=indent, ensure_ascii=raw).encode(), ACTED_ON) == data
 
 

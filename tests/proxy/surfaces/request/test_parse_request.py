@@ -138,9 +138,7 @@ def test_a_bad_model_is_not_replaced_by_the_default() -> None:
         (Operation.CHAT, {"prompt": "x"}, "prompt"),
     ],
 )
-def test_what_to_answer_is_required_and_must_fit_the_operation(
-    operation: Operation, body: dict[str, JsonValue], param: str
-) -> None:
+def test_what_to_answer_must_be_there_and_fit(operation: Operation, body: dict[str, JsonValue], param: str) -> None:
     assert params_at_fault(refuse_bytes(orjson.dumps({"model": "m", **body}), OPENAI, operation)) == [param]
 
 

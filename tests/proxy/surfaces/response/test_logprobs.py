@@ -67,9 +67,7 @@ def test_a_refusals_tokens_are_shown_as_such() -> None:
         *(({"prompt": [1, 2, 3]}, 0, 0), ({"prompt": "Say hi"}, 7, 0)),
     ],
 )
-def test_offsets_count_from_the_start_of_the_choices_prompt(
-    fields: dict[str, JsonValue], index: int, base: int
-) -> None:
+def test_offsets_count_from_the_start_of_the_prompt(fields: dict[str, JsonValue], index: int, base: int) -> None:
     assert there(TextLogprobs(complete(logprobs=0, **fields)).render(index, CONTENT))["text_offset"] == (base, base + 2)
 
 

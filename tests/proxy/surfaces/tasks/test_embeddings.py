@@ -117,9 +117,7 @@ def test_the_use_is_told_in_any_vendor_s_words(field: str, word: str, ours: str)
         ("endianness", "little", "big"),
     ],
 )
-def test_vectors_of_other_numbers_than_floats_cannot_be_carried(
-    name: str, neutral: JsonValue, other: JsonValue
-) -> None:
+def test_vectors_of_other_numbers_than_floats_are_refused(name: str, neutral: JsonValue, other: JsonValue) -> None:
     assert parsed(**{name: neutral}).unknown is None
     assert problem(**{name: other}) == (name, "unsupported_parameter")
     assert problem(inference_extra_params={name: other}) == (name, "unsupported_parameter")
