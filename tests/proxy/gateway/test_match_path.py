@@ -37,28 +37,7 @@ teams:
 TEXT, CHAT = Operation.COMPLETIONS, Operation.CHAT
 PAIS = "/api/v1/compatibility/openai/v1"
 
-PATHS = {
-    "/v1/completions": ("openai", TEXT),
-    "/completions": ("openai", TEXT),
-    "/v1/chat/completions": ("openai", CHAT),
-    "/chat/completions": ("openai", CHAT),
-    "/v4/beta/completions": ("scale", TEXT),
-    "/v4/beta/chat/completions": ("scale", CHAT),
-    "/v5/completions": ("scale", TEXT),
-    "/v5/chat/completions": ("scale", CHAT),
-    "/inference/v1/completions": ("fireworks", TEXT),
-    "/inference/v1/chat/completions": ("fireworks", CHAT),
-    "/inference/v1/v1/completions": ("fireworks", TEXT),
-    f"{PAIS}/completions": ("pais", TEXT),
-    f"{PAIS}/chat/completions": ("pais", CHAT),
-}
 LISTS = {"/v1/models": "openai", "/models": "openai", f"{PAIS}/models": "pais"}
-
-
-@looped(("path", "surface", "action"), [(path, *meaning) for path, meaning in PATHS.items()])
-def test_every_path_of_the_contract_leads_to_its_surface(path: str, surface: str, action: Operation) -> None:
-    route = resolve_path(path)
-    assert (route.surface.name, route.action("POST"), route.tail) == (surface, action, None)
 
 
 @looped(("path", "surface"), LISTS.items())
