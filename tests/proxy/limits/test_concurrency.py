@@ -14,6 +14,13 @@ def exchange(places: LeasedPlaces, counter: LeaseCounter, process: str, now: flo
     places.tell(counter.exchange(process, [ask], now * 1e6)[0], now)
 
 
+def fetch(places: LeasedPlaces, counter: LeaseCounter, process: str, now: float) -> None:
+    """A request waits for a place, until one is granted."""
+    places.wait_for(1)
+    exchange(places, counter, process, now)
+    places.wait_no_more(1)
+
+
 def test_a_place_is_free_again_when_it_is_released() -> None:
     places, freed = Places(2), []
     for _ in range(2):
@@ -40,9 +47,7 @@ def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
     for each, name in ((one, "one"), (two, "two")):
         assert each.lacks(1, 0.0, WALL)
         assert each.fetchable(1, 0.0)
-        each.wait_for(1)
-        exchange(each, counter, name, 0.0)
-        each.wait_no_more(1)
+        fetch(each, counter, name, 0.0)
         assert not each.lacks(1, 0.0, WALL)
         each.take(1, 0.0, WALL)
     one.wait_for(1)
@@ -65,9 +70,7 @@ def test_who_holds_none_asks_on_until_it_has_heard_that_the_others_released_thei
     counter = LeaseCounter()
     one, two = (LeasedPlaces("t", 2, StillKeeper(turns=1)) for _ in range(2))
     for _ in range(2):
-        one.wait_for(1)
-        exchange(one, counter, "one", 0.0)
-        one.wait_no_more(1)
+        fetch(one, counter, "one", 0.0)
         one.take(1, 0.0, WALL)
     exchange(two, counter, "two", 0.1)
     assert (two.taken, two.held) == (2, 0)
@@ -95,9 +98,7 @@ def test_large_pools_are_leased_ahead_a_little() -> None:
 def test_what_others_lease_ahead_and_do_not_use_is_not_told_as_taken() -> None:
     counter = LeaseCounter()
     one, two = (LeasedPlaces("t", 400, StillKeeper(turns=1)) for _ in range(2))
-    one.wait_for(1)
-    exchange(one, counter, "one", 0.0)
-    one.wait_no_more(1)
+    fetch(one, counter, "one", 0.0)
     assert one.held == 5
     exchange(two, counter, "two", 0.1)
     assert two.taken == 1  # who waited for it begins now

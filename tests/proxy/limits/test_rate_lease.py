@@ -34,10 +34,15 @@ def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: 
     return ask
 
 
+def waited(lease: RateLease, units: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> None:
+    """So many units are waited for and granted."""
+    lease.wait_for(units)
+    told(lease, units, now, level, share, count)
+    lease.wait_no_more(units)
+
+
 def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: RateLease, keeper: StillKeeper) -> None:
-    lease.wait_for(30)
-    told(lease, 30, 0.0, 500.0)
-    lease.wait_no_more(30)
+    waited(lease, 30, 0.0, 500.0)
     assert not lease.attempt(31, 0.0, WALL)
     assert lease.attempt(30, 0.0, WALL)
     assert lease.balance == 0
@@ -109,9 +114,7 @@ def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keepe
 
 
 def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, keeper: StillKeeper) -> None:
-    lease.wait_for(10)
-    told(lease, 10, 0.0, 100.0)
-    lease.wait_no_more(10)
+    waited(lease, 10, 0.0, 100.0)
     assert not lease.renew(0.4)
     assert lease.holds()
     assert lease.renew(0.5)
@@ -143,9 +146,7 @@ def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: StillKeepe
 
 
 def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: RateLease, keeper: StillKeeper) -> None:
-    lease.wait_for(100)
-    told(lease, 100, 0.0, 400.0)
-    lease.wait_no_more(100)
+    waited(lease, 100, 0.0, 400.0)
     lease.take(100, 0.0, WALL)
     lease.settle(100, 40)
     assert keeper.noted == ["due"]
@@ -166,9 +167,7 @@ def test_after_nothing_was_granted_it_refuses_for_a_moment_without_asking(lease:
 
 def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: RateLease, keeper: StillKeeper) -> None:
     keeper.expected = 2
-    lease.wait_for(10)
-    told(lease, 10, 0.0, 200.0, share=0.5, count=2)
-    lease.wait_no_more(10)
+    waited(lease, 10, 0.0, 200.0, share=0.5, count=2)
     keeper.alone = True
     assert not lease.lacks(110, 0.0, WALL)
     assert lease.lacks(111, 0.0, WALL)
@@ -355,9 +354,7 @@ def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: Ra
 
 
 def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: RateLease) -> None:
-    lease.wait_for(600)
-    told(lease, 600, 0.0, 0.0)
-    lease.wait_no_more(600)
+    waited(lease, 600, 0.0, 0.0)
     assert lease.balance == 600
     most = lease.rule.most
     lease.take(10**9, 0.0, WALL)
