@@ -59,11 +59,8 @@ def test_the_help_names_every_command(capsys: Output) -> None:
     ] == []
 
 
-def test_the_surfaces_to_choose_from_are_those_there_are() -> None:
+def test_the_surfaces_gateways_and_shells_to_choose_from_are_those_there_are() -> None:
     assert set(SURFACE_NAMES) == {surface.name for surface in SURFACES}
-
-
-def test_the_gateways_and_shells_to_choose_from_are_those_there_are() -> None:
     assert GATEWAYS.keys() == READERS.keys()
     assert set(SHELLS) == SCRIPTS.keys()
 

@@ -52,12 +52,9 @@ def test_a_redis_that_may_throw_limits_away_is_warned_of_there(source: Writer, c
     assert check(source(SOUND + shared), "error", FORMS["text"]) == 0
 
 
-def test_a_sound_table_is_counted_in_one_line(source: Writer, capsys: Output) -> None:
+def test_the_entries_of_a_table_are_counted_in_one_line(source: Writer, capsys: Output) -> None:
     assert check(source(SOUND), "warning", FORMS["text"]) == 0
     assert capsys.readouterr().out == "ok: 1 vendor, 1 model, 1 deployment, 0 routes, 0 teams\n"
-
-
-def test_every_kind_of_entry_is_counted(source: Writer, capsys: Output) -> None:
     assert check(source(TABLE), "warning", FORMS["text"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "ok: 6 vendors, 6 models, 7 deployments, 3 routes, 2 teams"
 
@@ -164,13 +161,10 @@ def test_what_only_the_vendors_rows_can_tell_has_its_place_too(source: Writer, c
     assert "did you mean mock?" in line
 
 
-def test_a_warning_is_a_line_and_no_failure(source: Writer, capsys: Output) -> None:
+def test_a_warning_is_a_line_and_only_strictly_a_failure(source: Writer, capsys: Output) -> None:
     table = source(TABLE)
     assert check(table, "warning", FORMS["text"]) == 0
     assert capsys.readouterr().out.startswith(f"{table.path}:3:21 vendors.openai.api_key: warning: ")
-
-
-def test_strictly_a_warning_fails(source: Writer, capsys: Output) -> None:
     assert check(source(TABLE), "error", FORMS["text"]) == 1
     output = capsys.readouterr().out
     assert "warning: " not in output

@@ -16,14 +16,11 @@ NOW = datetime(2026, 11, 23, 9, 30, 15, 123456, tzinfo=UTC)
 HEAD = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\nroutes: {'no': mock/echo, '12': mock/echo}\n"
 
 
-def test_a_key_has_a_prefix_and_at_least_192_random_bits() -> None:
+def test_a_key_has_a_prefix_and_at_least_192_random_bits_and_no_two_are_alike() -> None:
     found = re.fullmatch(r"drg_([A-Za-z0-9_-]+)", new_key())
     assert found is not None
     assert len(found[1]) * 6 >= 192
     assert len(found[0]) <= MAX_KEY
-
-
-def test_no_two_keys_are_alike() -> None:
     assert len({new_key() for _ in range(100)}) == 100
 
 

@@ -65,14 +65,11 @@ def test_an_open_table_is_refused_beyond_loopback_unless_insisted_on(source: Wri
     assert listening(Source(path, {}, True, "0.0.0.0"), None).host == "0.0.0.0"
 
 
-def test_a_taken_port_is_one_line_that_names_it(source: Writer) -> None:
+def test_a_place_that_cannot_be_had_is_one_line_that_names_it(source: Writer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=rf"cannot listen on 127\.0\.0\.1:{port} .*in use"):
             serve(Source(source(TABLE).path, {}, host="127.0.0.1", port=port), ServeOptions())
-
-
-def test_a_host_that_is_not_ours_is_one_line(source: Writer) -> None:
     with pytest.raises(CommandError, match=r"cannot listen on 192\.0\.2\.1:0 and 127\.0\.0\.1:9000: "):
         serve(Source(source(TABLE).path, {}, True, "192.0.2.1", port=0), ServeOptions())
 

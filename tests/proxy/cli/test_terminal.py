@@ -23,11 +23,8 @@ def test_colours_need_a_terminal_and_no_refusal(stream: TextIO, env: dict[str, s
     assert shows_colour(stream, env) is colourful
 
 
-def test_painted_text_ends_in_the_plain_style() -> None:
+def test_painted_text_ends_in_the_plain_style_and_unpainted_is_the_text() -> None:
     assert paint("ok", Ink.GREEN, Terminal(), {}) == "\x1b[32mok\x1b[0m"
-
-
-def test_unpainted_text_is_the_text() -> None:
     assert paint("ok", Ink.GREEN, io.StringIO(), {}) == "ok"
 
 

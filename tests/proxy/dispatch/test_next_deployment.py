@@ -64,11 +64,8 @@ class Group:
         return facts.status, facts.code, dict(facts.headers)
 
 
-def test_targets_come_in_the_order_of_the_plan() -> None:
+def test_targets_come_in_the_order_of_the_plan_without_those_that_cannot_honour_the_request() -> None:
     assert Group("good", "better").order() == ["good", "better"]
-
-
-def test_those_that_cannot_honour_the_request_are_passed_over() -> None:
     assert Group("picky", "good", "picky2", "better").order() == ["good", "better"]
 
 
@@ -115,12 +112,9 @@ def test_when_all_were_told_to_wait_that_is_a_rate_limit() -> None:
     assert group.error(5.5) == (429, "rate_limit_exceeded", {"retry-after": "15"})
 
 
-def test_who_is_away_but_could_honour_the_request_is_no_fault_of_the_request() -> None:
+def test_who_is_away_is_no_fault_of_the_request_but_changes_nothing_if_it_could_not_honour_it() -> None:
     group = Group("picky", "good", kind=FailureKind.RATE_LIMITED, away=("good",))
     assert group.error()[1] == "no_healthy_deployment"
-
-
-def test_who_is_away_and_could_not_honour_it_either_changes_nothing() -> None:
     group = Group("picky", "picky2", kind=FailureKind.RATE_LIMITED, away=("picky2",))
     assert group.error()[:2] == (400, "unsupported_parameter")
 

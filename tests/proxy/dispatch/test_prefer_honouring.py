@@ -55,12 +55,9 @@ def test_among_those_that_honour_it_and_among_the_others_the_order_stays() -> No
     ]
 
 
-def test_where_all_would_drop_something_the_order_stays() -> None:
+def test_where_all_would_drop_something_or_one_refuses_the_order_stays() -> None:
     found = honouring_first(planned(CLAUDE, COHERE), asked(mirostat_lr=0.5), ANYONE)
     assert found.targets == (CLAUDE, COHERE)
-
-
-def test_without_drop_a_target_keeps_its_place_and_is_passed_over_there() -> None:
     strict = replace(CLAUDE, on_unsupported="error")
     assert order(asked(seed=1), strict, OPENAI) == [strict, OPENAI]
 

@@ -129,13 +129,10 @@ def test_the_only_target_is_not_asked_again_where_that_is_no_use(behaviour: Beha
     assert rig.order == ["a"]
 
 
-def test_the_wait_a_vendor_asks_for_is_kept_and_never_shortened() -> None:
+def test_the_wait_a_vendor_asks_for_is_kept_or_told_where_it_is_long_and_never_shortened() -> None:
     rig = Rig({"a": [refuses("rate_limited 2", 429), OK]})
     assert (rig.whole(), rig.asked) == ("ok", [("a", 0.0), ("a", 2.1)])
     assert rig.record.waited == 2.1
-
-
-def test_a_long_wait_is_told_and_not_waited() -> None:
     rig = Rig({"a": [refuses("rate_limited 11", 429), OK]})
     assert (rig.fails(rig.whole).retry_after, rig.time) == (11.0, 0.0)
 

@@ -77,13 +77,10 @@ async def test_every_call_that_a_request_needs_is_billed(served: Rig, stream: bo
     assert await cost_of(served, "single/m", n=3, stream=stream) == pytest.approx(0.036)
 
 
-async def test_a_price_that_nobody_wrote_is_not_zero(served: Rig) -> None:
+async def test_a_price_that_nobody_wrote_is_not_zero_and_a_request_that_failed_costs_nothing(served: Rig) -> None:
     served.vendor.default = json_answer(200, chat("hello"))
     assert await cost_of(served, "single/unknown") is None
     assert served.series("cost_usd") == {}
-
-
-async def test_a_request_that_failed_costs_nothing(served: Rig) -> None:
     served.vendor.default = json_answer(500, {"error": {"message": "no"}})
     assert await cost_of(served, "v/m") is None
     assert served.series("cost_usd") == {}

@@ -105,13 +105,10 @@ def test_a_team_asks_with_its_own_meaning_of_a_name(snapshot: Snapshot) -> None:
     assert found.team == "search"
 
 
-def test_a_drawn_order_is_called_one_and_a_fixed_order_is_not(snapshot: Snapshot) -> None:
+def test_a_drawn_order_is_called_one_and_the_same_for_the_same_input(snapshot: Snapshot) -> None:
     assert ask(snapshot, chatting("azure-eu/gpt-4o")).drawn
     assert not ask(snapshot, chatting("azure-eu/gpt-4o/france")).drawn
     assert not ask(snapshot, chatting("fast")).drawn
-
-
-def test_the_same_input_gives_the_same_explanation(snapshot: Snapshot) -> None:
     names = {tuple(trial.target.name for trial in ask(snapshot, chatting("any")).trials) for _ in range(20)}
     assert len(names) == 1
 

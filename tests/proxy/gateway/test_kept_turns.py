@@ -148,12 +148,9 @@ def test_a_turn_is_stored_as_json_and_read_back() -> None:
         assert unpack_turn(there(pack_turn(kept))) == kept
 
 
-def test_the_text_is_stored_once() -> None:
+def test_the_text_is_stored_once_and_a_turn_that_is_too_long_is_not() -> None:
     long = "x" * 1000
     assert len(there(pack_turn(TurnThinking(({**SIGNED, "text": long},), long)))) < 1200
-
-
-def test_a_turn_that_is_too_long_is_not_stored() -> None:
     assert pack_turn(TurnThinking(text="x" * (MOST_BYTES - 100))) is not None
     assert pack_turn(TurnThinking(text="x" * MOST_BYTES)) is None
     assert pack_turn(TurnThinking(({"nested": [["x" * 1000] * 1000]},))) is None

@@ -109,14 +109,11 @@ async def test_a_stream_that_broke_is_not_stored(served: Rig) -> None:
     assert len(served.gateway.responses.entries.kept) == 0
 
 
-async def test_what_the_client_does_not_want_stored_is_not(served: Rig) -> None:
+async def test_what_the_client_does_not_want_stored_is_not_nor_is_a_request_of_another_surface(served: Rig) -> None:
     response = read(await ask(served, "one", store=False))
     assert response["store"] is False
     assert (await served.get(f"/v1/responses/{response['id']}")).status == 404
     assert len(served.gateway.responses.entries.kept) == 0
-
-
-async def test_no_other_surface_s_request_touches_the_store(served: Rig) -> None:
     body: JsonObject = {"model": "v/m", "messages": [{"role": "user", "content": "previous_response_id"}]}
     read(await served.post("/v1/chat/completions", body))
     assert len(served.gateway.responses.entries.kept) == 0

@@ -51,13 +51,10 @@ def test_units_that_come_back_are_there_for_all_and_debts_are_paid_by_all() -> N
     assert counter.exchange("a", [ask(1)], 6 * S)[0].granted == 1
 
 
-def test_a_debt_counts_from_now_on_however_long_nothing_was_used() -> None:
+def test_a_debt_counts_from_now_on_and_what_comes_back_late_makes_no_second_burst() -> None:
     counter = LeaseCounter()
     counter.exchange("a", [ask(600)], 0)
     assert counter.exchange("a", [ask(0, back=-150)], 110 * S)[0].level == 450
-
-
-def test_what_comes_back_late_makes_no_second_burst() -> None:
     counter = LeaseCounter()
     counter.exchange("a", [ask(100)], 0)
     assert counter.exchange("a", [ask(0, back=100)], 60 * S)[0].level == 600

@@ -46,19 +46,13 @@ server:
 TABLE = snapshot(TEXT)
 
 
-def test_models_keep_the_order_of_the_table_with_their_deployments() -> None:
+def test_models_wildcard_rows_and_routes_keep_their_order_and_weights() -> None:
     model = TABLE.models["openai/gpt"]
     assert (model.name, model.policy) == ("openai/gpt", "weighted")
     assert [(target.deployment, target.weight) for target in model.targets] == [("eu", 3), ("us", 1)]
-
-
-def test_wildcard_rows_stand_apart_by_vendor() -> None:
     assert "fw/*" not in TABLE.models
     (target,) = TABLE.wildcards["fw"].targets
     assert (target.label, target.table_key) == ("fw/*/default", "fw/*")
-
-
-def test_routes_keep_their_members_and_weights() -> None:
     route = TABLE.routes["fast"]
     assert (route.name, route.policy) == ("fast", "weighted")
     assert route.members == (RouteMember("openai/gpt", 1), RouteMember("fw/x", 2))
@@ -75,13 +69,10 @@ def test_a_team_has_its_list_its_routes_and_its_keys() -> None:
     assert found == {digest: (owner, math.inf, "", digest[:8]) for digest, owner in digests.items()}
 
 
-def test_a_key_ends_when_the_table_says() -> None:
+def test_a_key_ends_when_the_table_says_and_has_the_name_that_it_gives() -> None:
     keys = f'[{{key: "{digest_of("one")}", not_after: 2026-12-31T00:00:00Z}}, {{key: "{digest_of("two")}"}}]'
     table = snapshot(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams: {{search: {{keys: {keys}}}}}")
     assert [key.ends for key in table.keys.values()] == [1_798_675_200.0, math.inf]
-
-
-def test_a_key_has_the_name_that_the_table_gives_it() -> None:
     keys = f'[{{key: "{digest_of("one")}", name: ci}}, "{digest_of("two")}"]'
     table = snapshot(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams: {{search: {{keys: {keys}}}}}")
     assert [key.name for key in table.keys.values()] == ["ci", ""]

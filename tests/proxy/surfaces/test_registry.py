@@ -28,23 +28,17 @@ def test_a_path_wears_the_errors_of_its_longest_prefix(path: str, name: str) -> 
     assert surface_for_path(path) is ROWS[name]
 
 
-def test_every_row_is_served() -> None:
+def test_every_row_is_served_and_the_table_may_have_settings_for_every_surface_and_no_other() -> None:
     assert set(map(id, SURFACES)) == {*map(id, ROWS.values()), id(FIM), id(ANTHROPIC), id(RESPONSES)}
+    assert {surface.name for surface in SURFACES} == set(get_args(SurfaceName))
 
 
-def test_no_two_surfaces_claim_one_endpoint() -> None:
+def test_no_two_surfaces_claim_one_endpoint_and_each_wears_the_errors_of_its_own() -> None:
     claims = Counter((endpoint.method, endpoint.path) for surface in SURFACES for endpoint in surface.endpoints)
     assert claims.most_common(1)[0][1] == 1
-
-
-def test_every_endpoint_wears_the_errors_of_its_own_surface() -> None:
     for surface in SURFACES:
         for endpoint in surface.endpoints:
             assert surface_for_path(endpoint.path) is surface
-
-
-def test_the_table_may_have_settings_for_every_surface_and_no_other() -> None:
-    assert {surface.name for surface in SURFACES} == set(get_args(SurfaceName))
 
 
 @looped(

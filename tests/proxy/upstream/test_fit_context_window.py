@@ -131,9 +131,6 @@ def test_a_prompt_that_fills_the_window_is_an_error_whatever_is_wanted() -> None
     for behaviour in (TRUNCATE, ERROR):
         assert Rig().fails(ask("a" * 100, {**behaviour, "max_tokens": 5})).kind is FailureKind.CONTEXT_LENGTH
         assert Rig().fails(ask("a" * 100, behaviour)).kind is FailureKind.CONTEXT_LENGTH
-
-
-def test_without_a_limit_the_prompt_alone_must_fit() -> None:
     assert Rig().limit(ask("a" * 99, ERROR)) is None
 
 

@@ -48,11 +48,8 @@ def test_an_answer_that_has_begun_in_time_may_take_longer() -> None:
     assert (len(rig.whole().choices), rig.time) == (1, 9.0)
 
 
-def test_after_its_head_an_answer_may_be_silent_as_long_as_the_operator_says() -> None:
+def test_after_its_head_an_answer_may_be_silent_as_long_as_the_operator_says_or_as_it_takes() -> None:
     assert passes(limited(answers(5.0, b"+a", delay=2.0), 60.0, idle=4.0)) == (Phase.IDLE, 4.0, 6.0)
-
-
-def test_after_its_head_an_answer_may_be_silent_as_long_as_it_takes_where_nobody_says() -> None:
     rig = answers(599.0, b"+a", b"")
     assert (len(rig.whole().choices), rig.time) == (1, 599.0)
 

@@ -134,14 +134,11 @@ def test_streamed_arguments_that_are_an_object_stay_as_they_are(arguments: str, 
         assert streamed(arguments, finish="tool_calls", beside=beside, size=size) == json.loads(arguments)
 
 
-def test_streamed_arguments_that_turn_out_to_be_no_object_end_as_they_came_unless_they_were_held() -> None:
+def test_streamed_arguments_that_turn_out_to_be_no_object_or_are_cut_off_end_as_they_came_unless_held() -> None:
     for broken in ('{"x": bad}', '{"x"', "{} {}"):
         assert streamed(broken, finish="tool_calls", beside=0, size=2) == broken
         assert streamed(broken, finish="tool_calls", beside=1, size=2) == {"arguments": broken}
     assert streamed("{", finish="tool_calls", beside=0, size=2) == {"arguments": "{"}
-
-
-def test_streamed_arguments_that_the_limit_cut_off_stay_unfinished() -> None:
     for cut in ("{", ' {"x', '{"x": 1'):
         assert [streamed(cut, finish="length", beside=beside, size=1) for beside in (0, 1)] == [cut, cut]
 

@@ -107,14 +107,11 @@ def test_a_turn_that_only_calls_has_null_content_and_an_empty_one_an_empty_text(
     assert silent == {"role": "assistant", "content": ""}
 
 
-def test_unsigned_thinking_is_plain_text() -> None:
+def test_unsigned_thinking_is_plain_text_and_another_vendor_s_comes_back_as_it_was_sealed() -> None:
     (message,) = turn({"type": "thinking", "thinking": "hm", "signature": ""}, role="assistant")
     assert message["reasoning_details"] == [{"type": "reasoning.text", "text": "hm", "format": "unknown", "index": 0}]
     (empty,) = turn({"type": "thinking", "thinking": ""}, role="assistant")
     assert "reasoning_details" not in empty
-
-
-def test_another_vendor_s_thinking_comes_back_as_it_was_sealed() -> None:
     (message,) = turn({"type": "thinking", "thinking": "hm", "signature": seal(SEALED)}, role="assistant")
     assert message["reasoning_details"] == SEALED
 

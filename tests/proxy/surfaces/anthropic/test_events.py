@@ -33,11 +33,8 @@ def test_what_is_written_by_hand_is_what_the_writer_would_write() -> None:
         assert head % 7 + orjson.dumps("x") + END == block_delta(7, {"type": kind, member: "x"})
 
 
-def test_no_line_of_an_event_breaks() -> None:
+def test_no_line_of_an_event_breaks_and_lines_of_a_vendor_s_event_stay_lines() -> None:
     assert event("ping", {"x": "a\u2028b\u0085c\nd"}).count(b"\n") == 3
     assert event("ping", {"x": "é"}).isascii()
-
-
-def test_lines_of_a_vendor_s_event_stay_lines() -> None:
     assert vendors_event("ping", b'{\n"type": "ping"\n}') == b'event: ping\ndata: {\ndata: "type": "ping"\ndata: }\n\n'
     assert vendors_event("ping", b"{}") == b"event: ping\ndata: {}\n\n"

@@ -109,24 +109,18 @@ def test_many_brackets_side_by_side_or_in_text_are_no_nesting() -> None:
     assert load(orjson.dumps({"prompt": "[" * 5000}), ACTED_ON)
 
 
-def test_too_many_elements_are_refused_before_they_are_built() -> None:
+def test_too_many_elements_are_refused_before_they_are_built_and_as_many_as_allowed_accepted() -> None:
     assert f"more than {MAX_ELEMENTS}" in refusal(b'{"a":[' + b"{}," * MAX_ELEMENTS + b"{}]}").message
     assert f"more than {MAX_ELEMENTS}" in refusal(b'{"a":[' + b'"",' * 2 * MAX_ELEMENTS + b'""]}').message
-
-
-def test_a_long_text_full_of_commas_is_no_bomb() -> None:
-    text = 'a, {"b": [1]}, ' * (MAX_ELEMENTS // 2)
-    assert load(orjson.dumps({"prompt": text}), ACTED_ON) == {"prompt": text}
-
-
-def test_a_long_text_without_any_is_no_bomb_either() -> None:
-    text = "x" * (2 * MAX_ELEMENTS)
-    assert load(orjson.dumps({"prompt": text}), ACTED_ON) == {"prompt": text}
-
-
-def test_as_many_elements_as_allowed_are_accepted() -> None:
     tokens = [1] * (MAX_ELEMENTS - 1)
     assert load(json.dumps({"prompt": tokens}).encode(), ACTED_ON) == {"prompt": tokens}
+
+
+def test_a_long_text_is_no_bomb_with_commas_or_without() -> None:
+    text = 'a, {"b": [1]}, ' * (MAX_ELEMENTS // 2)
+    assert load(orjson.dumps({"prompt": text}), ACTED_ON) == {"prompt": text}
+    text = "x" * (2 * MAX_ELEMENTS)
+    assert load(orjson.dumps({"prompt": text}), ACTED_ON) == {"prompt": text}
 
 
 @looped(

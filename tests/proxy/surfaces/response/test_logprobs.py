@@ -37,11 +37,8 @@ def written(value: object) -> object:
     return orjson.loads(orjson.dumps(value))
 
 
-def test_a_count_asks_for_the_four_arrays() -> None:
+def test_a_count_asks_for_the_four_arrays_and_true_for_both_forms_in_one_object() -> None:
     assert written(TextLogprobs(complete(logprobs=1)).render(0, CONTENT)) == ARRAYS
-
-
-def test_true_asks_for_both_forms_in_one_object() -> None:
     merged = TextLogprobs(complete(logprobs=True, top_logprobs=1)).render(0, CONTENT)
     assert written(merged) == {"content": CONTENT_LIST, "refusal": None, **ARRAYS}
 

@@ -87,12 +87,9 @@ def test_foreign_and_spoilt_thinking_is_left_out_and_named(sealed: str) -> None:
     assert losses(request).left_out == ("reasoning",)
 
 
-def test_raw_thoughts_come_before_their_summary() -> None:
+def test_raw_thoughts_come_before_their_summary_and_thinking_alone_is_no_message() -> None:
     both = typed("reasoning", summary=[typed("summary_text", text="s")], content=[typed("reasoning_text", text="raw")])
     assert read(both, CALL)[0]["reasoning_content"] == "raw"
-
-
-def test_thinking_alone_is_no_message() -> None:
     assert read(HI, typed("reasoning", summary=[typed("summary_text", text="hm")]), HI) == [HI, HI]
 
 

@@ -164,14 +164,11 @@ def test_what_is_stored_is_what_the_client_got_with_its_own_items() -> None:
     assert orjson.loads(orjson.dumps(kept.response)) == final(found)
 
 
-def test_a_whole_answer_is_stored_too_and_nothing_before_it() -> None:
+def test_a_whole_answer_is_stored_too_unless_the_client_forbids_it_and_nothing_before_it() -> None:
     renderer = rendering()
     assert renderer.stored() is None
     body = renderer.completion(Completion((Choice(0, "a", "length"),), USAGE))
     assert there(renderer.stored()).response == orjson.loads(body)
-
-
-def test_nothing_is_stored_for_a_client_that_forbids_it() -> None:
     renderer = rendering(stream=True, store=False)
     play(renderer, Chunk(text="a"), END)
     assert renderer.stored() is None
