@@ -63,10 +63,7 @@ def written(capsys: pytest.CaptureFixture[str], options: KeyOptions) -> tuple[st
         (KeyOptions(expires="2027-03-01T00:00:00+02:00"), "expires: 2027-03-01T00:00:00+02:00"),
         (KeyOptions(models="mock/echo"), "models: [mock/echo]"),
         (KeyOptions(models="mock/*,*,no,12"), 'models: ["mock/*", "*", "no", "12"]'),
-        (
-            KeyOptions("search", "ci", "90d", "mock/echo"),
-            "name: ci, expires: 2027-02-21T09:30:15Z, models: [mock/echo]",
-        ),
+        (KeyOptions("find", "ci", "90d", "mock/echo"), "name: ci, expires: 2027-02-21T09:30:15Z, models: [mock/echo]"),
     ],
 )
 def test_a_table_takes_the_entry(capsys: pytest.CaptureFixture[str], options: KeyOptions, settings: str) -> None:

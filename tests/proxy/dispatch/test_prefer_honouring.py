@@ -64,10 +64,7 @@ def test_where_all_would_drop_something_or_one_refuses_the_order_stays() -> None
 
 @pytest.mark.parametrize(
     ("team", "first"),
-    [
-        (replace(ANYONE, on_unsupported="error"), CLAUDE),
-        (replace(ANYONE, on_unsupported="drop"), OPENAI),
-    ],
+    [(replace(ANYONE, on_unsupported="error"), CLAUDE), (replace(ANYONE, on_unsupported="drop"), OPENAI)],
 )
 def test_the_word_of_a_team_counts_more_than_the_tables(team: Team, first: Target) -> None:
     claude = CLAUDE if first is CLAUDE else replace(CLAUDE, on_unsupported="error")

@@ -105,9 +105,7 @@ def test_what_comes_back_too_late_makes_no_second_burst() -> None:
     assert sum(admits(meter, 1, 2000.0) for _ in range(100)) == 60
 
 
-@given(
-    asked=st.lists(st.tuples(GAPS, st.integers(1, 60), st.integers(0, 120)), max_size=60),
-)
+@given(asked=st.lists(st.tuples(GAPS, st.integers(1, 60), st.integers(0, 120)), max_size=60))
 def test_settled_units_keep_the_limit_over_time(asked: Sequence[tuple[float, int, int]]) -> None:
     meter = LocalRate(rule_of(rate(60)))
     now = 1000.0

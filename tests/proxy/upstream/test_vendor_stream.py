@@ -140,9 +140,7 @@ def parts(decoder: StreamDecoder, piece: bytes) -> list[StreamPart]:
 
 
 def texts(found: list[StreamPart]) -> list[object]:
-    return [
-        part.literals if isinstance(part, TextRun) else part.text if isinstance(part, Chunk) else part for part in found
-    ]
+    return [it.literals if isinstance(it, TextRun) else it.text if isinstance(it, Chunk) else it for it in found]
 
 
 def test_a_piece_that_is_a_run_is_one_part_and_feeds_nothing() -> None:

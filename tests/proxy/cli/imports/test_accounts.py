@@ -120,9 +120,5 @@ def test_a_credential_that_is_written_out_does_not_take_the_variable_of_another(
     read = section("a: env.OPENAI_API_KEY\nb: secret-1\nc: env.OPENAI_API_KEY_2\n")
     made = accounts()
     found = [made.secret(read, key, "openai") for key in "abc"]
-    assert [str(each.text) for each in found if each] == [
-        "${OPENAI_API_KEY}",
-        "${OPENAI_API_KEY_2}",
-        "${OPENAI_API_KEY_2}",
-    ]
+    assert [str(it.text) for it in found if it] == ["${OPENAI_API_KEY}", "${OPENAI_API_KEY_2}", "${OPENAI_API_KEY_2}"]
     assert [problem.path for problem in read.losses] == ["b", "c"]

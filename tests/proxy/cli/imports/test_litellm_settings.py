@@ -114,11 +114,7 @@ def test_a_credential_that_is_named_is_used_where_it_is_named() -> None:
 
 def test_regions_and_weights_by_tokens() -> None:
     made = fixture("litellm/regions.yaml")
-    assert {name.rpartition("/")[2] for name in made.reached("bedrock-cohere")} == {
-        "us-west-2",
-        "us-east-2",
-        "us-east-1",
-    }
+    assert {it.rpartition("/")[2] for it in made.reached("bedrock-cohere")} == {"us-west-2", "us-east-2", "us-east-1"}
     assert made.losses == []
     made = fixture("litellm/azure_with_tpm.yaml")
     assert set(made.reached("gpt-3.5-turbo")) == {"azure/gpt-35-1/default", "azure/gpt-35-2/default"}

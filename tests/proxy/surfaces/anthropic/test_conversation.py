@@ -40,11 +40,7 @@ def test_instructions_within_the_conversation_stay_in_their_place() -> None:
         {"role": "system", "content": [{"type": "text", "text": "b"}]},
         {"role": "user", "content": "c"},
     ]
-    assert [(each["role"], each["content"]) for each in chat(messages)] == [
-        ("user", "a"),
-        ("system", "b"),
-        ("user", "c"),
-    ]
+    assert [(it["role"], it["content"]) for it in chat(messages)] == [("user", "a"), ("system", "b"), ("user", "c")]
 
 
 def test_each_result_is_a_message_before_the_rest_of_its_turn() -> None:

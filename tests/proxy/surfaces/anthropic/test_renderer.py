@@ -102,10 +102,7 @@ PAIRS: dict[str, tuple[list[Chunk | Usage], Completion]] = {
     ),
     "another vendor's thinking": (
         [thought(FOREIGN, text="hm"), SAYS, ENDS, USAGE],
-        Completion(
-            (Choice(0, "Hi", "stop", reasoning="hm", extras=Extras(reasoning_details=(FOREIGN,))),),
-            USAGE,
-        ),
+        Completion((Choice(0, "Hi", "stop", reasoning="hm", extras=Extras(reasoning_details=(FOREIGN,))),), USAGE),
     ),
     "citations": (
         [SAYS, Chunk(extras=Extras(annotations=(LINK,))), ENDS, USAGE],

@@ -261,9 +261,7 @@ def test_two_ways_to_say_how_much_to_think_conflict() -> None:
 
 
 CHECKED = {
-    row.name: [
-        FIELDS[Operation.COMPLETIONS][row.name](value) for value in (*row.same, *(odd for odd, _ in row.becomes))
-    ]
+    row.name: [FIELDS[Operation.COMPLETIONS][row.name](value) for value in (*row.same, *(it for it, _ in row.becomes))]
     for row in FIELD_ROWS
 }
 """Values that each field may have once it is checked."""

@@ -17,11 +17,7 @@ from tests.support.looped import looped
         (Choice(0, "", "content_filter"), "stop", {"finish_reason": "content_filter"}),
         (Choice(0, "", "tool_calls"), "tool_calls", {"finish_reason": "tool_calls"}),
         (Choice(0, "", "tool_calls"), "stop", {"finish_reason": "stop", "native_finish_reason": "tool_calls"}),
-        (
-            Choice(0, "", "tool_calls", "tool_use"),
-            "stop",
-            {"finish_reason": "stop", "native_finish_reason": "tool_use"},
-        ),
+        (Choice(0, "", "tool_calls", "call"), "stop", {"finish_reason": "stop", "native_finish_reason": "call"}),
         (Choice(0, "", "stop", "refusal"), "stop", {"finish_reason": "stop", "native_finish_reason": "refusal"}),
         (Chunk(finish_reason="stop", matched_stop="\n"), "stop", {"finish_reason": "stop", "stop_reason": "\n"}),
         (Chunk(finish_reason="stop", matched_stop=0), "stop", {"finish_reason": "stop", "stop_reason": 0}),

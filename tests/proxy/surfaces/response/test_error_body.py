@@ -5,12 +5,7 @@ from proxy.surfaces.response.error_body import detail_body, error_object, firewo
 from tests.support.looped import looped
 
 FACTS = ErrorFacts(404, "invalid_request_error", "model_not_found", "No such model.", "model")
-ERROR = {
-    "message": "No such model.",
-    "type": "invalid_request_error",
-    "param": "model",
-    "code": "model_not_found",
-}
+ERROR = {"message": "No such model.", "type": "invalid_request_error", "param": "model", "code": "model_not_found"}
 
 
 def test_openais_error_has_all_four_members_and_fireworks_says_that_it_is_one() -> None:

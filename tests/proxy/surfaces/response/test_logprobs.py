@@ -11,10 +11,7 @@ from tests.proxy.surfaces.kit import complete, converse, there
 from tests.support.looped import looped
 
 CONTENT = ContentLogprobs(
-    (
-        TokenLogprob("Hi", -0.1, (72, 105), (TokenLogprob("Hi", -0.1, (72, 105)),)),
-        TokenLogprob("!", -math.inf, None),
-    )
+    (TokenLogprob("Hi", -0.1, (72, 105), (TokenLogprob("Hi", -0.1, (72, 105)),)), TokenLogprob("!", -math.inf, None))
 )
 CONTENT_LIST = [
     {

@@ -100,10 +100,7 @@ def test_hidden_thinking_has_no_part() -> None:
 
 @pytest.mark.parametrize(
     ("make", "held", "delta", "nothing"),
-    [
-        (CallItem, "arguments", "function_call_arguments", "{}"),
-        (CustomCallItem, "input", "custom_tool_call_input", ""),
-    ],
+    [(CallItem, "arguments", "function_call_arguments", "{}"), (CustomCallItem, "input", "custom_tool_call_input", "")],
 )
 def test_a_call_comes_piece_by_piece(
     make: Callable[[EventWriter, str, int, int, JsonObject], CallItem], held: str, delta: str, nothing: str

@@ -150,9 +150,7 @@ def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
     )
     said, more = (typed("message", role="assistant", content=text) for text in ("first", "second"))
     turn = list(read_turns(read(HI, first, said, CALL, second, more, {**CALL, "call_id": "c2"})))[1]
-    shown = [
-        (type(part).__name__, getattr(part, "signature", None) or getattr(part, "text", "")) for part in turn.parts
-    ]
+    shown = [(type(it).__name__, getattr(it, "signature", None) or getattr(it, "text", "")) for it in turn.parts]
     assert shown == [
         *(("Thinking", "S1"), ("Text", "first"), ("ToolUse", "")),
         *(("Thinking", "S2"), ("Text", "second"), ("ToolUse", "")),

@@ -102,9 +102,7 @@ def test_a_whole_answer_is_what_its_stream_ends_with(
     pieces = [Chunk(reasoning=letter) for letter in reasoning or ""] + [Chunk(text=letter) for letter in text]
     for index, each in enumerate(called):
         pieces.append(Chunk(tool_calls=(ToolCallDelta(index, each.id, each.name, "", each.kind),)))
-        pieces += [
-            Chunk(tool_calls=(ToolCallDelta(index, None, None, letter, each.kind),)) for letter in each.arguments
-        ]
+        pieces += [Chunk(tool_calls=(ToolCallDelta(index, None, None, one, each.kind),)) for one in each.arguments]
     shown = whole(Completion((choice,), USAGE), **fields)
     assert shown == final(streamed(*pieces, Chunk(finish_reason=reason), **fields))
 

@@ -37,9 +37,7 @@ def rendered(request: EmbeddingsRequest, answer: Embeddings = ANSWER) -> JsonObj
 
 @looped(
     ("value", "inputs"),
-    [
-        *(("text", ("text",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,)))),
-    ],
+    [*(("text", ("text",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,))))],
 )
 def test_the_four_forms_of_input(value: JsonValue, inputs: object) -> None:
     assert parsed(input=value).inputs == inputs

@@ -47,9 +47,7 @@ def test_every_problem_is_found() -> None:
     fields.required("model", str, "")
     with pytest.raises(GatewayError) as caught:
         fields.end()
-    assert [problem.param for problem in caught.value.facts.problems] == [
-        *("size", "user", "inference_timeout", "model"),
-    ]
+    assert [problem.param for problem in caught.value.facts.problems] == ["size", "user", "inference_timeout", "model"]
 
 
 @looped("name", ["o/x\n", "o/x\r\ny", "o/\tx", "o/\0", " o/x", "o/" + "x" * 255, ""])
