@@ -74,12 +74,9 @@ def test_completion_and_import_are_reached(tmp_path: Path, capsys: Output) -> No
     assert "routes: {my-config: groq/m}" in capsys.readouterr().out
 
 
-def test_key_schema_and_check_are_reached(capsys: Output) -> None:
+def test_key_schema_check_and_routes_are_reached(capsys: Output) -> None:
     assert [main(["key", "new"]), main(["schema"]), main(["check", "--strict", "--output", "json"])] == [0, 0, 0]
     assert capsys.readouterr().out.startswith("drg_")
-
-
-def test_routes_are_reached_with_their_team(capsys: Output) -> None:
     assert main(["routes"]) == 0
     assert "mock/echo" in capsys.readouterr().out
     assert main(["routes", "--team", "search"]) == USAGE

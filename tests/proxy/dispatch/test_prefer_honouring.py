@@ -42,13 +42,10 @@ def order(request: UnifiedRequest, *targets: Target, team: Team = ANYONE) -> lis
     return [*honouring_first(planned(*targets), request, team).targets]
 
 
-def test_one_that_would_drop_a_field_comes_after_one_that_honours_it() -> None:
+def test_one_that_would_drop_a_field_comes_after_those_that_honour_it_in_their_order() -> None:
     found = honouring_first(planned(CLAUDE, OPENAI), asked(seed=1), ANYONE)
     assert found.targets == (OPENAI, CLAUDE)
     assert found.dropping == {CLAUDE: ("seed",)}
-
-
-def test_among_those_that_honour_it_and_among_the_others_the_order_stays() -> None:
     other = replace(OPENAI, deployment="other")
     assert order(asked(presence_penalty=1, logit_bias={"1": 2}), CLAUDE, other, COHERE, OPENAI) == [
         *(other, OPENAI, CLAUDE, COHERE),

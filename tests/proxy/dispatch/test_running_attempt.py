@@ -53,15 +53,12 @@ def test_a_stream_that_does_not_begin_is_sought_elsewhere_after_the_first_event_
     assert (rig.streamed(), rig.asked) == ("ok", [("a", 0.0), ("b", 60.025)])
 
 
-def test_what_is_left_of_the_deadline_must_be_worth_a_try() -> None:
+def test_what_is_left_of_the_deadline_must_be_worth_a_try_and_a_short_one_leaves_room() -> None:
     rig = Rig({"a": [refuses("server", 500, 98.5), OK]})
     assert rig.fails(lambda: rig.whole(total=100.0)).kind is FailureKind.SERVER
     assert rig.order == ["a"]
     rig = Rig({"a": [refuses("server", 500, 59.0)], "b": [OK]})
     assert rig.whole(total=100.0) == "ok"
-
-
-def test_a_short_deadline_leaves_room_for_another_try() -> None:
     rig = Rig({"a": [fails(FailureKind.CONNECT)], "b": [OK]})
     assert rig.whole(total=0.5) == "ok"
 

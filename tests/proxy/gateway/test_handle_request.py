@@ -151,13 +151,10 @@ async def test_a_foreign_model_is_a_403_and_an_unknown_one_a_404_with_the_neares
     assert [record.outcome for record in await served.finished(2)] == ["denied", "client_error"]
 
 
-async def test_another_method_is_a_405_with_the_right_one(served: Rig) -> None:
+async def test_another_method_is_a_405_with_the_right_one_and_an_offer_of_websocket_a_426(served: Rig) -> None:
     for method in ("GET", "PUT", "OPTIONS", "TRACE"):
         answer = await exchange(served.port, request(method, "/v1/completions", None, AUTH))
         assert (answer.status, answer.headers["allow"]) == (405, "POST")
-
-
-async def test_an_offer_of_websocket_is_a_426_where_a_request_of_another_method_is_expected(served: Rig) -> None:
     offer = {**AUTH, "Connection": "Upgrade", "Upgrade": "websocket"}
     answer = await exchange(served.port, request("GET", "/v1/completions", None, offer))
     assert (answer.status, answer.code, answer.headers["upgrade"]) == (426, "upgrade_required", "HTTP/1.1")

@@ -183,14 +183,11 @@ def test_any_bytes_are_a_turn_or_none(data: bytes) -> None:
     assert unpack_turn(data) is None or orjson.loads(data)
 
 
-def test_thinking_goes_back_into_the_message_that_lacks_it() -> None:
+def test_thinking_goes_back_into_the_message_that_lacks_it_or_has_its_text_unchanged() -> None:
     messages = there(restored(USER, ASKED, RESULT))
     assert messages == (USER, {**ASKED, "reasoning_details": [SIGNED], "reasoning_content": "hm"}, RESULT)
     assert messages[0] is USER
     assert "reasoning_details" not in ASKED
-
-
-def test_a_text_that_the_client_sends_back_unchanged_gets_its_signatures() -> None:
     said: JsonObject = {**ASKED, "reasoning_content": "hm\n"}
     assert there(restored(USER, said, RESULT))[1] == {**said, "reasoning_details": [SIGNED]}
     assert restored(USER, {**ASKED, "reasoning": "of my own"}, RESULT) is None

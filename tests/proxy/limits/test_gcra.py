@@ -85,7 +85,7 @@ def test_more_than_a_burst_passes_when_all_is_there_and_is_paid_for_later() -> N
     assert not meter.lacks(1, 442.1, 0.0)
 
 
-def test_what_was_not_used_comes_back_and_what_was_used_beyond_is_taken() -> None:
+def test_what_was_not_used_comes_back_but_makes_no_second_burst_and_what_was_used_beyond_is_taken() -> None:
     meter = LocalRate(rule_of(rate(60)))
     meter.take(50, 0.0, 0.0)
     meter.settle(50, 20)
@@ -93,9 +93,6 @@ def test_what_was_not_used_comes_back_and_what_was_used_beyond_is_taken() -> Non
     meter.settle(20, 100)
     assert meter.remaining(0.0, 0.0) == 0
     assert meter.wait(1, 0.0, 0.0) == pytest.approx(41)
-
-
-def test_what_comes_back_too_late_makes_no_second_burst() -> None:
     meter = LocalRate(rule_of(rate(60)))
     meter.take(50, 0.0, 0.0)
     meter.settle(50, 0)

@@ -115,10 +115,11 @@ def test_the_turns_of_one_that_is_away_are_shared_by_all_others(size: int) -> No
     assert first == {position: size for position in range(size) if position != 1}
 
 
-def test_one_member_needs_no_turn() -> None:
+def test_one_member_needs_no_turn_and_no_draw() -> None:
     now = Now()
     assert list(round_robin([0, 1], now)) == [1]
     assert now.turn() == 0
+    assert list(fastest([0, 1], Now(no_draw))) == [1]
 
 
 # least_busy ----------------------------------------------------------------------------------------------------------
@@ -148,7 +149,3 @@ def test_a_small_share_of_requests_looks_at_every_member() -> None:
     first = Counter(fastest([1, 1, 1], Now(always(number), seconds=seconds))[0] for number in drawn)
     assert first == {0: 2900, 1: 50, 2: 50}
     assert list(fastest([1, 1, 1], Now(always(EXPLORED), seconds=seconds))) == [0, 2, 1]
-
-
-def test_one_member_needs_no_draw() -> None:
-    assert list(fastest([0, 1], Now(no_draw))) == [1]

@@ -277,13 +277,10 @@ def test_a_key_narrows_what_its_team_may_ask_for_and_nothing_else() -> None:
         assert getattr(one, same) == getattr(whole, same)
 
 
-def test_keys_for_the_same_names_are_one_team() -> None:
+def test_keys_for_the_same_names_are_one_team_and_the_name_of_an_own_route_grants_it_alone() -> None:
     table = snapshot(LIMITED)
     assert key_of(table, "two").team is key_of(table, "three").team
     assert key_of(table, "two").team is not key_of(table, "one").team
-
-
-def test_a_name_of_an_own_route_grants_that_route_alone() -> None:
     team = key_of(snapshot(LIMITED), "four").team
     assert (team.allow, list(team.routes)) == (("v/*",), ["own"])
 

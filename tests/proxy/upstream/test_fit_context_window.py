@@ -166,9 +166,17 @@ def test_a_conversation_is_counted_as_the_engine_would_put_it() -> None:
 # Without a question --------------------------------------------------------------------------------------------------
 
 
-def test_what_is_sure_to_fit_is_not_asked_about() -> None:
+def test_what_is_sure_to_fit_is_not_asked_about_whoever_named_the_window() -> None:
     rig = Rig(target=replace(LLAMACPP, context_window=4096))
     assert rig.limit(ask("hi", {**ERROR, "max_tokens": 4096 - SURE})) == 4096 - SURE
+    assert rig.asked == []
+    rig = Rig(llamacpp(4096))
+    rig.before(ask("hi", ERROR), ask("hi", ERROR), ask("hello", {**ERROR, "max_tokens": 100}))
+    assert rig.asked == ["/tokenize", "/props"]
+    rig = Rig()
+    failure = Failure(FailureKind.CONTEXT_LENGTH, "no", overflow=Overflow(4096, 4000, exact=True))
+    rig.fitting.smaller(rig.call(ask("hi", ERROR)), failure, 1, rig.record)
+    rig.before(ask("hi", ERROR))
     assert rig.asked == []
 
 
@@ -177,20 +185,6 @@ def test_members_that_may_lengthen_the_prompt_are_asked_about() -> None:
     rig.before(replace(ask("hi", ERROR), unknown={"prefix": "x" * 5000}))
     rig.before(replace(ask("hi", ERROR), extra_params={"prefix": "x" * 5000}))
     assert rig.asked == ["/tokenize", "/props"] * 2
-
-
-def test_a_window_that_the_engine_named_spares_the_next_question() -> None:
-    rig = Rig(llamacpp(4096))
-    rig.before(ask("hi", ERROR), ask("hi", ERROR), ask("hello", {**ERROR, "max_tokens": 100}))
-    assert rig.asked == ["/tokenize", "/props"]
-
-
-def test_a_window_that_an_error_named_does_too() -> None:
-    rig = Rig()
-    failure = Failure(FailureKind.CONTEXT_LENGTH, "no", overflow=Overflow(4096, 4000, exact=True))
-    rig.fitting.smaller(rig.call(ask("hi", ERROR)), failure, 1, rig.record)
-    rig.before(ask("hi", ERROR))
-    assert rig.asked == []
 
 
 def test_the_smaller_of_the_table_s_window_and_the_engine_s_holds() -> None:

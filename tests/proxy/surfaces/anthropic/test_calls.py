@@ -87,11 +87,8 @@ def test_calls_side_by_side_wait_for_the_first() -> None:
     ]
 
 
-def test_a_call_without_arguments_needs_no_piece() -> None:
+def test_a_call_without_arguments_needs_no_piece_and_a_custom_tool_s_text_is_its_only_argument() -> None:
     assert played(ToolCallDelta(0, "a", "f")) == [("start", 2, "f"), ("stop", 2, "")]
-
-
-def test_a_custom_tool_s_text_is_its_only_argument() -> None:
     assert played(ToolCallDelta(0, "a", "f", 'say "x"', "custom"))[1] == ("delta", 2, '{"input":"say \\"x\\""}')
 
 

@@ -197,14 +197,11 @@ def test_an_empty_text_opens_no_block() -> None:
     assert kinds.count("content_block_delta") == 1
 
 
-def test_what_another_vendor_needs_back_is_in_the_signature() -> None:
+def test_what_another_vendor_needs_back_is_in_the_signature_or_comes_last_in_a_block_of_its_own() -> None:
     message = accumulate(play(thought(text="hm"), thought(FOREIGN), SAYS, ENDS))
     assert message.content[0].type == "thinking"
     assert message.content[0].thinking == "hm"
     assert open_sealed(message.content[0].signature) == [FOREIGN]
-
-
-def test_what_is_needed_back_and_comes_last_has_an_empty_block_of_its_own() -> None:
     message = accumulate(play(Chunk(reasoning="hm"), SAYS, thought(FOREIGN), ENDS))
     assert [block.type for block in message.content] == ["thinking", "text", "thinking"]
     first, _, last = message.content

@@ -157,14 +157,11 @@ def test_a_bad_value_is_refused(name: str, value: JsonValue) -> None:
     assert caught.value.code == "invalid_value"
 
 
-def test_each_operation_refuses_the_others_prompt_and_says_which_to_send() -> None:
+def test_each_operation_refuses_the_others_prompt_and_shares_every_other_field() -> None:
     with pytest.raises(Invalid, match="send 'prompt'"):
         FIELDS[Operation.COMPLETIONS]["messages"]([])
     with pytest.raises(Invalid, match="send 'messages'"):
         FIELDS[Operation.CHAT]["prompt"]("x")
-
-
-def test_both_operations_share_every_other_field() -> None:
     assert FIELDS[Operation.CHAT].keys() == COMPLETIONS.keys()
 
 

@@ -71,11 +71,8 @@ def test_an_integer_that_would_be_rounded_is_refused_by_its_field(form: str, num
     assert (facts.status, facts.code) == (400, "invalid_value")
 
 
-def test_an_integer_beyond_every_double_is_no_json() -> None:
+def test_an_integer_beyond_every_double_is_no_json_and_one_among_large_numbers_a_fault_of_the_body() -> None:
     assert "infinity" in refusal(b'{"x":%s}' % BIG[3].encode()).message
-
-
-def test_an_integer_that_would_be_rounded_among_large_numbers_is_a_fault_of_the_body() -> None:
     facts = refusal(b'{"x":1e30,"y":18446744073709551616}')
     assert (facts.param, facts.message) == (None, "The request body must not hold an integer beyond 64 bits.")
 
