@@ -328,9 +328,7 @@ async def test_a_failure_is_not_everybody_s(served: Served) -> None:
     assert served.calls == 2
 
 
-async def test_where_the_deployments_fail_nobody_waits_for_one_more_who_asks(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_where_deployments_fail_nobody_waits_for_another(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     leads: list[str] = []
     lead = Flights.lead
 

@@ -145,9 +145,7 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
         ("vendors: {mock: {profile: moc}}\nmodels: {mock/x: {}}\nserver: {admin: {token: t}}", ["profile", "token"]),
     ],
 )
-def test_warnings_stand_beside_errors_but_do_not_echo_them(
-    table: str, expected: list[str], source: Writer, capsys: Output
-) -> None:
+def test_warnings_do_not_echo_the_errors(table: str, expected: list[str], source: Writer, capsys: Output) -> None:
     assert check(source(f"version: 1\n{table}\n"), "error", FORMS["json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert [each["path"].rpartition(".")[2] for each in found] == expected

@@ -100,9 +100,7 @@ async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_a_listener_for_all_addresses_is_told_as_one_and_warned_of_where_it_is_open(
-    tmp_path: Path, workers: str
-) -> None:
+async def test_a_listener_for_all_addresses_is_told_and_warned_of_if_open(tmp_path: Path, workers: str) -> None:
     path = tmp_path / "t.yaml"
     path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\nserver: {drain_grace: 0s}\n")
     wide = ["--insecure-open", "--host", "0.0.0.0", "--port=0", "--admin-port=0", f"--workers={workers}"]

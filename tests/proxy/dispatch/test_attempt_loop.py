@@ -75,9 +75,7 @@ def ends(rig: Rig, *orders: Sequence[Target], team: Team = ANYONE) -> list[str]:
 
 @looped(("count", "rate"), [(40, 1e6), (400, 40.0)])
 @looped("rules", [DeploymentRules(), replace(TOLERANT, retries=UNPAID)], ids=["built in", "without a budget"])
-def test_forty_routes_whose_first_vendor_is_down_go_to_the_one_that_is_well(
-    rules: DeploymentRules, count: int, rate: float
-) -> None:
+def test_forty_routes_of_a_vendor_that_is_down_go_to_another(rules: DeploymentRules, count: int, rate: float) -> None:
     rig = Rig({f"a{number}": [DOWN] for number in range(40)}, rules)
     good, *dead = targets(rig, ["good", *rig.behaviours])
 

@@ -145,9 +145,7 @@ async def test_36_a_character_split_over_pieces_comes_whole(served: Rig, path: s
 
 
 @pytest.mark.parametrize(("model", "count"), [("both/m", 1), ("single/m", 6)])
-async def test_38_usage_of_many_choices_comes_once_with_each_prompt_counted_once(
-    served: Rig, model: str, count: int
-) -> None:
+async def test_38_usage_of_many_choices_comes_once_and_each_prompt_once(served: Rig, model: str, count: int) -> None:
     each = usage(2, 3) if count > 1 else usage(6, 18)
     gains = [choice("x", index) for index in range(6 // count)]
     served.vendor.default = sse_answer(pieces(*gains, counts=each))
@@ -186,9 +184,7 @@ async def test_40_fireworks_reports_usage_on_the_last_finish_unasked(served: Rig
 
 @pytest.mark.parametrize("path", [SCALE_V4, SCALE_V5])
 @pytest.mark.parametrize("options", [{}, WITH_USAGE])
-async def test_41_scale_reports_usage_on_the_last_finish_and_ends_without_terminator(
-    served: Rig, path: str, options: JsonObject
-) -> None:
+async def test_41_scale_reports_usage_on_the_last_finish_and_ends(served: Rig, path: str, options: JsonObject) -> None:
     served.vendor.default = sse_answer(pieces(choice("x", ended=None), choice("")))
     answer = await served.post(path, ask("single/m", n=2, **{**options, "stream": True}))
     *others, last = frames(answer)

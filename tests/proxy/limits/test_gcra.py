@@ -177,9 +177,7 @@ def test_asking_for_more_than_any_debt_and_using_less_gives_nothing_back_that_wa
 
 
 @given(reserved=st.integers(1, 10**12), used=st.integers(0, 10**12), share=st.floats(0.01, 1.0))
-def test_a_settled_request_has_taken_what_it_used_at_least_up_to_the_largest_debt(
-    reserved: int, used: int, share: float
-) -> None:
+def test_a_settled_request_took_what_it_used_up_to_the_largest_debt(reserved: int, used: int, share: float) -> None:
     rule = part_of(rate(1000), share)
     meter = LocalRate(rule)
     meter.take(reserved, 0.0, 0.0)

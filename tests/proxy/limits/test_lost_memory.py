@@ -160,9 +160,7 @@ async def test_nobody_is_refused_who_used_nothing(kind: str) -> None:
 
 
 @in_virtual_time
-async def test_that_something_else_is_kept_is_said_once_and_shown_until_all_is_well_again(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_that_something_else_is_kept_is_said_once_and_shown_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     (process,) = fleet(world, Limits(quotas=(DAY,), concurrent=3), 1)
     assert await process.ask()

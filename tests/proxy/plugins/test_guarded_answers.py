@@ -199,9 +199,7 @@ async def test_a_guard_on_the_loop_that_took_too_long_has_failed(tmp_path: Path)
             assert (answer.status, answer.code) == (503, "plugin_failed")
 
 
-async def test_a_guard_that_blocks_the_loop_again_and_again_is_taken_off_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_guard_that_keeps_blocking_the_loop_leaves_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with guarded(tmp_path, plugin("Hostile", "does: block", ", deadline: 5ms, fail: open")) as app:
         for _ in range(5):
             assert (await post(app, "/v1/chat/completions", chat(False, SAYS))).status == 200

@@ -89,9 +89,7 @@ def refusal(name: str, team: Team = ANYONE, surface: str = "openai") -> ErrorFac
         ("local/m/c", ["local/m/c/a", "local/m/c/b"], "vendor/*", "local/*"),
     ],
 )
-def test_the_longest_key_of_the_table_wins_and_the_rest_is_the_deployment(
-    name: str, expected: list[str], rule: str, label: str
-) -> None:
+def test_the_longest_key_wins_before_the_deployment(name: str, expected: list[str], rule: str, label: str) -> None:
     found = planned(name)
     assert [target.name for target in found.targets] == expected
     assert (found.asked, found.label, found.by_route, found.steps) == (name, label, False, (Step(rule, name),))

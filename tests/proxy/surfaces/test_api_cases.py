@@ -77,9 +77,7 @@ REFUSED: dict[str, tuple[dict[str, JsonValue], str]] = {
 
 @every_row
 @looped(("fields", "param"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_makes_no_sense_is_refused_by_name(
-    row: CompletionSurface, fields: dict[str, JsonValue], param: str
-) -> None:
+def test_what_is_senseless_is_refused_by_name(row: CompletionSurface, fields: dict[str, JsonValue], param: str) -> None:
     assert params_at_fault(refuse(row, **fields)) == [param]
 
 

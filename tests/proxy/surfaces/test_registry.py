@@ -50,9 +50,7 @@ def test_no_two_surfaces_claim_one_endpoint_and_each_wears_the_errors_of_its_own
         (FailureKind.AUTH, "false", "false"),
     ],
 )
-def test_agents_are_not_told_to_give_up_while_a_vendor_has_too_much(
-    kind: FailureKind, agents: str | None, others: str | None
-) -> None:
+def test_agents_go_on_while_a_vendor_has_too_much(kind: FailureKind, agents: str | None, others: str | None) -> None:
     facts = upstream_failed(Failure(kind, "no"), attempts=2).facts
     assert error_headers(ANTHROPIC, facts).get("x-should-retry") == agents
     assert error_headers(ROWS["openai"], facts).get("x-should-retry") == others

@@ -24,9 +24,7 @@ ERROR = (
 
 @both
 @pytest.mark.parametrize("asked", [False, True])
-def test_a_text_stream_ends_with_usage_on_the_last_finish_and_no_terminator(
-    row: CompletionSurface, asked: bool
-) -> None:
+def test_a_text_stream_ends_with_usage_on_its_last_finish_unterminated(row: CompletionSurface, asked: bool) -> None:
     request = complete(row, stream=True, stream_options={"include_usage": True} if asked else None)
     events = (Chunk(text=" Par"), Chunk(text="is", finish_reason="stop"), USAGE)
     assert play(row.renderer(request, FACTS), *events) == (

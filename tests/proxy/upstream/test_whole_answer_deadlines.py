@@ -78,9 +78,7 @@ def test_a_whole_answer_can_be_asked_for_as_a_stream() -> None:
         ({"answer": 90.0}, 90.0, (Phase.ANSWER, 90.0)),
     ],
 )
-def test_a_stream_read_whole_must_begin_in_time(
-    limits: dict[str, float], answer: float | None, end: tuple[Phase, float]
-) -> None:
+def test_a_stream_read_whole_is_timed(limits: dict[str, float], answer: float | None, end: tuple[Phase, float]) -> None:
     assert passes(out_of_a_stream(answers(*often(99, 1.0, b":")), answer, **limits)) == (*end, end[1])
 
 

@@ -127,9 +127,7 @@ def test_many_losses_are_cut_on_the_terminal(tmp_path: Path, capsys: Output, mon
     ],
     ids=["empty", "list", "broken", "loop", "deep", "large", "control"],
 )
-def test_a_file_that_cannot_be_read_is_one_line_with_its_position(
-    text: str, message: str, tmp_path: Path, capsys: Output
-) -> None:
+def test_a_file_that_cannot_be_read_is_one_line(text: str, message: str, tmp_path: Path, capsys: Output) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text, encoding="utf-8")
     assert main(["import", "litellm", str(path)]) == 1

@@ -147,9 +147,7 @@ def test_an_entry_that_cannot_be_taken_is_told_in_summary_and_table(params: str,
         ("model: infinity/m, api_base: 'https://v.example.com'", "", "openai_compatible", ""),
     ],
 )
-def test_a_model_that_does_not_chat_has_its_own_profile(
-    params: str, info: str, profile: str, base: str, tmp_path: Path
-) -> None:
+def test_what_does_not_chat_has_a_profile(params: str, info: str, profile: str, base: str, tmp_path: Path) -> None:
     made = entry(tmp_path, params, f"  model_info: {{{info}}}\n")
     (model,) = made.table.snapshot.models.values()
     assert (model.targets[0].profile.name, model.targets[0].base_url) == (profile, f"https://v.example.com{base}")

@@ -137,9 +137,7 @@ PAIRS: dict[str, tuple[list[Chunk | Usage], Completion]] = {
 
 
 @looped(("events", "whole"), PAIRS.values(), ids=PAIRS.keys())
-def test_the_sdk_reads_a_stream_to_the_same_object_as_the_whole_answer(
-    events: list[Chunk | Usage], whole: Completion
-) -> None:
+def test_the_sdk_reads_a_stream_to_the_whole_answer_s_object(events: list[Chunk | Usage], whole: Completion) -> None:
     streamed = accumulate(play(*events)).to_dict()
     read = Message.model_validate_json(renderer().completion(whole)).to_dict()
     assert streamed == read

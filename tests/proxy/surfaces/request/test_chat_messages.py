@@ -118,9 +118,7 @@ def test_a_message_of_a_known_role_is_passed_on_untouched(message: JsonObject) -
         ({"role": "assistant", "tool_calls": [{**CALL, "extra_content": "x"}]}, ("tool_calls", 0, "extra_content")),
     ],
 )
-def test_a_message_that_would_break_a_dialect_is_refused_at_its_place(
-    message: JsonValue, loc: tuple[str | int, ...]
-) -> None:
+def test_a_message_that_breaks_dialects_is_refused_there(message: JsonValue, loc: tuple[str | int, ...]) -> None:
     with pytest.raises(Invalid) as caught:
         messages([{"role": "user", "content": "fine"}, message])
     assert caught.value.loc == (1, *loc)
