@@ -99,11 +99,7 @@ async def served() -> AsyncIterator[Served]:
 
 
 SURFACES = [
-    "/v1/chat/completions",
-    "/v1/completions",
-    "/v1/messages",
-    "/v5/chat/completions",
-    "/inference/v1/completions",
+    *("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v5/chat/completions", "/inference/v1/completions"),
 ]
 
 
@@ -232,9 +228,7 @@ async def test_an_answer_ends_and_a_clock_that_is_set_back_ends_it_too(served: S
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_stale_answer_is_given_while_no_deployment_answers_and_not_for_ever(
-    served: Served, stream: bool
-) -> None:
+async def test_a_stale_answer_is_given_while_no_deployment_answers_and_no_longer(served: Served, stream: bool) -> None:
     first = await served.ask(stream=stream)
     served.wall.seconds += 700
     served.rig.vendor.default = json_answer(500, {"error": {"message": "down"}})
@@ -334,9 +328,7 @@ async def test_a_failure_is_not_everybody_s(served: Served) -> None:
     assert served.calls == 2
 
 
-async def test_where_the_deployments_fail_nobody_waits_for_one_more_who_asks(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_where_deployments_fail_nobody_waits_for_another(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     leads: list[str] = []
     lead = Flights.lead
 

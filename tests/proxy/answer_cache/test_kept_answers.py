@@ -16,14 +16,11 @@ def made() -> KeptAnswers:
     return KeptAnswers(lambda: 0.0, Metrics(), cast(RequestThreads, None))
 
 
-def test_answers_that_others_see_are_sealed_with_the_table_s_secret_and_others_with_the_process_s() -> None:
+def test_answers_that_others_see_are_sealed_with_the_table_s_secret_and_others_kept_here() -> None:
     one, other = made(), made()
     assert one.secret(SHARED) == other.secret(SHARED) == SHARED.seal.encode()
     assert one.secret(OWN) != other.secret(OWN)
     assert len(one.secret(OWN)) >= 32
-
-
-def test_answers_that_are_not_shared_are_where_nobody_else_looks() -> None:
     answers = made()
     assert answers.memory(OWN) is answers.here
     assert answers.memory(SHARED) is answers.there

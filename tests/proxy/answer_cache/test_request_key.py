@@ -94,13 +94,7 @@ def test_the_key_is_of_the_surface_the_name_the_team_and_the_table() -> None:
         "account": TABLE.replace("allow_private: true}", "allow_private: true, api_key: k}", 1),
         "a deployment": TABLE.replace("v/m: {cache: {}}", "v/m: {cache: {}, deployments: {x: {}, y: {}}}"),
     }
-    keys = [
-        key(),
-        key(surface="scale"),
-        key(model="v/all"),
-        key(team="b"),
-        *(key(table=each) for each in tables.values()),
-    ]
+    keys = [key(), key(surface="scale"), key(model="v/all"), key(team="b"), *(key(table=it) for it in tables.values())]
     assert len(set(keys)) == len(keys)
 
 

@@ -13,18 +13,8 @@ from proxy.surfaces.registry import SURFACES
 
 COMMANDS = (
     *(
-        "demo",
-        "serve",
-        "check",
-        "routes",
-        "explain",
-        "key",
-        "logs",
-        "schema",
-        "vendors",
-        "prices",
-        "import",
-        "completion",
+        *("demo", "serve", "check", "routes", "explain", "key", "logs"),
+        *("schema", "vendors", "prices", "import", "completion"),
     ),
     "version",
 )
@@ -69,11 +59,8 @@ def test_the_help_names_every_command(capsys: Output) -> None:
     ] == []
 
 
-def test_the_surfaces_to_choose_from_are_those_there_are() -> None:
+def test_the_surfaces_gateways_and_shells_to_choose_from_are_those_there_are() -> None:
     assert set(SURFACE_NAMES) == {surface.name for surface in SURFACES}
-
-
-def test_the_gateways_and_shells_to_choose_from_are_those_there_are() -> None:
     assert GATEWAYS.keys() == READERS.keys()
     assert set(SHELLS) == SCRIPTS.keys()
 
@@ -87,12 +74,9 @@ def test_completion_and_import_are_reached(tmp_path: Path, capsys: Output) -> No
     assert "routes: {my-config: groq/m}" in capsys.readouterr().out
 
 
-def test_key_schema_and_check_are_reached(capsys: Output) -> None:
+def test_key_schema_check_and_routes_are_reached(capsys: Output) -> None:
     assert [main(["key", "new"]), main(["schema"]), main(["check", "--strict", "--output", "json"])] == [0, 0, 0]
     assert capsys.readouterr().out.startswith("drg_")
-
-
-def test_routes_are_reached_with_their_team(capsys: Output) -> None:
     assert main(["routes"]) == 0
     assert "mock/echo" in capsys.readouterr().out
     assert main(["routes", "--team", "search"]) == USAGE

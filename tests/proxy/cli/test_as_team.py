@@ -11,11 +11,8 @@ from proxy.routing.snapshot import ANYONE
 from tests.proxy.cli.conftest import TABLE
 
 
-def test_without_a_name_anything_may_be_asked_for(source: Callable[[str], Source]) -> None:
+def test_a_team_is_found_by_its_name_and_without_one_anything_may_be_asked_for(source: Callable[[str], Source]) -> None:
     assert find_team(source(TABLE).load().snapshot, None) is ANYONE
-
-
-def test_a_team_is_found_by_its_name(source: Callable[[str], Source]) -> None:
     assert find_team(source(TABLE).load().snapshot, "search").name == "search"
 
 

@@ -43,9 +43,7 @@ routes:
 """
 
 
-def test_a_redis_that_may_throw_limits_away_is_a_warning_at_its_line(
-    source: Writer, capsys: Output, tmp_path: Path
-) -> None:
+def test_a_redis_that_may_throw_limits_away_is_warned_of_there(source: Writer, capsys: Output, tmp_path: Path) -> None:
     with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
         shared = f"server: {{shared: {{redis: '{redis.url}'}}}}\n"
         assert check(source(SOUND + shared), "warning", FORMS["text"]) == 0
@@ -54,12 +52,9 @@ def test_a_redis_that_may_throw_limits_away_is_a_warning_at_its_line(
     assert check(source(SOUND + shared), "error", FORMS["text"]) == 0
 
 
-def test_a_sound_table_is_counted_in_one_line(source: Writer, capsys: Output) -> None:
+def test_the_entries_of_a_table_are_counted_in_one_line(source: Writer, capsys: Output) -> None:
     assert check(source(SOUND), "warning", FORMS["text"]) == 0
     assert capsys.readouterr().out == "ok: 1 vendor, 1 model, 1 deployment, 0 routes, 0 teams\n"
-
-
-def test_every_kind_of_entry_is_counted(source: Writer, capsys: Output) -> None:
     assert check(source(TABLE), "warning", FORMS["text"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "ok: 6 vendors, 6 models, 7 deployments, 3 routes, 2 teams"
 
@@ -79,9 +74,7 @@ def test_the_embedded_table_is_sound(capsys: Output) -> None:
         ),
     ],
 )
-def test_what_a_setting_cannot_be_is_told_where_it_is_written(
-    line: str, place: str, source: Writer, capsys: Output
-) -> None:
+def test_what_a_setting_cannot_be_is_told_at_its_place(line: str, place: str, source: Writer, capsys: Output) -> None:
     table = source(SOUND + line)
     assert check(table, "warning", FORMS["text"]) == 1
     assert capsys.readouterr().out.startswith(f"{table.path}:{place}")
@@ -112,9 +105,7 @@ def test_credentials_that_are_not_there_are_told_where_they_are_written(
     assert check(table, "error", FORMS["text"]) == strict
 
 
-def test_a_missing_library_is_one_line_that_says_what_to_install(
-    source: Writer, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_to_install_of_a_library_is_said(source: Writer, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "azure.identity", None)
     table = source(NEEDY.replace("CREDENTIALS", "{entra: {scope: s}}"))
     assert check(table, "warning", FORMS["text"]) == 1
@@ -129,10 +120,7 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
     assert check(table, "warning", FORMS["text"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.removeprefix(f"{table.path}:").partition(": ")[0] for line in lines] == [
-        "3:3 server.prot",
-        "5:21 vendors.openai.api_key",
-        "7:3 models.opnai/gpt-4o",
-        "9:9 routes.fast",
+        *("3:3 server.prot", "5:21 vendors.openai.api_key", "7:3 models.opnai/gpt-4o", "9:9 routes.fast"),
     ]
     assert "did you mean port?" in lines[0]
     assert ["warning: " in line for line in lines] == [False, True, False, False]
@@ -157,9 +145,7 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
         ("vendors: {mock: {profile: moc}}\nmodels: {mock/x: {}}\nserver: {admin: {token: t}}", ["profile", "token"]),
     ],
 )
-def test_warnings_stand_beside_errors_but_do_not_echo_them(
-    table: str, expected: list[str], source: Writer, capsys: Output
-) -> None:
+def test_warnings_do_not_echo_the_errors(table: str, expected: list[str], source: Writer, capsys: Output) -> None:
     assert check(source(f"version: 1\n{table}\n"), "error", FORMS["json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert [each["path"].rpartition(".")[2] for each in found] == expected
@@ -173,13 +159,10 @@ def test_what_only_the_vendors_rows_can_tell_has_its_place_too(source: Writer, c
     assert "did you mean mock?" in line
 
 
-def test_a_warning_is_a_line_and_no_failure(source: Writer, capsys: Output) -> None:
+def test_a_warning_is_a_line_and_only_strictly_a_failure(source: Writer, capsys: Output) -> None:
     table = source(TABLE)
     assert check(table, "warning", FORMS["text"]) == 0
     assert capsys.readouterr().out.startswith(f"{table.path}:3:21 vendors.openai.api_key: warning: ")
-
-
-def test_strictly_a_warning_fails(source: Writer, capsys: Output) -> None:
     assert check(source(TABLE), "error", FORMS["text"]) == 1
     output = capsys.readouterr().out
     assert "warning: " not in output

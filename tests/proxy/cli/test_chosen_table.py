@@ -19,16 +19,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command_line_comes_first(folder: Path) -> None:
+def test_the_command_line_comes_first_then_the_environment_which_says_something_then_the_folder(folder: Path) -> None:
     assert chosen_table(A, None, NAMED, folder) == ChosenTable(A)
     assert chosen_table(None, B, NAMED, folder) == ChosenTable(B)
-
-
-def test_the_environment_comes_before_the_folder(folder: Path) -> None:
     assert chosen_table(None, None, NAMED, folder) == ChosenTable(Path("c.yaml"), "named by DRAGOMAN_CONFIG")
-
-
-def test_an_empty_variable_names_nothing(folder: Path) -> None:
     assert chosen_table(None, None, {"DRAGOMAN_CONFIG": ""}, folder) == FOUND
 
 

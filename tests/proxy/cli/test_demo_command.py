@@ -90,10 +90,7 @@ BROKEN = {
         "the vendor fell over",
     ),
     "a stream without its terminator": (sse_answer(completion_frames(["one"])[:-1]), "broke off"),
-    "a terminator without a finish reason": (
-        sse_answer([completion_frames(["one"])[0], b"data: [DONE]\n\n"]),
-        "broke off",
-    ),
+    "a terminator, no finish reason": (sse_answer([completion_frames(["one"])[0], b"data: [DONE]\n\n"]), "broke off"),
 }
 
 

@@ -71,8 +71,10 @@ def test_the_object_has_it_by_the_kind_of_failure(ask: Ask) -> None:
     assert facts(ask("json", model="fast", messages=MESSAGES))["fallbacks"] == {}
 
 
-def test_the_text_says_when_chance_decides(ask: Ask) -> None:
+def test_the_text_says_when_chance_decides_and_names_what_is_emulated(ask: Ask) -> None:
     assert "chosen for each request" in ask("text", model="azure-eu/gpt-4o", messages=MESSAGES)[1]
+    text = ask("text", model="openai/gpt-4o-mini", messages=MESSAGES, guided_choice=["a", "b"])[1]
+    assert text.endswith("emulated: guided_choice\n")
 
 
 def test_the_text_gives_the_reason_of_a_target_that_cannot(ask: Ask) -> None:
@@ -87,11 +89,6 @@ def test_the_text_shows_the_clients_error_and_fails(ask: Ask) -> None:
     assert status == 1
     assert "Nothing would be sent. The client gets 404:\n{\n" in text
     assert "Did you mean 'fast'?" in text
-
-
-def test_the_text_names_what_is_emulated(ask: Ask) -> None:
-    text = ask("text", model="openai/gpt-4o-mini", messages=MESSAGES, guided_choice=["a", "b"])[1]
-    assert text.endswith("emulated: guided_choice\n")
 
 
 DROPPING = f"""
@@ -121,14 +118,11 @@ def seeded(source: Writer, tmp_path: Path, capsys: Output) -> Callable[[str], st
     return run
 
 
-def test_the_text_says_why_a_target_comes_after_others_and_what_is_left_out(seeded: Callable[[str], str]) -> None:
+def test_it_is_said_why_a_target_comes_after_others_and_what_is_left_out(seeded: Callable[[str], str]) -> None:
     before, after = seeded("text").split("2. anthropic/claude-haiku-4-5/default would get", 1)
     assert "1. openai/gpt-4o-mini/default gets\nPOST" in before
     assert "\nIt comes after targets that honour seed, which it would drop.\nPOST" in after
     assert after.endswith("dropped: seed, prediction\n")
-
-
-def test_the_json_says_it_too(seeded: Callable[[str], str]) -> None:
     targets = json.loads(seeded("json"))["targets"]
     assert [(each["behind_for"], each["dropped"]) for each in targets] == [([], []), (["seed"], ["seed", "prediction"])]
 

@@ -16,14 +16,11 @@ NOW = datetime(2026, 11, 23, 9, 30, 15, 123456, tzinfo=UTC)
 HEAD = "version: 1\nvendors: {mock: {}}\nmodels: {mock/echo: {}}\nroutes: {'no': mock/echo, '12': mock/echo}\n"
 
 
-def test_a_key_has_a_prefix_and_at_least_192_random_bits() -> None:
+def test_a_key_has_a_prefix_and_at_least_192_random_bits_and_no_two_are_alike() -> None:
     found = re.fullmatch(r"drg_([A-Za-z0-9_-]+)", new_key())
     assert found is not None
     assert len(found[1]) * 6 >= 192
     assert len(found[0]) <= MAX_KEY
-
-
-def test_no_two_keys_are_alike() -> None:
     assert len({new_key() for _ in range(100)}) == 100
 
 
@@ -66,15 +63,10 @@ def written(capsys: pytest.CaptureFixture[str], options: KeyOptions) -> tuple[st
         (KeyOptions(expires="2027-03-01T00:00:00+02:00"), "expires: 2027-03-01T00:00:00+02:00"),
         (KeyOptions(models="mock/echo"), "models: [mock/echo]"),
         (KeyOptions(models="mock/*,*,no,12"), 'models: ["mock/*", "*", "no", "12"]'),
-        (
-            KeyOptions("search", "ci", "90d", "mock/echo"),
-            "name: ci, expires: 2027-02-21T09:30:15Z, models: [mock/echo]",
-        ),
+        (KeyOptions("find", "ci", "90d", "mock/echo"), "name: ci, expires: 2027-02-21T09:30:15Z, models: [mock/echo]"),
     ],
 )
-def test_the_entry_is_one_that_a_table_takes(
-    capsys: pytest.CaptureFixture[str], options: KeyOptions, settings: str
-) -> None:
+def test_a_table_takes_the_entry(capsys: pytest.CaptureFixture[str], options: KeyOptions, settings: str) -> None:
     entry, _ = written(capsys, options)
     assert re.sub(r'hash: "[^"]*", ', "", entry) == f"- {{{settings}}}"
     table = f"{HEAD}teams:\n  search:\n    models: ['*']\n    keys:\n      {entry}\n"
@@ -104,9 +96,7 @@ def test_a_team_alone_makes_the_digest_an_element_of_its_list(capsys: pytest.Cap
         (KeyOptions(models="v/*/x"), "--models: must be *, vendor/*, a model"),
     ],
 )
-def test_what_a_table_would_refuse_makes_no_key(
-    capsys: pytest.CaptureFixture[str], options: KeyOptions, said: str
-) -> None:
+def test_what_a_table_refuses_makes_no_key(capsys: pytest.CaptureFixture[str], options: KeyOptions, said: str) -> None:
     assert key_new(options, NOW) == USAGE
     output = capsys.readouterr()
     assert output.out == ""

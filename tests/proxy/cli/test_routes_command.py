@@ -98,9 +98,6 @@ def test_a_team_sees_only_what_it_may_ask_for(source: Writer, capsys: Output) ->
     output = capsys.readouterr().out
     names = [row[0] for row in rows(output) if row]
     assert names == ["MODEL", "azure-eu/gpt-4o/sweden", "mock/echo", "ROUTE", "fast", "cheap"]
-
-
-def test_a_team_without_routes_sees_none(source: Writer, capsys: Output) -> None:
     assert routes(source(TABLE), "data") == 0
     assert [row[0] for row in rows(capsys.readouterr().out)] == ["MODEL", "openai/gpt-4o-mini"]
 

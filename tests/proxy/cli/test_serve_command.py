@@ -65,14 +65,11 @@ def test_an_open_table_is_refused_beyond_loopback_unless_insisted_on(source: Wri
     assert listening(Source(path, {}, True, "0.0.0.0"), None).host == "0.0.0.0"
 
 
-def test_a_taken_port_is_one_line_that_names_it(source: Writer) -> None:
+def test_a_place_that_cannot_be_had_is_one_line_that_names_it(source: Writer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=rf"cannot listen on 127\.0\.0\.1:{port} .*in use"):
             serve(Source(source(TABLE).path, {}, host="127.0.0.1", port=port), ServeOptions())
-
-
-def test_a_host_that_is_not_ours_is_one_line(source: Writer) -> None:
     with pytest.raises(CommandError, match=r"cannot listen on 192\.0\.2\.1:0 and 127\.0\.0\.1:9000: "):
         serve(Source(source(TABLE).path, {}, True, "192.0.2.1", port=0), ServeOptions())
 
@@ -103,9 +100,7 @@ async def test_the_program_serves_a_table_until_it_is_told_to_end(tmp_path: Path
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_a_listener_for_all_addresses_is_told_as_one_and_warned_of_where_it_is_open(
-    tmp_path: Path, workers: str
-) -> None:
+async def test_a_listener_for_all_addresses_is_told_and_warned_of_if_open(tmp_path: Path, workers: str) -> None:
     path = tmp_path / "t.yaml"
     path.write_text("version: 1\nvendors: {mock: {}}\nmodels: {mock/*: {}}\nserver: {drain_grace: 0s}\n")
     wide = ["--insecure-open", "--host", "0.0.0.0", "--port=0", "--admin-port=0", f"--workers={workers}"]
@@ -146,9 +141,7 @@ async def test_the_command_line_says_how_many_processes_serve(tmp_path: Path, gi
 
 
 @pytest.mark.parametrize("given", [[], ["--workers", "auto"]])
-async def test_as_many_processes_serve_as_there_are_usable_cores_where_that_is_asked_for(
-    tmp_path: Path, given: list[str]
-) -> None:
+async def test_as_many_processes_serve_as_there_are_cores_where_that_is_asked(tmp_path: Path, given: list[str]) -> None:
     path = tmp_path / "t.yaml"
     workers = 1 if given else "auto"
     server = f"server: {{port: 0, workers: {workers}, drain_grace: 0s, admin: {{port: 0}}}}\n"

@@ -15,22 +15,16 @@ class Terminal(io.StringIO):
 @looped(
     ("stream", "env", "colourful"),
     [
-        (Terminal(), {}, True),
-        (Terminal(), {"NO_COLOR": ""}, True),
-        (Terminal(), {"NO_COLOR": "1"}, False),
-        (Terminal(), {"TERM": "dumb"}, False),
-        (io.StringIO(), {}, False),
+        *((Terminal(), {}, True), (Terminal(), {"NO_COLOR": ""}, True), (Terminal(), {"NO_COLOR": "1"}, False)),
+        *((Terminal(), {"TERM": "dumb"}, False), (io.StringIO(), {}, False)),
     ],
 )
 def test_colours_need_a_terminal_and_no_refusal(stream: TextIO, env: dict[str, str], colourful: bool) -> None:
     assert shows_colour(stream, env) is colourful
 
 
-def test_painted_text_ends_in_the_plain_style() -> None:
+def test_painted_text_ends_in_the_plain_style_and_unpainted_is_the_text() -> None:
     assert paint("ok", Ink.GREEN, Terminal(), {}) == "\x1b[32mok\x1b[0m"
-
-
-def test_unpainted_text_is_the_text() -> None:
     assert paint("ok", Ink.GREEN, io.StringIO(), {}) == "ok"
 
 

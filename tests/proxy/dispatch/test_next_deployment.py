@@ -64,11 +64,8 @@ class Group:
         return facts.status, facts.code, dict(facts.headers)
 
 
-def test_targets_come_in_the_order_of_the_plan() -> None:
+def test_targets_come_in_the_order_of_the_plan_without_those_that_cannot_honour_the_request() -> None:
     assert Group("good", "better").order() == ["good", "better"]
-
-
-def test_those_that_cannot_honour_the_request_are_passed_over() -> None:
     assert Group("picky", "good", "picky2", "better").order() == ["good", "better"]
 
 
@@ -91,11 +88,8 @@ def test_what_has_to_be_waited_for_may_refuse_the_request_as_well() -> None:
     assert group.order() == ["good"]
 
 
-def test_those_that_are_away_are_left_out() -> None:
+def test_those_that_are_away_or_went_away_meanwhile_are_left_out() -> None:
     assert Group("good", "better", away=("good",)).order() == ["better"]
-
-
-def test_one_that_went_away_meanwhile_is_left_out_too() -> None:
     group = Group("good", "better")
     group.first()
     assert group.candidates.more
@@ -104,23 +98,17 @@ def test_one_that_went_away_meanwhile_is_left_out_too() -> None:
     assert not group.candidates.more
 
 
-def test_when_all_are_away_one_request_is_let_through_and_the_others_are_told_when_to_come() -> None:
+def test_when_all_are_away_one_is_let_through_and_the_others_are_told_when_to_come_or_to_slow_down() -> None:
     group = Group("good", "better", away=("good", "better"))
     assert len(group.order()) == 1
     assert group.error() == (503, "no_healthy_deployment", {"retry-after": "1"})
-
-
-def test_when_all_were_told_to_wait_that_is_a_rate_limit() -> None:
     group = Group("good", kind=FailureKind.RATE_LIMITED, away=("good",))
     assert group.error(5.5) == (429, "rate_limit_exceeded", {"retry-after": "15"})
 
 
-def test_who_is_away_but_could_honour_the_request_is_no_fault_of_the_request() -> None:
+def test_who_is_away_is_no_fault_of_the_request_but_changes_nothing_if_it_could_not_honour_it() -> None:
     group = Group("picky", "good", kind=FailureKind.RATE_LIMITED, away=("good",))
     assert group.error()[1] == "no_healthy_deployment"
-
-
-def test_who_is_away_and_could_not_honour_it_either_changes_nothing() -> None:
     group = Group("picky", "picky2", kind=FailureKind.RATE_LIMITED, away=("picky2",))
     assert group.error()[:2] == (400, "unsupported_parameter")
 

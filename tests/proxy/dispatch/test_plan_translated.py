@@ -47,13 +47,10 @@ def body(plan: CallPlan) -> JsonObject:
     return read
 
 
-def test_a_field_goes_as_it_is_where_the_target_has_it() -> None:
+def test_a_field_goes_as_it_is_or_as_another_that_the_target_has() -> None:
     plan = planned(FIREWORKS, TranslationLosses({}, (), INSTEAD), thinking=THINKING)
     assert body(plan)["thinking"] == THINKING
     assert (plan.emulated, plan.dropped) == ((), ())
-
-
-def test_another_field_stands_for_it_where_the_target_has_that() -> None:
     plan = planned(GPT5, TranslationLosses({}, (), INSTEAD), thinking=THINKING)
     assert body(plan)["reasoning_effort"] == "low"
     assert (plan.emulated, plan.dropped) == (("thinking",), ())

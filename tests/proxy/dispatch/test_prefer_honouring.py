@@ -42,38 +42,26 @@ def order(request: UnifiedRequest, *targets: Target, team: Team = ANYONE) -> lis
     return [*honouring_first(planned(*targets), request, team).targets]
 
 
-def test_one_that_would_drop_a_field_comes_after_one_that_honours_it() -> None:
+def test_one_that_would_drop_a_field_comes_after_those_that_honour_it_in_their_order() -> None:
     found = honouring_first(planned(CLAUDE, OPENAI), asked(seed=1), ANYONE)
     assert found.targets == (OPENAI, CLAUDE)
     assert found.dropping == {CLAUDE: ("seed",)}
-
-
-def test_among_those_that_honour_it_and_among_the_others_the_order_stays() -> None:
     other = replace(OPENAI, deployment="other")
     assert order(asked(presence_penalty=1, logit_bias={"1": 2}), CLAUDE, other, COHERE, OPENAI) == [
-        other,
-        OPENAI,
-        CLAUDE,
-        COHERE,
+        *(other, OPENAI, CLAUDE, COHERE),
     ]
 
 
-def test_where_all_would_drop_something_the_order_stays() -> None:
+def test_where_all_would_drop_something_or_one_refuses_the_order_stays() -> None:
     found = honouring_first(planned(CLAUDE, COHERE), asked(mirostat_lr=0.5), ANYONE)
     assert found.targets == (CLAUDE, COHERE)
-
-
-def test_without_drop_a_target_keeps_its_place_and_is_passed_over_there() -> None:
     strict = replace(CLAUDE, on_unsupported="error")
     assert order(asked(seed=1), strict, OPENAI) == [strict, OPENAI]
 
 
 @pytest.mark.parametrize(
     ("team", "first"),
-    [
-        (replace(ANYONE, on_unsupported="error"), CLAUDE),
-        (replace(ANYONE, on_unsupported="drop"), OPENAI),
-    ],
+    [(replace(ANYONE, on_unsupported="error"), CLAUDE), (replace(ANYONE, on_unsupported="drop"), OPENAI)],
 )
 def test_the_word_of_a_team_counts_more_than_the_tables(team: Team, first: Target) -> None:
     claude = CLAUDE if first is CLAUDE else replace(CLAUDE, on_unsupported="error")

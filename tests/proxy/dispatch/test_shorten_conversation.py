@@ -28,14 +28,11 @@ def turns(count: int, size: int = 1000) -> list[JsonObject]:
     return [SYSTEM, *(message for number in range(count) for message in turn(number, size))]
 
 
-def test_the_oldest_turns_go_whole_and_the_instructions_stay() -> None:
+def test_the_oldest_turns_go_whole_and_the_instructions_and_the_latest_stay() -> None:
     kept = latest_turns(turns(8), 0.5)
     assert kept is not None
     assert kept[0] == SYSTEM
     assert [*kept[1:]] == [message for number in (5, 6, 7) for message in turn(number)]
-
-
-def test_the_latest_turn_stays_however_long_it_is() -> None:
     kept = latest_turns([*turns(3), *turn(9, 100_000)], 0.5)
     assert kept == (SYSTEM, *turn(9, 100_000))
 

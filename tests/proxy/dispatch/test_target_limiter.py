@@ -45,9 +45,7 @@ class Door:
         record.attempts.append(Attempt(label, 0.0))
 
     def used(self) -> dict[str, int]:
-        return {
-            f"{each.scope}: {each.unit} {each.period or each.kind}": each.used for each in self.book.views(0.0, WALL)
-        }
+        return {f"{it.scope}: {it.unit} {it.period or it.kind}": it.used for it in self.book.views(0.0, WALL)}
 
 
 async def test_a_call_takes_from_its_vendor_its_model_and_its_deployment() -> None:

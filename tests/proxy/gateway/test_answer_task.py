@@ -133,14 +133,11 @@ async def test_a_long_batch_is_split_and_comes_back_whole(served: Rig) -> None:
     assert len(served.records[0].attempts) == 1
 
 
-async def test_base64_comes_back_though_the_vendor_has_only_numbers(served: Rig) -> None:
+async def test_base64_comes_back_whether_the_vendor_has_it_or_numbers_alone(served: Rig) -> None:
     answer = await embed(served, "plain/m", encoding_format="base64")
     assert struct.unpack("<2f", base64.b64decode(str(vectors(answer)[0]))) == (3.0, 97.0)
     assert answer.headers["x-dragoman-emulated"] == "encoding_format"
     assert "encoding_format" not in cast(JsonObject, served.vendor.requests[0].json())
-
-
-async def test_base64_goes_through_where_the_vendor_has_it(served: Rig) -> None:
     answer = await embed(served, encoding_format="base64")
     assert struct.unpack("<2f", base64.b64decode(str(vectors(answer)[0]))) == (3.0, 97.0)
     assert "x-dragoman-emulated" not in answer.headers

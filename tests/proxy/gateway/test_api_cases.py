@@ -55,7 +55,8 @@ def test_every_case_is_a_test_by_its_number() -> None:
     here = Path(__file__).parent
     found: set[int] = set()
     for file in FILES:
-        for names in re.findall(r"def test_(\d\d(?:_(?:and|to)_\d\d)?)_", (here / file).read_text(encoding="utf-8")):
+        text = (here / file).read_text(encoding="utf-8")
+        for names in re.findall(r"(?:def test_|^    \")(\d\d(?:_(?:and|to)_\d\d)?)[_ ]", text, re.MULTILINE):
             first, word, last = (names + "__").split("_")[:3]
             found |= set(range(int(first), int(last) + 1)) if word == "to" else {int(n) for n in (first, last) if n}
     assert sorted(found) == list(range(1, 77))
@@ -263,28 +264,8 @@ async def test_53_one_failed_call_fails_the_whole_request(served: Rig) -> None:
     await asyncio.gather(*(received.gone.wait() for received in served.vendor.requests[2:]))
 
 
-async def test_53_one_failed_call_breaks_the_stream_of_all(served: Rig) -> None:
-    gate = asyncio.Event()
-    start = Send(head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")]))
-    first = Send(chunk(pieces(choice("x", ended=None))[0]))
-    served.vendor.answer((start, first, Hang()), (Until(gate), *error(500, "no")))
-    async with connected(served.port) as client:
-        await client.send(request("POST", OPENAI, ask("single/m", n=2, stream=True), AUTH))
-        assert (await client.head())[0] == 200
-        begun = await client.chunk()
-        gate.set()
-        rest, ended_well = await client.chunks()
-    assert not ended_well
-    assert b"upstream_error" in rest
-    assert b"[DONE]" not in rest
-    assert b'"stop"' not in begun + rest
-    await served.vendor.requests[0].gone.wait()
-
-
 @pytest.mark.parametrize(("fingerprints", "shown"), [("ab", None), ("aa", "a")])
-async def test_54_a_fingerprint_is_shown_when_all_calls_agree(
-    served: Rig, fingerprints: str, shown: str | None
-) -> None:
+async def test_54_a_fingerprint_is_shown_where_calls_agree(served: Rig, fingerprints: str, shown: str | None) -> None:
     served.vendor.answer(*(whole(choice("x"), system_fingerprint=each) for each in fingerprints))
     answer = await served.post(OPENAI, ask("single/m", n=2))
     assert answer.json().get("system_fingerprint") == shown

@@ -129,9 +129,7 @@ def crowded(window: int, prompt: int) -> Callable[[Received], Script]:
 
 @BOTH
 @pytest.mark.parametrize(("prompt", "limits"), [(5000, [8000, 4000, 2000]), (7999, [8000, 4000, 2000])])
-async def test_63_a_derived_count_is_not_believed_and_the_limit_halved(
-    served: Rig, stream: bool, prompt: int, limits: list[int]
-) -> None:
+async def test_63_a_derived_count_halves_the_limit(served: Rig, stream: bool, prompt: int, limits: list[int]) -> None:
     served.vendor.default = crowded(8192, prompt)
     answer = await served.post(OPENAI, ask("both/m", max_tokens=8000, stream=stream, **TRUNCATE))
     assert [body["max_tokens"] for body in calls(served)] == limits

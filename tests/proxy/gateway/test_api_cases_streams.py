@@ -108,9 +108,7 @@ async def test_29_a_stop_that_did_not_match_is_not_appended(served: Rig, stream:
 
 
 @BOTH
-async def test_29_a_stop_that_the_vendor_names_is_appended_only_when_it_stopped_there(
-    served: Rig, stream: bool
-) -> None:
+async def test_29_a_stop_that_the_vendor_names_is_appended_only_where_it_stopped(served: Rig, stream: bool) -> None:
     def message(reason: str, stop: str | None) -> Script:
         said: JsonObject = {"stop_reason": reason, "stop_sequence": stop}
         counts: JsonObject = {"input_tokens": 3, "output_tokens": 2}
@@ -147,9 +145,7 @@ async def test_36_a_character_split_over_pieces_comes_whole(served: Rig, path: s
 
 
 @pytest.mark.parametrize(("model", "count"), [("both/m", 1), ("single/m", 6)])
-async def test_38_usage_of_many_choices_comes_once_with_each_prompt_counted_once(
-    served: Rig, model: str, count: int
-) -> None:
+async def test_38_usage_of_many_choices_comes_once_and_each_prompt_once(served: Rig, model: str, count: int) -> None:
     each = usage(2, 3) if count > 1 else usage(6, 18)
     gains = [choice("x", index) for index in range(6 // count)]
     served.vendor.default = sse_answer(pieces(*gains, counts=each))
@@ -188,9 +184,7 @@ async def test_40_fireworks_reports_usage_on_the_last_finish_unasked(served: Rig
 
 @pytest.mark.parametrize("path", [SCALE_V4, SCALE_V5])
 @pytest.mark.parametrize("options", [{}, WITH_USAGE])
-async def test_41_scale_reports_usage_on_the_last_finish_and_ends_without_terminator(
-    served: Rig, path: str, options: JsonObject
-) -> None:
+async def test_41_scale_reports_usage_on_the_last_finish_and_ends(served: Rig, path: str, options: JsonObject) -> None:
     served.vendor.default = sse_answer(pieces(choice("x", ended=None), choice("")))
     answer = await served.post(path, ask("single/m", n=2, **{**options, "stream": True}))
     *others, last = frames(answer)
@@ -267,9 +261,7 @@ async def test_67_a_stream_without_a_finish_is_a_failure(served: Rig, path: str,
 
 
 @pytest.mark.parametrize("script", [sse_answer([]), sse_unterminated([b": hello\n\n"], Fin()), sse_answer([DONE])])
-async def test_68_an_upstream_that_ends_before_any_text_has_cost_the_client_nothing(
-    served: Rig, script: Script
-) -> None:
+async def test_68_an_upstream_that_ends_before_any_text_costs_the_client_nothing(served: Rig, script: Script) -> None:
     served.vendor.answer(script)
     answer = await served.post(OPENAI, ask("both/m", stream=True))
     # A status of its own and no word against trying again: nothing of the answer was sent.

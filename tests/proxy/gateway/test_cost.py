@@ -42,7 +42,7 @@ async def cost_of(served: Rig, model: str, **fields: object) -> float | None:
     return (await served.finished(before + 1))[before].cost
 
 
-async def test_an_answer_costs_its_deployments_price(served: Rig) -> None:
+async def test_an_answer_costs_its_deployments_price_and_a_stream_the_same(served: Rig) -> None:
     served.vendor.default = json_answer(200, chat("hello"))
     assert await cost_of(served, "v/m") == pytest.approx(0.012)
     assert await cost_of(served, "v/two/dear") == pytest.approx(0.066)
@@ -53,9 +53,6 @@ async def test_an_answer_costs_its_deployments_price(served: Rig) -> None:
         "cost_usd_total model=v/two team=search": pytest.approx(0.078),
         "cost_usd_total model=v/own team=search": 0,
     }
-
-
-async def test_a_stream_costs_the_same(served: Rig) -> None:
     served.vendor.default = sse_answer(chat_frames(["hel", "lo"]))
     assert await cost_of(served, "v/m", stream=True) == pytest.approx(0.012)
 
@@ -77,13 +74,10 @@ async def test_every_call_that_a_request_needs_is_billed(served: Rig, stream: bo
     assert await cost_of(served, "single/m", n=3, stream=stream) == pytest.approx(0.036)
 
 
-async def test_a_price_that_nobody_wrote_is_not_zero(served: Rig) -> None:
+async def test_a_price_that_nobody_wrote_is_not_zero_and_a_request_that_failed_costs_nothing(served: Rig) -> None:
     served.vendor.default = json_answer(200, chat("hello"))
     assert await cost_of(served, "single/unknown") is None
     assert served.series("cost_usd") == {}
-
-
-async def test_a_request_that_failed_costs_nothing(served: Rig) -> None:
     served.vendor.default = json_answer(500, {"error": {"message": "no"}})
     assert await cost_of(served, "v/m") is None
     assert served.series("cost_usd") == {}

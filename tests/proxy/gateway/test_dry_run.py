@@ -36,6 +36,7 @@ from proxy.surfaces.openai import OPENAI
 from tests.proxy.cli.conftest import CANARY, TABLE
 from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.surfaces.kit import there
 from tests.support.gateway import running_gateway
 from tests.support.http_scripts import json_answer
 from tests.support.looped import looped
@@ -86,8 +87,7 @@ def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:
 
 def test_the_targets_come_in_the_order_of_the_plan_with_their_calls(snapshot: Snapshot) -> None:
     found = ask(snapshot, chatting("fast"))
-    assert found.plan is not None
-    assert [(step.rule, step.name) for step in found.plan.steps] == [
+    assert [(step.rule, step.name) for step in there(found.plan).steps] == [
         ("route", "fast"),
         ("model", "openai/gpt-4o-mini"),
         ("model", "anthropic/claude-haiku-4-5"),
@@ -105,13 +105,10 @@ def test_a_team_asks_with_its_own_meaning_of_a_name(snapshot: Snapshot) -> None:
     assert found.team == "search"
 
 
-def test_a_drawn_order_is_called_one_and_a_fixed_order_is_not(snapshot: Snapshot) -> None:
+def test_a_drawn_order_is_called_one_and_the_same_for_the_same_input(snapshot: Snapshot) -> None:
     assert ask(snapshot, chatting("azure-eu/gpt-4o")).drawn
     assert not ask(snapshot, chatting("azure-eu/gpt-4o/france")).drawn
     assert not ask(snapshot, chatting("fast")).drawn
-
-
-def test_the_same_input_gives_the_same_explanation(snapshot: Snapshot) -> None:
     names = {tuple(trial.target.name for trial in ask(snapshot, chatting("any")).trials) for _ in range(20)}
     assert len(names) == 1
 
@@ -142,9 +139,7 @@ def test_when_no_target_can_the_error_is_the_gateways(snapshot: Snapshot) -> Non
     ("body", "status", "code"),
     [(chatting("fats"), 404, "model_not_found"), (chatting("fast", temperature=9), 400, "invalid_value")],
 )
-def test_what_the_gateway_would_refuse_is_the_answer(
-    snapshot: Snapshot, body: JsonObject, status: int, code: str
-) -> None:
+def test_what_the_gateway_would_refuse_is_shown(snapshot: Snapshot, body: JsonObject, status: int, code: str) -> None:
     found = ask(snapshot, body)
     assert (error_of(found)[0], error_of(found)[1]["code"]) == (status, code)
     assert found.trials == ()
@@ -337,8 +332,7 @@ def test_what_is_passed_on_is_shown_as_it_would_go(path: str) -> None:
 def test_a_task_has_its_own_model_in_a_dry_run_too() -> None:
     table = build_snapshot(load_text(PASSED, "t.yaml", {}))
     found = ask(table, {"input": "hi"}, "/v1/moderations")
-    assert found.plan is not None
-    assert found.plan.asked == "openai/m"
+    assert there(found.plan).asked == "openai/m"
 
 
 def test_a_form_cannot_be_shown() -> None:

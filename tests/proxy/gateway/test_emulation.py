@@ -58,21 +58,6 @@ async def test_a_stream_ends_at_a_stop_that_the_gateway_finds(served: Rig, n: in
     assert record.usage == Usage(1, n, estimated=True)
 
 
-# No call at all ------------------------------------------------------------------------------------------------------
-
-
-async def test_5_a_prompt_that_is_only_to_be_repeated_needs_no_vendor(served: Rig) -> None:
-    answer = await served.post("/v1/completions", asking(prompt=["one", "two"], echo=True, max_tokens=0))
-    assert choices_of(answer) == [(0, "one", "length"), (1, "two", "length")]
-    usage = {"prompt_tokens": 2, "completion_tokens": 0, "total_tokens": 2, "estimated": True}
-    assert answer.json()["usage"] == usage
-    assert answer.headers["x-dragoman-emulated"] == "echo, usage"
-    streamed = await served.post("/v1/completions", asking(prompt=["one"], echo=True, max_tokens=0, stream=True))
-    assert texts_of(frames_of(streamed)) == {0: "one"}
-    assert served.vendor.requests == []
-    assert [record.outcome for record in await served.finished(2)] == ["ok", "ok"]
-
-
 # The window ----------------------------------------------------------------------------------------------------------
 
 
@@ -103,21 +88,6 @@ async def test_under_truncate_the_vendor_is_asked_again_for_what_fits(served: Ri
     (record,) = await served.finished(1)
     assert (record.outcome, record.max_tokens, len(record.attempts)) == ("ok", 40, 1)
     await served.vendor.connected(1)
-
-
-async def test_63_a_vendor_that_refuses_every_limit_is_asked_three_times(served: Rig) -> None:
-    served.vendor.default = json_answer(
-        400, {"error": {"message": "Please reduce the length of the messages or completion."}}
-    )
-    answer = await served.post("/v1/completions", asking("whole/m", max_tokens=50, **{WINDOW: "truncate"}))
-    assert (answer.status, answer.code) == (400, "context_length_exceeded")
-    assert limits(served.vendor.requests) == [50, 25, 12]
-
-
-async def test_62_a_prompt_that_is_too_long_by_itself_is_not_sent_again(served: Rig) -> None:
-    served.vendor.default = full(120, 50)
-    answer = await served.post("/v1/completions", asking("whole/m", max_tokens=50, **{WINDOW: "truncate"}))
-    assert (answer.status, answer.code, len(served.vendor.requests)) == (400, "context_length_exceeded", 1)
 
 
 async def test_a_refusal_is_passed_on_to_a_client_that_wants_the_error(served: Rig) -> None:

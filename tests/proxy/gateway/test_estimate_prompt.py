@@ -89,9 +89,7 @@ def test_a_prompt_counts_for_each_call_that_reads_it() -> None:
 @given(
     st.lists(st.text(), max_size=4), st.booleans(), st.sampled_from([{}, {"tools": [{"type": "function"}]}, {"n": 3}])
 )
-def test_messages_that_are_known_to_be_plain_have_the_same_size(
-    texts: list[str], surrogate: bool, params: Params
-) -> None:
+def test_messages_known_to_be_plain_have_the_same_size(texts: list[str], surrogate: bool, params: Params) -> None:
     messages: list[JsonObject] = [{"role": "user", "content": f"{text}\udc00" if surrogate else text} for text in texts]
     known, looked_at = (ChatPrompt(tuple(messages), plain) for plain in (True, False))
     sizes = [request_size(UnifiedRequest(Operation.CHAT, "v/m", each, params)) for each in (known, looked_at)]

@@ -53,9 +53,7 @@ async def test_a_client_that_wants_the_connection_closed_has_it_closed(served: R
         assert await client.closed() == b""
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_request_is_no_fault(
-    served: Rig, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_who_leaves_in_the_midst_of_a_request_is_no_fault(served: Rig, caplog: pytest.LogCaptureFixture) -> None:
     async with connected(served.port) as client:
         await client.send(request("POST", "/v1/completions", ask(), AUTH)[:-10])
         while not served.gateway.in_flight:  # noqa: ASYNC110 - it tells no one

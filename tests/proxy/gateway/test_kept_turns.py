@@ -26,6 +26,7 @@ from proxy.gateway.kept_turns import (
     with_thinking,
 )
 from tests.providers.dialects.openai.kit import target
+from tests.proxy.surfaces.kit import there
 from tests.support.cpu_growth import excess
 from tests.support.looped import looped
 
@@ -144,19 +145,12 @@ def test_the_key_of_an_answer_is_that_of_the_client_s_next_request() -> None:
 def test_a_turn_is_stored_as_json_and_read_back() -> None:
     extra: JsonObject = {"extra_content": {"google": {}}}
     for kept in (KEPT, TurnThinking(text="hm"), TurnThinking((SIGNED,), "other", "t", {"c": extra})):
-        data = pack_turn(kept)
-        assert data is not None
-        assert unpack_turn(data) == kept
+        assert unpack_turn(there(pack_turn(kept))) == kept
 
 
-def test_the_text_is_stored_once() -> None:
+def test_the_text_is_stored_once_and_a_turn_that_is_too_long_is_not() -> None:
     long = "x" * 1000
-    data = pack_turn(TurnThinking(({**SIGNED, "text": long},), long))
-    assert data is not None
-    assert len(data) < 1200
-
-
-def test_a_turn_that_is_too_long_is_not_stored() -> None:
+    assert len(there(pack_turn(TurnThinking(({**SIGNED, "text": long},), long)))) < 1200
     assert pack_turn(TurnThinking(text="x" * (MOST_BYTES - 100))) is not None
     assert pack_turn(TurnThinking(text="x" * MOST_BYTES)) is None
     assert pack_turn(TurnThinking(({"nested": [["x" * 1000] * 1000]},))) is None
@@ -189,19 +183,13 @@ def test_any_bytes_are_a_turn_or_none(data: bytes) -> None:
     assert unpack_turn(data) is None or orjson.loads(data)
 
 
-def test_thinking_goes_back_into_the_message_that_lacks_it() -> None:
-    messages = restored(USER, ASKED, RESULT)
-    assert messages is not None
+def test_thinking_goes_back_into_the_message_that_lacks_it_or_has_its_text_unchanged() -> None:
+    messages = there(restored(USER, ASKED, RESULT))
     assert messages == (USER, {**ASKED, "reasoning_details": [SIGNED], "reasoning_content": "hm"}, RESULT)
     assert messages[0] is USER
     assert "reasoning_details" not in ASKED
-
-
-def test_a_text_that_the_client_sends_back_unchanged_gets_its_signatures() -> None:
     said: JsonObject = {**ASKED, "reasoning_content": "hm\n"}
-    messages = restored(USER, said, RESULT)
-    assert messages is not None
-    assert messages[1] == {**said, "reasoning_details": [SIGNED]}
+    assert there(restored(USER, said, RESULT))[1] == {**said, "reasoning_details": [SIGNED]}
     assert restored(USER, {**ASKED, "reasoning": "of my own"}, RESULT) is None
 
 
@@ -227,14 +215,12 @@ def test_the_client_s_own_thinking_stays_and_plain_turns_are_not_looked_up(messa
 def test_signatures_go_back_to_the_calls_and_the_text_that_lack_them() -> None:
     extra: JsonObject = {"extra_content": {"google": {"thought_signature": "s"}}}
     kept = TurnThinking(signature="t", calls={ID: extra})
-    messages = restored(USER, ASKED, kept=kept)
-    assert messages is not None
+    messages = there(restored(USER, ASKED, kept=kept))
     assert messages[1]["tool_calls"] == [{**CALL, **extra}]
     assert messages[1]["extra_content"] == {"google": {"thought_signature": "t"}}
     own: JsonObject = {"extra_content": {"google": {"thought_signature": "own"}}}
     calls: list[JsonValue] = [{**CALL, **own}, "odd"]
-    messages = restored(USER, {**ASKED, **own, "tool_calls": calls}, kept=kept)
-    assert messages is not None
+    messages = there(restored(USER, {**ASKED, **own, "tool_calls": calls}, kept=kept))
     assert messages[1] == {**ASKED, **own, "tool_calls": calls}
 
 
@@ -262,8 +248,7 @@ def test_a_stream_s_turn_is_gathered_until_it_ends() -> None:
     gathered = GatheredTurns()
     assert [gathered.add(chunk) for chunk in chunks()] == [None] * 6
     assert gathered.add(Usage(1, 1)) is None
-    ended = gathered.add(Chunk(finish_reason="tool_calls"))
-    assert ended is not None
+    ended = there(gathered.add(Chunk(finish_reason="tool_calls")))
     assert thinking_to_keep(ended, CLAUDE) == KEPT
     assert key_of_answer(ended, [USER]) == turn_key(ID, "f", USER)
 
@@ -281,9 +266,7 @@ def test_choices_are_gathered_apart() -> None:
         for chunk in chunks():
             gathered.add(replace(chunk, index=index))
     for index in (1, 0):
-        ended = gathered.add(Chunk(index, finish_reason="tool_calls"))
-        assert ended is not None
-        assert ended.reasoning == "hm"
+        assert there(gathered.add(Chunk(index, finish_reason="tool_calls"))).reasoning == "hm"
 
 
 @looped(

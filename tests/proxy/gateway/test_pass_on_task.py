@@ -72,9 +72,7 @@ async def test_a_task_may_have_a_model_of_its_own_for_clients_that_name_none(pas
 
 
 @pytest.mark.parametrize("parts", [[FILE, MODEL, *WORDS], [MODEL, *WORDS, FILE], [*WORDS, FILE, ("model", b"voice")]])
-async def test_a_form_goes_on_with_its_contents_wherever_its_model_stands(
-    passing: Rig, parts: Sequence[tuple[str, bytes]]
-) -> None:
+async def test_a_form_goes_on_whole_wherever_its_model_stands(passing: Rig, parts: Sequence[tuple[str, bytes]]) -> None:
     passing.vendor.answer(body_answer(200, b"hello\n", [("content-type", "text/plain; charset=utf-8")]))
     answer = await passing.post("/v1/audio/transcriptions", form(*parts), FORM_TYPE)
     assert (answer.status, answer.body) == (200, b"hello\n")

@@ -33,12 +33,6 @@ from tests.support.vendor_script import Delay, Hang, Loop, Received, Rst, Script
 served = gateway_fixture(TABLE)
 
 
-def told(text: str, prompt: int, generated: int) -> Script:
-    """A whole chat answer with that usage."""
-    usage: JsonObject = {"prompt_tokens": prompt, "completion_tokens": generated, "total_tokens": prompt + generated}
-    return json_answer(200, {**chat(text), "usage": usage, "system_fingerprint": f"fp_{generated}"})
-
-
 # Answers -------------------------------------------------------------------------------------------------------------
 
 
@@ -81,18 +75,6 @@ async def test_where_usage_goes_with_the_last_end_it_does_so_once(served: Rig, p
     assert [bool(frame.get("usage")) for frame in ends] == [False, False, True]
     assert ends[-1]["usage"]["total_tokens"] == 12
     assert texts_of(frames) == {0: "hello", 1: "hello", 2: "hello"}
-
-
-async def test_the_worked_example_of_two_prompts_with_two_candidates(served: Rig) -> None:
-    usages = {"A": [(3, 4), (3, 5)], "B": [(2, 1), (2, 7)]}
-    served.vendor.default = lambda received: told(prompt_of(received), *usages[prompt_of(received)].pop())
-    answer = await served.post("/v1/completions", asking(prompt=["A", "B"], n=2))
-    assert choices_of(answer) == [(0, "A", "stop"), (1, "A", "stop"), (2, "B", "stop"), (3, "B", "stop")]
-    assert answer.json()["usage"] == {"prompt_tokens": 5, "completion_tokens": 17, "total_tokens": 22}
-    assert "system_fingerprint" not in answer.json()
-    assert answer.headers["x-dragoman-emulated"] == "prompt, n"
-    (record,) = await served.finished(1)
-    assert record.billed == Usage(10, 17)
 
 
 async def test_the_likeliest_of_three_candidates(served: Rig) -> None:

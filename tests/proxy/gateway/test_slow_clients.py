@@ -45,9 +45,7 @@ async def test_a_whole_answer_that_nobody_reads_is_dropped_and_its_client_gone(s
     assert served.gateway.in_flight == 0
 
 
-async def test_who_leaves_in_the_middle_of_a_whole_answer_is_gone_and_no_fault(
-    served: Rig, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_who_leaves_within_an_answer_is_gone_and_no_fault(served: Rig, caplog: pytest.LogCaptureFixture) -> None:
     async with connected(served.port) as client:
         await client.send(request("POST", "/v1/completions", ask(), AUTH))
         await client.head()

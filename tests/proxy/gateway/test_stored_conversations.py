@@ -77,11 +77,7 @@ async def test_a_conversation_goes_on_by_the_id_of_the_last_answer(served: Rig) 
     second = read(await ask(served, "two", first["id"]))
     read(await ask(served, "three", second["id"]))
     assert said_to(served.vendor) == [
-        ("user", "one"),
-        ("assistant", "Hi."),
-        ("user", "two"),
-        ("assistant", "Hi."),
-        ("user", "three"),
+        *(("user", "one"), ("assistant", "Hi."), ("user", "two"), ("assistant", "Hi."), ("user", "three")),
     ]
 
 
@@ -113,14 +109,11 @@ async def test_a_stream_that_broke_is_not_stored(served: Rig) -> None:
     assert len(served.gateway.responses.entries.kept) == 0
 
 
-async def test_what_the_client_does_not_want_stored_is_not(served: Rig) -> None:
+async def test_what_the_client_does_not_want_stored_is_not_nor_is_a_request_of_another_surface(served: Rig) -> None:
     response = read(await ask(served, "one", store=False))
     assert response["store"] is False
     assert (await served.get(f"/v1/responses/{response['id']}")).status == 404
     assert len(served.gateway.responses.entries.kept) == 0
-
-
-async def test_no_other_surface_s_request_touches_the_store(served: Rig) -> None:
     body: JsonObject = {"model": "v/m", "messages": [{"role": "user", "content": "previous_response_id"}]}
     read(await served.post("/v1/chat/completions", body))
     assert len(served.gateway.responses.entries.kept) == 0
@@ -324,9 +317,7 @@ def turns(count: int) -> JsonValue:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_the_oldest_turns_are_left_out_where_the_client_wants_that_and_it_is_said(
-    served: Rig, stream: bool
-) -> None:
+async def test_the_oldest_turns_are_left_out_where_the_client_wants_that_and_named(served: Rig, stream: bool) -> None:
     good = sse_answer(chat_frames(["Hi."])) if stream else json_answer(200, chat("Hi."))
     served.vendor.answer(json_answer(400, TOO_LONG), json_answer(400, TOO_LONG), good)
     answer = await ask(served, turns(10), truncation="auto", stream=stream, instructions="Be brief.")

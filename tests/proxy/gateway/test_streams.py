@@ -100,9 +100,7 @@ BEFORE: dict[str, tuple[Script, int, str]] = {
 
 
 @pytest.mark.parametrize(("script", "status", "code"), BEFORE.values(), ids=BEFORE.keys())
-async def test_what_fails_before_any_content_is_a_real_error(
-    served: Rig, script: Script, status: int, code: str
-) -> None:
+async def test_what_fails_before_content_is_a_real_error(served: Rig, script: Script, status: int, code: str) -> None:
     answer = await streamed(served, script)
     assert (answer.status, answer.code, answer.whole) == (status, code, True)
     assert answer.headers["content-type"] == "application/json"
@@ -136,9 +134,7 @@ async def test_silence_before_the_head_passes_the_limit_of_the_first_content(ser
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("model", "asked"), [("v/short", None), ("v/short", 60), ("v/m", 0.3), ("v/m", "0.3")])
-async def test_the_whole_request_has_a_deadline_that_the_client_may_shorten(
-    served: Rig, stream: bool, model: str, asked: JsonValue
-) -> None:
+async def test_a_request_has_a_total_to_be_shortened(served: Rig, stream: bool, model: str, asked: JsonValue) -> None:
     served.vendor.answer((Hang(),))
     answer = await served.post("/v5/completions", ask(model, stream=stream, inference_timeout=asked))
     assert (answer.status, answer.code) == (504, "upstream_timeout")
@@ -302,9 +298,7 @@ async def small_reader(served: Rig) -> AsyncIterator[RawClient]:
         writer.close()
 
 
-async def test_a_client_that_reads_nothing_is_given_up_and_cancels_the_vendor(
-    served: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_client_that_reads_nothing_cancels_the_vendor(served: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadlines, "CLIENT_STALL", 0.2)
     async with small_reader(served) as client:
         await begin(served, client, (START, Loop((Send(chunk(CONTENT * 100)),))), model="v/hasty")

@@ -29,9 +29,7 @@ def hours(zone: str, period: Period, moment: float) -> float:
     zone=st.sampled_from(ZONES),
     wall=st.floats(at("UTC", 2025, 1, 1), at("UTC", 2030, 1, 1)),
 )
-def test_every_moment_is_in_its_period_and_the_next_begins_where_it_ends(
-    period: Period, zone: str, wall: float
-) -> None:
+def test_each_moment_is_in_its_period_and_the_next_begins_where_it_ends(period: Period, zone: str, wall: float) -> None:
     start, end = bounds(period, ZoneInfo(zone), wall)
     assert start <= wall < end
     assert start % 900 == end % 900 == 0

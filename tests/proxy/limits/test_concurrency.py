@@ -4,15 +4,21 @@ from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease import LeaseGrant
 from proxy.shared_state.lease_keeper import REFUSED_FOR
-from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.proxy.limits.kit.still_keeper import StillKeeper, there
 
 WALL = 0.0
 
 
 def exchange(places: LeasedPlaces, counter: LeaseCounter, process: str, now: float) -> None:
-    ask = places.ask(now)
-    assert ask is not None
+    ask = there(places.ask(now))
     places.tell(counter.exchange(process, [ask], now * 1e6)[0], now)
+
+
+def fetch(places: LeasedPlaces, counter: LeaseCounter, process: str, now: float) -> None:
+    """A request waits for a place, until one is granted."""
+    places.wait_for(1)
+    exchange(places, counter, process, now)
+    places.wait_no_more(1)
 
 
 def test_a_place_is_free_again_when_it_is_released() -> None:
@@ -41,9 +47,7 @@ def test_a_leased_place_is_fetched_and_given_back_at_once() -> None:
     for each, name in ((one, "one"), (two, "two")):
         assert each.lacks(1, 0.0, WALL)
         assert each.fetchable(1, 0.0)
-        each.wait_for(1)
-        exchange(each, counter, name, 0.0)
-        each.wait_no_more(1)
+        fetch(each, counter, name, 0.0)
         assert not each.lacks(1, 0.0, WALL)
         each.take(1, 0.0, WALL)
     one.wait_for(1)
@@ -66,9 +70,7 @@ def test_who_holds_none_asks_on_until_it_has_heard_that_the_others_released_thei
     counter = LeaseCounter()
     one, two = (LeasedPlaces("t", 2, StillKeeper(turns=1)) for _ in range(2))
     for _ in range(2):
-        one.wait_for(1)
-        exchange(one, counter, "one", 0.0)
-        one.wait_no_more(1)
+        fetch(one, counter, "one", 0.0)
         one.take(1, 0.0, WALL)
     exchange(two, counter, "two", 0.1)
     assert (two.taken, two.held) == (2, 0)
@@ -96,9 +98,7 @@ def test_large_pools_are_leased_ahead_a_little() -> None:
 def test_what_others_lease_ahead_and_do_not_use_is_not_told_as_taken() -> None:
     counter = LeaseCounter()
     one, two = (LeasedPlaces("t", 400, StillKeeper(turns=1)) for _ in range(2))
-    one.wait_for(1)
-    exchange(one, counter, "one", 0.0)
-    one.wait_no_more(1)
+    fetch(one, counter, "one", 0.0)
     assert one.held == 5
     exchange(two, counter, "two", 0.1)
     assert two.taken == 1  # who waited for it begins now
@@ -132,9 +132,7 @@ def test_alone_it_goes_on_with_its_part_and_at_least_one_place() -> None:
     assert not places.fetchable(1, 0.0)
     assert not LeasedPlaces("t", 1, keeper).lacks(1, 0.0, WALL)
     keeper.alone = False
-    ask = places.ask(0.0)
-    assert ask is not None
-    assert ask.held == 10
+    assert there(places.ask(0.0)).held == 10
     assert places.exceeded("team t", 1, 0.0, WALL).alone is None
 
 

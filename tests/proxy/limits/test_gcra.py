@@ -49,9 +49,7 @@ def test_no_window_holds_more_than_the_burst_and_what_flows_in_it(
 
 
 @given(amount=AMOUNTS, burst=AMOUNTS, asked=st.lists(st.tuples(GAPS, st.integers(1, 100)), max_size=60))
-def test_it_admits_exactly_what_an_exact_bucket_admits(
-    amount: int, burst: int, asked: Sequence[tuple[float, int]]
-) -> None:
+def test_it_admits_what_an_exact_bucket_admits(amount: int, burst: int, asked: Sequence[tuple[float, int]]) -> None:
     meter = LocalRate(rule_of(rate(amount, burst)))
     per_second, level, now = amount / 60, float(burst), 1000.0
     for gap, units in asked:
@@ -87,7 +85,7 @@ def test_more_than_a_burst_passes_when_all_is_there_and_is_paid_for_later() -> N
     assert not meter.lacks(1, 442.1, 0.0)
 
 
-def test_what_was_not_used_comes_back_and_what_was_used_beyond_is_taken() -> None:
+def test_what_was_not_used_comes_back_but_makes_no_second_burst_and_what_was_used_beyond_is_taken() -> None:
     meter = LocalRate(rule_of(rate(60)))
     meter.take(50, 0.0, 0.0)
     meter.settle(50, 20)
@@ -95,9 +93,6 @@ def test_what_was_not_used_comes_back_and_what_was_used_beyond_is_taken() -> Non
     meter.settle(20, 100)
     assert meter.remaining(0.0, 0.0) == 0
     assert meter.wait(1, 0.0, 0.0) == pytest.approx(41)
-
-
-def test_what_comes_back_too_late_makes_no_second_burst() -> None:
     meter = LocalRate(rule_of(rate(60)))
     meter.take(50, 0.0, 0.0)
     meter.settle(50, 0)
@@ -107,9 +102,7 @@ def test_what_comes_back_too_late_makes_no_second_burst() -> None:
     assert sum(admits(meter, 1, 2000.0) for _ in range(100)) == 60
 
 
-@given(
-    asked=st.lists(st.tuples(GAPS, st.integers(1, 60), st.integers(0, 120)), max_size=60),
-)
+@given(asked=st.lists(st.tuples(GAPS, st.integers(1, 60), st.integers(0, 120)), max_size=60))
 def test_settled_units_keep_the_limit_over_time(asked: Sequence[tuple[float, int, int]]) -> None:
     meter = LocalRate(rule_of(rate(60)))
     now = 1000.0
@@ -184,9 +177,7 @@ def test_asking_for_more_than_any_debt_and_using_less_gives_nothing_back_that_wa
 
 
 @given(reserved=st.integers(1, 10**12), used=st.integers(0, 10**12), share=st.floats(0.01, 1.0))
-def test_a_settled_request_has_taken_what_it_used_at_least_up_to_the_largest_debt(
-    reserved: int, used: int, share: float
-) -> None:
+def test_a_settled_request_took_what_it_used_up_to_the_largest_debt(reserved: int, used: int, share: float) -> None:
     rule = part_of(rate(1000), share)
     meter = LocalRate(rule)
     meter.take(reserved, 0.0, 0.0)

@@ -15,6 +15,11 @@ from tests.support.looped import looped
 S = 1_000_000
 
 
+@pytest.fixture
+def counter() -> LeaseCounter:
+    return LeaseCounter()
+
+
 def ask(want: int, least: int = 1, back: int = 0, demand: float = 0.0, burst: int = 600) -> RateAsk:
     return RateAsk("t", 10.0, burst, want, min(least, want), back, demand)
 
@@ -35,15 +40,13 @@ def test_all_together_get_no_more_than_the_burst_and_what_flows(asked: list[tupl
     assert excess(granted, 600, 10.0) <= 10.0 * TRIP + 1e-3
 
 
-def test_fewer_than_the_least_are_none() -> None:
-    counter = LeaseCounter()
+def test_fewer_than_the_least_are_none(counter: LeaseCounter) -> None:
     assert counter.exchange("a", [ask(595)], 0)[0].granted == 595
     assert counter.exchange("b", [ask(20, least=6)], 0)[0].granted == 0
     assert counter.exchange("b", [ask(20, least=5)], 0)[0].granted == 5
 
 
-def test_units_that_come_back_are_there_for_all_and_debts_are_paid_by_all() -> None:
-    counter = LeaseCounter()
+def test_units_that_come_back_are_there_for_all_and_debts_are_paid_by_all(counter: LeaseCounter) -> None:
     counter.exchange("a", [ask(600)], 0)
     assert counter.exchange("b", [ask(0, back=100)], 0)[0].level == 100
     assert counter.exchange("b", [ask(0, back=-150)], 0)[0].level == -50
@@ -51,13 +54,9 @@ def test_units_that_come_back_are_there_for_all_and_debts_are_paid_by_all() -> N
     assert counter.exchange("a", [ask(1)], 6 * S)[0].granted == 1
 
 
-def test_a_debt_counts_from_now_on_however_long_nothing_was_used() -> None:
-    counter = LeaseCounter()
+def test_a_debt_counts_from_now_on_and_what_comes_back_late_makes_no_second_burst(counter: LeaseCounter) -> None:
     counter.exchange("a", [ask(600)], 0)
     assert counter.exchange("a", [ask(0, back=-150)], 110 * S)[0].level == 450
-
-
-def test_what_comes_back_late_makes_no_second_burst() -> None:
     counter = LeaseCounter()
     counter.exchange("a", [ask(100)], 0)
     assert counter.exchange("a", [ask(0, back=100)], 60 * S)[0].level == 600
@@ -85,21 +84,18 @@ def test_a_clock_that_steps_back_neither_silences_nor_opens(back: int) -> None:
     assert counter.exchange("a", [ask(100)], start - back * S + S)[0].granted == 10
 
 
-def test_a_clock_that_steps_forward_gives_one_burst_at_most() -> None:
-    counter = LeaseCounter()
+def test_a_clock_that_steps_forward_gives_one_burst_at_most(counter: LeaseCounter) -> None:
     counter.exchange("a", [ask(600)], 0)
     assert counter.exchange("a", [ask(10**6)], 10**6 * S)[0].granted == 600
 
 
-def test_one_who_is_silent_has_no_demand_after_three_seconds() -> None:
-    counter = LeaseCounter()
+def test_one_who_is_silent_has_no_demand_after_three_seconds(counter: LeaseCounter) -> None:
     counter.exchange("a", [ask(1, demand=5.0)], 0)
     assert counter.exchange("b", [ask(1, demand=5.0)], 2 * S)[0].processes == 2
     assert counter.exchange("b", [ask(1, demand=5.0)], 4 * S)[0].processes == 1
 
 
-def test_places_are_absolute_and_never_more_than_there_are() -> None:
-    counter = LeaseCounter()
+def test_places_are_absolute_and_never_more_than_there_are(counter: LeaseCounter) -> None:
     assert counter.exchange("a", [PlacesAsk("p", 10, 0, 6)], 0)[0].granted == 6
     assert counter.exchange("b", [PlacesAsk("p", 10, 0, 6)], 0)[0].granted == 4
     assert counter.exchange("a", [PlacesAsk("p", 10, 2, 0, 2)], 0)[0].level == 2  # nobody uses what b has
@@ -109,8 +105,7 @@ def test_places_are_absolute_and_never_more_than_there_are() -> None:
     assert counter.exchange("a", [PlacesAsk("p", 10, 0, 0)], 0)[0].share == pytest.approx(0.05)
 
 
-def test_spending_is_heard_by_the_others_for_ten_seconds() -> None:
-    counter = LeaseCounter()
+def test_spending_is_heard_by_the_others_for_ten_seconds(counter: LeaseCounter) -> None:
     counter.exchange("a", [SpentAsk("s", 70)], 0)
     counter.exchange("c", [SpentAsk("s", 5)], 5 * S)
     assert counter.exchange("b", [SpentAsk("s", 1)], 10 * S)[0].level == 75
@@ -118,8 +113,7 @@ def test_spending_is_heard_by_the_others_for_ten_seconds() -> None:
     assert counter.exchange("c", [SpentAsk("s", 0)], 11 * S)[0].level == 1
 
 
-def test_claims_and_what_is_spent_are_never_more_than_the_limit() -> None:
-    counter = LeaseCounter()
+def test_claims_and_what_is_spent_are_never_more_than_the_limit(counter: LeaseCounter) -> None:
     assert counter.exchange("a", [SpentAsk("s", 30, 0, 100, 0, 50, 0)], 0)[0].granted == 50
     assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 0, 50, 0)], 0)[0] == LeaseGrant(20, 30, 1.0, 2, 0, 50)
     assert counter.exchange("c", [SpentAsk("s", 0, 0, 100, 0, 1, 0)], 0)[0].granted == 0
@@ -130,8 +124,7 @@ def test_claims_and_what_is_spent_are_never_more_than_the_limit() -> None:
     assert counter.exchange("b", [SpentAsk("s", 5, 0, 90, 0, 9, 0)], 5)[0].granted == 0
 
 
-def test_a_claim_lapses_with_the_process_that_has_it() -> None:
-    counter = LeaseCounter()
+def test_a_claim_lapses_with_the_process_that_has_it(counter: LeaseCounter) -> None:
     counter.exchange("a", [SpentAsk("s", 0, 0, 100, 0, 100, 0)], 0)
     assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 0, 9, 9)], 10 * S)[0].granted == 0
     assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 0, 9, 9)], 10 * S + 1)[0].granted == 9
@@ -140,8 +133,7 @@ def test_a_claim_lapses_with_the_process_that_has_it() -> None:
     assert counter.exchange("b", [SpentAsk("s", 0, 0, 100, 9, 91, 91)], 11 * S)[0].granted == 91
 
 
-def test_the_highest_sum_of_the_ledger_counts_for_all_until_they_have_read_it() -> None:
-    counter = LeaseCounter()
+def test_the_highest_sum_of_the_ledger_counts_for_all_until_they_have_read_it(counter: LeaseCounter) -> None:
     counter.exchange("a", [SpentAsk("s", 20, 0, 100, 0, 0, 0)], 0)
     counter.exchange("b", [SpentAsk("s", 10, 50, 100, 0, 0, 0)], 1)
     (grant,) = counter.exchange("a", [SpentAsk("s", 20, 0, 100, 0, 60, 0)], 2)
@@ -150,8 +142,7 @@ def test_the_highest_sum_of_the_ledger_counts_for_all_until_they_have_read_it() 
     assert (grant.granted, grant.level, grant.claimed) == (20, 10, 0)
 
 
-def test_what_a_killed_process_had_spent_is_in_the_ledger_after_three_seconds() -> None:
-    counter = LeaseCounter()
+def test_what_a_killed_process_had_spent_is_in_the_ledger_after_three_seconds(counter: LeaseCounter) -> None:
     counter.exchange("a", [SpentAsk("s", 70, 5, 100, 0, 0, 0)], 0)
     (grant,) = counter.exchange("b", [SpentAsk("s", 0, 70, 100, 0, 30, 0)], 2 * S)
     assert (grant.granted, grant.level, grant.claimed) == (0, 5, 65)
@@ -159,8 +150,7 @@ def test_what_a_killed_process_had_spent_is_in_the_ledger_after_three_seconds() 
     assert (grant.granted, grant.level, grant.claimed) == (25, 5, 0)
 
 
-def test_keys_that_are_over_are_forgotten() -> None:
-    counter = LeaseCounter()
+def test_keys_that_are_over_are_forgotten(counter: LeaseCounter) -> None:
     for number in range(SWEEP + 1):
         counter.exchange("a", [SpentAsk(f"s{number}", 1)], 0)
     counter.exchange("a", [SpentAsk("s", 1)], 60 * S)
@@ -170,8 +160,7 @@ def test_keys_that_are_over_are_forgotten() -> None:
     assert math.isfinite(counter._keys["t"].over)
 
 
-def test_what_a_process_held_that_has_ended_is_free() -> None:
-    counter = LeaseCounter()
+def test_what_a_process_held_that_has_ended_is_free(counter: LeaseCounter) -> None:
     assert counter.exchange("p1", [PlacesAsk("k", 2, 0, 2)], 0.0)[0].granted == 2
     assert counter.exchange("p2", [PlacesAsk("k", 2, 0, 1)], 1.0)[0].granted == 0
     counter.forget("p1")
@@ -179,8 +168,7 @@ def test_what_a_process_held_that_has_ended_is_free() -> None:
     assert counter.exchange("p2", [PlacesAsk("k", 2, 0, 2)], 2.0)[0].granted == 2
 
 
-def test_what_one_that_has_ended_took_alone_is_set_aside() -> None:
-    counter = LeaseCounter()
+def test_what_one_that_has_ended_took_alone_is_set_aside(counter: LeaseCounter) -> None:
     told = RateAsk("t", 10.0, 600, 600, 1, 0, 20.0, 60.0, 1, again=0.25, equal=0.125)
     counter.exchange("p1", [told], 0)
     counter.exchange("p2", [told], 0)
@@ -190,8 +178,7 @@ def test_what_one_that_has_ended_took_alone_is_set_aside() -> None:
     assert counter.exchange("p2", [replace(told, want=0)], 9 * S)[0].level == pytest.approx(90 - 80 * 0.875)
 
 
-def test_one_that_comes_back_to_a_lost_memory_pays_for_what_its_part_took_since() -> None:
-    counter = LeaseCounter()
+def test_one_that_comes_back_to_a_lost_memory_pays_for_what_its_part_took_since(counter: LeaseCounter) -> None:
     fresh = RateAsk("t", 10.0, 600, 0, 1, 0, 20.0, 60.0, 1)
     counter.exchange("p1", [replace(fresh, owed=0, epoch=7)], S)
     back = replace(fresh, epoch=7, owed=100, paid=40, share=0.25)
@@ -200,8 +187,7 @@ def test_one_that_comes_back_to_a_lost_memory_pays_for_what_its_part_took_since(
     assert (grant.level, grant.epoch) == (490, S)
 
 
-def test_places_tell_how_long_the_most_silent_of_the_others_was_not_heard() -> None:
-    counter = LeaseCounter()
+def test_places_tell_how_long_the_most_silent_of_the_others_was_not_heard(counter: LeaseCounter) -> None:
     for at, process in ((0, "a"), (S, "b")):
         counter.exchange(process, [PlacesAsk("p", 9, 1, 0)], at)
     (grant,) = counter.exchange("c", [PlacesAsk("p", 9, 1, 0)], 3 * S)

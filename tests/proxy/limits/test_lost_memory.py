@@ -21,7 +21,7 @@ from proxy.shared_state.lease import LeaseGrant
 from proxy.shared_state.lease_keeper import REJOIN
 from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
-from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.proxy.limits.kit.still_keeper import StillKeeper, there
 from tests.support.looped import looped
 
 DAY = Quota(Unit.REQUESTS, 240, Period.DAY)
@@ -105,9 +105,7 @@ def used(processes: list[SimulatedProcess]) -> int:
 @looped("kind", ["frozen", "restarted", "wiped", "foreign"])
 @looped("rates", [(200, 5, 5, 20), (60, 60, 60, 60), (5, 200, 0, 0)], ids=["uneven", "even", "two"])
 @in_virtual_time
-async def test_places_are_never_more_than_there_are_and_all_in_use_again_soon(
-    kind: str, rates: tuple[int, ...]
-) -> None:
+async def test_places_are_never_more_than_there_are_and_all_are_in_use_soon(kind: str, rates: tuple[int, ...]) -> None:
     world = World()
     processes = fleet(world, Limits(concurrent=40), COUNT)
     loop = asyncio.get_running_loop()
@@ -162,9 +160,7 @@ async def test_nobody_is_refused_who_used_nothing(kind: str) -> None:
 
 
 @in_virtual_time
-async def test_that_something_else_is_kept_is_said_once_and_shown_until_all_is_well_again(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_that_something_else_is_kept_is_said_once_and_shown_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     (process,) = fleet(world, Limits(quotas=(DAY,), concurrent=3), 1)
     assert await process.ask()
@@ -194,15 +190,13 @@ def test_back_among_others_it_claims_what_it_has_left_of_its_part_and_no_more() 
     assert not each.lacks(250, 5.0, WALL)
     each.take(100, 5.0, WALL)
     keeper.alone, keeper.rejoining = False, True
-    ask = each.ask(6.0)
-    assert ask is not None
+    ask = there(each.ask(6.0))
     assert (ask.amount, ask.held, ask.want) == (100, 0, 150)
     each.tell(LeaseGrant(120, 300.0, 1.0, 2), 6.0)
     assert each.room == 120
     assert each.lacks(121, 6.0, WALL)
     assert not each.fetchable(121, 6.0)
-    ask = each.ask(6.1)
-    assert ask is not None
+    ask = there(each.ask(6.1))
     assert (ask.held, ask.want) == (120, 0)
     each.tell(LeaseGrant(0, 300.0, 1.0, 2), 6.1)
     assert each.exceeded("team t", 130, 6.1, WALL).alone == 120
@@ -217,15 +211,12 @@ def test_what_is_granted_by_who_has_lost_its_memory_counts_only_as_far_as_ones_p
     each.ask(1.0)
     each.tell(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
     each.wait_for(200)
-    ask = each.ask(2.0)
-    assert ask is not None
+    ask = there(each.ask(2.0))
     assert ask.want >= 200
     each.tell(LeaseGrant(ask.want, 0.0, 1.0, 1, epoch=2), 2.0)
     each.wait_no_more(200)
     assert (each.room, keeper.noted) == (100, ["wake"])
-    ask = each.ask(2.1)
-    assert ask is not None
-    assert ask.want == 100
+    assert there(each.ask(2.1)).want == 100
     each.tell(LeaseGrant(100, 600.0, 1.0, 2, epoch=2), 2.1)
     assert each.lacks(101, 2.1, WALL)
     assert not each.fetchable(101, 2.1)

@@ -11,7 +11,7 @@ from proxy.limits.limit import Period, Rate, Unit
 from proxy.limits.rate_lease import AGAIN, RateLease
 from proxy.shared_state.lease import LeaseGrant, RateAsk
 from proxy.shared_state.lease_keeper import GONE, REJOIN
-from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.proxy.limits.kit.still_keeper import StillKeeper, there
 
 MINUTE = Rate(Unit.REQUESTS, 600, Period.MINUTE, 600)
 WALL = 0.0
@@ -29,16 +29,20 @@ def lease(keeper: StillKeeper) -> RateLease:
 
 def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> RateAsk:
     """Exchange, whatever it asks for."""
-    ask = lease.ask(now)
-    assert ask is not None
+    ask = there(lease.ask(now))
     lease.tell(LeaseGrant(min(granted, ask.want), level, share, count), now)
     return ask
 
 
+def waited(lease: RateLease, units: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> None:
+    """So many units are waited for and granted."""
+    lease.wait_for(units)
+    told(lease, units, now, level, share, count)
+    lease.wait_no_more(units)
+
+
 def test_what_an_attempt_took_is_put_back_here_and_not_given_to_all(lease: RateLease, keeper: StillKeeper) -> None:
-    lease.wait_for(30)
-    told(lease, 30, 0.0, 500.0)
-    lease.wait_no_more(30)
+    waited(lease, 30, 0.0, 500.0)
     assert not lease.attempt(31, 0.0, WALL)
     assert lease.attempt(30, 0.0, WALL)
     assert lease.balance == 0
@@ -73,9 +77,7 @@ def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: RateLease) 
         lease.ask(tick / 100)
     assert lease.demand == pytest.approx(500, rel=0.2)
     lease.tell(LeaseGrant(1, 300.0, 0.5, 2), 1.0)
-    ask = lease.ask(1.0)
-    assert ask is not None
-    assert lease.balance + ask.want == 3
+    assert lease.balance + there(lease.ask(1.0)).want == 3
 
 
 def test_it_fetches_before_all_is_used(keeper: StillKeeper) -> None:
@@ -112,17 +114,13 @@ def test_a_refusal_waits_for_nobody_and_fetches_units_for_the_next_request(keepe
 
 
 def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, keeper: StillKeeper) -> None:
-    lease.wait_for(10)
-    told(lease, 10, 0.0, 100.0)
-    lease.wait_no_more(10)
+    waited(lease, 10, 0.0, 100.0)
     assert not lease.renew(0.4)
     assert lease.holds()
     assert lease.renew(0.5)
     assert lease.lacks(1, 0.5, WALL)
     assert keeper.noted == ["due"]
-    ask = lease.ask(0.5)
-    assert ask is not None
-    assert ask.back == 10
+    assert there(lease.ask(0.5)).back == 10
     assert not lease.holds()
 
 
@@ -130,16 +128,14 @@ def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: StillKeepe
     counter = LeaseCounter()
     lease = RateLease("t", MINUTE, keeper)
     lease.wait_for(1500)
-    ask = lease.ask(0.0)
-    assert ask is not None
+    ask = there(lease.ask(0.0))
     assert ask.least == 600
     lease.tell(counter.exchange("one", [ask], 0.0)[0], 0.0)
     lease.wait_no_more(1500)
     assert not lease.lacks(1500, 0.0, WALL)
     lease.take(1500, 0.0, WALL)
     assert keeper.noted == ["wake"]
-    ask = lease.ask(0.1)
-    assert ask is not None
+    ask = there(lease.ask(0.1))
     assert ask.back == -900
     grant = counter.exchange("one", [ask], 0.1e6)[0]
     lease.tell(grant, 0.1)
@@ -150,9 +146,7 @@ def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: StillKeepe
 
 
 def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: RateLease, keeper: StillKeeper) -> None:
-    lease.wait_for(100)
-    told(lease, 100, 0.0, 400.0)
-    lease.wait_no_more(100)
+    waited(lease, 100, 0.0, 400.0)
     lease.take(100, 0.0, WALL)
     lease.settle(100, 40)
     assert keeper.noted == ["due"]
@@ -173,9 +167,7 @@ def test_after_nothing_was_granted_it_refuses_for_a_moment_without_asking(lease:
 
 def test_alone_it_goes_on_with_its_share_and_what_is_left(lease: RateLease, keeper: StillKeeper) -> None:
     keeper.expected = 2
-    lease.wait_for(10)
-    told(lease, 10, 0.0, 200.0, share=0.5, count=2)
-    lease.wait_no_more(10)
+    waited(lease, 10, 0.0, 200.0, share=0.5, count=2)
     keeper.alone = True
     assert not lease.lacks(110, 0.0, WALL)
     assert lease.lacks(111, 0.0, WALL)
@@ -199,8 +191,7 @@ def test_back_among_others_it_tells_what_it_used_alone(lease: RateLease, keeper:
     keeper.alone = False
     assert lease.lacks(1, 10.0, WALL)
     assert keeper.noted == ["watch", "due"]
-    ask = lease.ask(10.0)
-    assert ask is not None
+    ask = there(lease.ask(10.0))
     assert ask.back == -75
     lease.tell(LeaseGrant(ask.want, 500.0, 0.5, 2), 10.0)
     assert lease.remaining(10.0, WALL) == 500 + ask.want
@@ -225,12 +216,9 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
     assert lease.attempt(50, 0.4, WALL)
 
 
-def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_others_can_have_told_theirs(
-    lease: RateLease, keeper: StillKeeper
-) -> None:
+def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: RateLease, keeper: StillKeeper) -> None:
     lease.wait_for(50)
-    ask = lease.ask(0.0)
-    assert ask is not None
+    assert lease.ask(0.0) is not None
     lease.tell(LeaseGrant(50, 150.0, 0.25, 4, epoch=1), 0.0)
     lease.wait_no_more(50)
     assert lease.attempt(50, 0.0, WALL)
@@ -242,15 +230,12 @@ def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_others_can_have_to
     assert not lease.attempt(40, 0.1, WALL)
     assert lease.attempt(35, 0.1, WALL)
     assert lease.share()[0] == 0.25
-    ask = lease.ask(0.2)
-    assert ask is not None
-    assert ask.share == pytest.approx(0.25)
+    assert there(lease.ask(0.2)).share == pytest.approx(0.25)
     assert not lease.lacks(0, GONE, WALL)  # one of them has told nothing
     assert lease.holds()
     keeper.told_since = 0.2
     assert not lease.lacks(0, 0.1 + REJOIN, WALL)
-    assert lease._held is not None
-    assert lease._held.local is None
+    assert there(lease._held).local is None
 
 
 def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: RateLease, keeper: StillKeeper) -> None:
@@ -260,23 +245,19 @@ def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: RateLeas
     assert lease.holds()
     keeper.alone = False
     assert lease.renew(2.0)
-    ask = lease.ask(2.0)
-    assert ask is not None
-    assert ask.back == -95
+    assert there(lease.ask(2.0)).back == -95
 
 
 def test_an_answer_that_is_lost_counts_nothing_twice(lease: RateLease) -> None:
     counter = LeaseCounter()
     lease.wait_for(10)
-    ask = lease.ask(0.0)
-    assert ask is not None
+    ask = there(lease.ask(0.0))
     lease.tell(counter.exchange("one", [ask], 0.0)[0], 0.0)
     lease.wait_no_more(10)
     lease.take(10, 0.0, WALL)
     lease.settle(10, 15)
     for used, back in ((15, -5), (12, -2), (19, -9)):
-        ask = lease.ask(0.0)
-        assert ask is not None
+        ask = there(lease.ask(0.0))
         assert ask.back == back
         level = counter.exchange("one", [replace(ask, want=0)], 0.0)[0].level
         assert level == 590 + back
@@ -285,14 +266,11 @@ def test_an_answer_that_is_lost_counts_nothing_twice(lease: RateLease) -> None:
 
 
 @pytest.mark.parametrize("wiped", [False, True])
-def test_what_is_told_again_after_its_memory_was_lost_is_all_of_it(
-    lease: RateLease, keeper: StillKeeper, wiped: bool
-) -> None:
+def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: RateLease, keeper: StillKeeper, wiped: bool) -> None:
     counter, keeper.expected = LeaseCounter(), 1
     lease = RateLease("t", MINUTE, keeper)
     lease.wait_for(500)
-    ask = lease.ask(0.0)
-    assert ask is not None
+    ask = there(lease.ask(0.0))
     lease.tell(counter.exchange("one", [ask], 1e6)[0], 0.0)
     lease.wait_no_more(500)
     assert lease.attempt(500, 0.0, WALL)
@@ -303,8 +281,7 @@ def test_what_is_told_again_after_its_memory_was_lost_is_all_of_it(
         counter = LeaseCounter()
     for _ in range(2):  # the first answer is lost
         lease.lacks(1, 1.0, WALL)
-        ask = lease.ask(1.0)
-        assert ask is not None
+        ask = there(lease.ask(1.0))
         assert (ask.back, ask.owed) == (-50, 490)
         assert counter.exchange("one", [replace(ask, want=0)], 2e6)[0].level == 60
 
@@ -334,9 +311,7 @@ def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: Ra
     assert lease.renew(AGAIN)
     assert told(lease, 1, AGAIN, 599.0).want >= 1
     assert not lease.lacks(1, AGAIN, WALL)
-    ask = lease.ask(AGAIN)
-    assert ask is not None
-    assert ask.back <= -140
+    assert there(lease.ask(AGAIN)).back <= -140
 
 
 def test_a_division_from_before_a_restart_is_assumed(lease: RateLease, keeper: StillKeeper) -> None:
@@ -377,16 +352,12 @@ def test_what_was_refused_by_another_limit_says_nothing_about_this_one(lease: Ra
 
 
 def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(lease: RateLease) -> None:
-    lease.wait_for(600)
-    told(lease, 600, 0.0, 0.0)
-    lease.wait_no_more(600)
+    waited(lease, 600, 0.0, 0.0)
     assert lease.balance == 600
     most = lease.rule.most
     lease.take(10**9, 0.0, WALL)
     assert lease.balance == 600 - most
     lease.settle(10**9, 10**12)
-    ask = lease.ask(0.1)
-    assert ask is not None
-    assert ask.back == 600 - 2 * most
+    assert there(lease.ask(0.1)).back == 600 - 2 * most
     lease.settle(10**9, 100)
     assert lease.ask(0.2) is not None

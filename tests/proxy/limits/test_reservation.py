@@ -43,10 +43,7 @@ def test_a_rate_says_how_much_of_its_burst_is_used_and_how_long_to_wait() -> Non
 
 @pytest.mark.parametrize(
     ("limit", "kind"),
-    [
-        (Quota(Unit.TOKENS, 5, Period.DAY), LimitKind.QUOTA),
-        (TeamBudget(Unit.TOKENS, 5, Period.DAY), LimitKind.BUDGET),
-    ],
+    [(Quota(Unit.TOKENS, 5, Period.DAY), LimitKind.QUOTA), (TeamBudget(Unit.TOKENS, 5, Period.DAY), LimitKind.BUDGET)],
 )
 def test_what_is_counted_by_the_calendar_says_when_it_ends(limit: Quota | TeamBudget, kind: LimitKind) -> None:
     meter = counter(limit)
@@ -246,9 +243,7 @@ def state(meters: Meters) -> list[object]:
     every += [*leases, *(held.local for held in leases if held.local is not None)]
     skipped = {"_claim", "_held", "_keeper", "_notes", "clock", "freed", "local"}
     names = [[name for kind in type(each).__mro__ for name in getattr(kind, "__slots__", ())] for each in every]
-    return [
-        [getattr(each, name) for name in own if name not in skipped] for each, own in zip(every, names, strict=True)
-    ]
+    return [[getattr(it, name) for name in own if name not in skipped] for it, own in zip(every, names, strict=True)]
 
 
 @pytest.mark.parametrize("leased", [False, True])

@@ -40,9 +40,7 @@ def test_with_a_small_burst_it_asks_again_when_a_unit_may_be_there_and_lets_requ
 )
 @pytest.mark.parametrize("count", [1, 2, 8])
 @in_virtual_time
-async def test_of_a_small_burst_all_together_get_no_less_than_one_process_would_give(
-    count: int, rate: Rate, offered: float
-) -> None:
+async def test_of_a_small_burst_all_together_get_no_less_than_one_would(count: int, rate: Rate, offered: float) -> None:
     """One process passes less than the limit, too: what flows while nobody asks is lost, but for the burst."""
     processes = fleet(World(), Limits((rate,)), count)
     await run_traffic(processes, offered, 10)

@@ -72,9 +72,7 @@ def test_a_plugin_is_closed_in_a_thread_and_waited_for(caplog: pytest.LogCapture
     assert messages(caplog) == []
 
 
-def test_one_that_blocks_is_given_up_and_named(
-    blocking: threading.Event, hasty: None, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_that_blocks_is_named(blocking: threading.Event, hasty: None, caplog: pytest.LogCaptureFixture) -> None:
     others = threading.enumerate()
     waiting = closed(Closing(blocking.wait))
     waiting.join()

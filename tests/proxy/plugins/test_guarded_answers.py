@@ -185,9 +185,7 @@ async def test_a_guard_that_fails_closed_refuses_and_one_that_fails_open_lets_pa
 
 @pytest.mark.parametrize("fail", ["open", "closed"])
 @pytest.mark.parametrize(("where", "stream"), [("request", False), ("answer", False), ("stream", True)])
-async def test_the_exception_of_streams_refuses_wherever_a_guard_raises_it(
-    tmp_path: Path, where: str, stream: bool, fail: str
-) -> None:
+async def test_the_exception_of_streams_refuses_anywhere(tmp_path: Path, where: str, stream: bool, fail: str) -> None:
     async with guarded(tmp_path, plugin("RaisingRefuser", f"where: {where}", f", fail: {fail}")) as app:
         answer = await post(app, "/v1/chat/completions", chat(stream, SAYS))
         assert (answer.status, answer.code) == (400, "content_filter")
@@ -201,9 +199,7 @@ async def test_a_guard_on_the_loop_that_took_too_long_has_failed(tmp_path: Path)
             assert (answer.status, answer.code) == (503, "plugin_failed")
 
 
-async def test_a_guard_that_blocks_the_loop_again_and_again_is_taken_off_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_guard_that_keeps_blocking_the_loop_leaves_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with guarded(tmp_path, plugin("Hostile", "does: block", ", deadline: 5ms, fail: open")) as app:
         for _ in range(5):
             assert (await post(app, "/v1/chat/completions", chat(False, SAYS))).status == 200

@@ -180,9 +180,7 @@ async def test_calls_are_checked_as_a_whole_and_keep_their_names() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("LiveHider", LiveChoice), ("Hider", HeldChoice)])
-async def test_escapes_over_several_pieces_hide_no_argument(
-    name: str, kind: type[LiveChoice] | type[HeldChoice]
-) -> None:
+async def test_escapes_over_pieces_hide_no_argument(name: str, kind: type[LiveChoice] | type[HeldChoice]) -> None:
     first = Chunk(tool_calls=(ToolCallDelta(0, "1", "f", '{"a":"M\\u00'),))
     second = Chunk(tool_calls=(ToolCallDelta(0, arguments='fcller"}'),))
     guards = chain(plugin(name, "word: Müller"))

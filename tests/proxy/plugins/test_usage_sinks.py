@@ -134,9 +134,7 @@ class Stubborn(Hanging):
                 await self.held.wait()
 
 
-async def test_a_delivery_that_does_not_let_itself_be_cancelled_holds_up_no_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_delivery_that_cannot_be_cancelled_holds_up_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage_sinks, "UNWINDING", 0.001)
     monkeypatch.setattr(usage_sinks, "LAST_FLUSH", 0.01)
     made = Stubborn()

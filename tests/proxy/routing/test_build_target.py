@@ -126,11 +126,8 @@ def test_azure_takes_tokens_in_a_key_s_place() -> None:
 AZURE = "vendors: {v: {profile: azure, api_key: k%s}}\nmodels: {v/m: {}}"
 
 
-def test_the_placeholders_of_an_address_are_filled_in() -> None:
+def test_the_placeholders_of_an_address_are_filled_in_unless_it_is_one_s_own() -> None:
     assert target(AZURE % ", url_params: {resource: mine}").base_url == "https://mine.openai.azure.com"
-
-
-def test_an_address_of_one_s_own_needs_no_placeholders() -> None:
     assert target(AZURE % ', base_url: "https://swe.example.com"').base_url == "https://swe.example.com"
 
 

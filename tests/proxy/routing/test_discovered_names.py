@@ -29,9 +29,7 @@ LISTED = (
 
 @looped("team", GRANTS)
 @looped("vendor", ["v", "w"])
-def test_a_discovered_name_is_listed_where_and_only_where_it_may_be_asked_for_and_is_that_model(
-    team: str, vendor: str
-) -> None:
+def test_a_discovered_name_is_listed_just_where_it_may_be_asked_for_and_is_that_model(team: str, vendor: str) -> None:
     table = snapshot(DISCOVERED)
     asking = table.teams[team]
     for model in LISTED:

@@ -115,24 +115,19 @@ def test_the_turns_of_one_that_is_away_are_shared_by_all_others(size: int) -> No
     assert first == {position: size for position in range(size) if position != 1}
 
 
-def test_one_member_needs_no_turn() -> None:
+def test_one_member_needs_no_turn_and_no_draw() -> None:
     now = Now()
     assert list(round_robin([0, 1], now)) == [1]
     assert now.turn() == 0
+    assert list(fastest([0, 1], Now(no_draw))) == [1]
 
 
 # least_busy ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_fewest_requests_under_way_come_first() -> None:
+def test_the_fewest_requests_under_way_for_its_weight_come_first_and_equals_take_turns() -> None:
     assert list(least_busy([1, 1, 1], Now(busy={0: 3, 1: 1, 2: 2}))) == [1, 2, 0]
-
-
-def test_requests_under_way_are_held_against_the_weight() -> None:
     assert list(least_busy([10, 1, 5], Now(busy={0: 30, 1: 4, 2: 5}))) == [2, 0, 1]
-
-
-def test_the_equally_busy_take_turns() -> None:
     now = Now(busy={0: 2, 1: 4, 2: 9})
     assert [least_busy([1, 2, 1], now)[0] for _ in range(6)] == [0, 1, 0, 0, 1, 1]
 
@@ -140,17 +135,11 @@ def test_the_equally_busy_take_turns() -> None:
 # fastest -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_soonest_first_byte_comes_first_whatever_the_weight() -> None:
+def test_the_soonest_first_byte_comes_first_and_one_nothing_is_known_of_before_it() -> None:
     assert list(fastest([1, 99, 1], Now(always(0.5), seconds={0: 0.4, 1: 0.9, 2: 0.2}))) == [2, 0, 1]
-
-
-def test_one_nothing_is_known_of_gets_one_request_before_all_others() -> None:
     known = {0: 0.4, 2: 0.2}
     assert list(fastest([1, 1, 1], Now(always(0.5), seconds=known))) == [1, 2, 0]
     assert list(fastest([1, 1, 1], Now(always(0.5), {1: 1}, known))) == [2, 0, 1]
-
-
-def test_where_nothing_is_known_the_least_busy_comes_first() -> None:
     assert list(fastest([1, 1, 1], Now(always(0.5), {0: 3, 1: 1, 2: 2}))) == [1, 2, 0]
 
 
@@ -160,7 +149,3 @@ def test_a_small_share_of_requests_looks_at_every_member() -> None:
     first = Counter(fastest([1, 1, 1], Now(always(number), seconds=seconds))[0] for number in drawn)
     assert first == {0: 2900, 1: 50, 2: 50}
     assert list(fastest([1, 1, 1], Now(always(EXPLORED), seconds=seconds))) == [0, 2, 1]
-
-
-def test_one_member_needs_no_draw() -> None:
-    assert list(fastest([0, 1], Now(no_draw))) == [1]

@@ -89,9 +89,7 @@ def refusal(name: str, team: Team = ANYONE, surface: str = "openai") -> ErrorFac
         ("local/m/c", ["local/m/c/a", "local/m/c/b"], "vendor/*", "local/*"),
     ],
 )
-def test_the_longest_key_of_the_table_wins_and_the_rest_is_the_deployment(
-    name: str, expected: list[str], rule: str, label: str
-) -> None:
+def test_the_longest_key_wins_before_the_deployment(name: str, expected: list[str], rule: str, label: str) -> None:
     found = planned(name)
     assert [target.name for target in found.targets] == expected
     assert (found.asked, found.label, found.by_route, found.steps) == (name, label, False, (Step(rule, name),))
@@ -119,10 +117,7 @@ def test_a_policy_orders_the_deployments_of_a_model() -> None:
 def test_a_route_stands_for_its_members_in_order_with_their_deployments() -> None:
     found = planned("fast")
     assert [target.name for target in found.targets] == [
-        "openai/gpt/default",
-        "azure-eu/ordered/one",
-        "azure-eu/ordered/two",
-        "azure-eu/ordered/three",
+        *("openai/gpt/default", "azure-eu/ordered/one", "azure-eu/ordered/two", "azure-eu/ordered/three"),
     ]
     assert (found.label, found.by_route) == ("fast", True)
     assert found.steps == (Step("route", "fast"), Step("model", "openai/gpt"), Step("model", "azure-eu/ordered"))
@@ -220,9 +215,7 @@ def test_the_surface_s_default_vendor_is_asked_last() -> None:
         ("cheap", "openai", "fw/accounts/any"),
     ],
 )
-def test_the_answer_names_what_the_client_asked_or_after_a_route_what_served(
-    name: str, surface: str, expected: str
-) -> None:
+def test_the_answer_names_what_was_asked_or_after_a_route_what_served(name: str, surface: str, expected: str) -> None:
     found = planned(name, surface=surface)
     assert found.served_name(found.targets[0]) == expected
 
@@ -305,16 +298,9 @@ def test_through_the_default_vendor_the_whole_name_must_be_granted() -> None:
 @looped(
     ("pattern", "name", "expected"),
     [
-        ("*", "a/b/c", True),
-        ("a/*", "a/b", True),
-        ("a/*", "a/b/c", True),
-        ("a/*", "ab/c", False),
-        ("a/*", "a", False),
-        ("a/b", "a/b", True),
-        ("a/b", "a/bc", False),
-        ("a/b/c", "a/b", False),
-        ("quick", "quick", True),
-        ("quick", "quicker", False),
+        *(("*", "a/b/c", True), ("a/*", "a/b", True), ("a/*", "a/b/c", True)),
+        *(("a/*", "ab/c", False), ("a/*", "a", False), ("a/b", "a/b", True), ("a/b", "a/bc", False)),
+        *(("a/b/c", "a/b", False), ("quick", "quick", True), ("quick", "quicker", False)),
     ],
 )
 def test_a_pattern_grants_a_name_a_vendor_or_everything(pattern: str, name: str, expected: bool) -> None:
@@ -335,14 +321,8 @@ def test_the_list_shows_what_may_be_asked_for_routes_first_and_no_wildcard() -> 
     assert visible(TABLE, NONE) == ("own",)
     assert visible(TABLE, TABLE.teams["azure"]) == ("azure-eu/gpt", "azure-eu/gpt/sweden", "azure-eu/gpt/france")
     assert visible(TABLE, SEARCH) == (
-        "fast",
-        "own",
-        "cheap",
-        "openai/alias",
-        "openai/gpt",
-        "openai/gpt/turbo",
-        "openai/instruct",
-        "azure-eu/gpt/sweden",
+        *("fast", "own", "cheap", "openai/alias", "openai/gpt"),
+        *("openai/gpt/turbo", "openai/instruct", "azure-eu/gpt/sweden"),
     )
     everything = visible(TABLE, ANYONE)
     assert everything[:4] == ("fast", "cheap", "even", "openai/alias")

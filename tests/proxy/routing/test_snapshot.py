@@ -46,19 +46,13 @@ server:
 TABLE = snapshot(TEXT)
 
 
-def test_models_keep_the_order_of_the_table_with_their_deployments() -> None:
+def test_models_wildcard_rows_and_routes_keep_their_order_and_weights() -> None:
     model = TABLE.models["openai/gpt"]
     assert (model.name, model.policy) == ("openai/gpt", "weighted")
     assert [(target.deployment, target.weight) for target in model.targets] == [("eu", 3), ("us", 1)]
-
-
-def test_wildcard_rows_stand_apart_by_vendor() -> None:
     assert "fw/*" not in TABLE.models
     (target,) = TABLE.wildcards["fw"].targets
     assert (target.label, target.table_key) == ("fw/*/default", "fw/*")
-
-
-def test_routes_keep_their_members_and_weights() -> None:
     route = TABLE.routes["fast"]
     assert (route.name, route.policy) == ("fast", "weighted")
     assert route.members == (RouteMember("openai/gpt", 1), RouteMember("fw/x", 2))
@@ -75,13 +69,10 @@ def test_a_team_has_its_list_its_routes_and_its_keys() -> None:
     assert found == {digest: (owner, math.inf, "", digest[:8]) for digest, owner in digests.items()}
 
 
-def test_a_key_ends_when_the_table_says() -> None:
+def test_a_key_ends_when_the_table_says_and_has_the_name_that_it_gives() -> None:
     keys = f'[{{key: "{digest_of("one")}", not_after: 2026-12-31T00:00:00Z}}, {{key: "{digest_of("two")}"}}]'
     table = snapshot(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams: {{search: {{keys: {keys}}}}}")
     assert [key.ends for key in table.keys.values()] == [1_798_675_200.0, math.inf]
-
-
-def test_a_key_has_the_name_that_the_table_gives_it() -> None:
     keys = f'[{{key: "{digest_of("one")}", name: ci}}, "{digest_of("two")}"]'
     table = snapshot(f"vendors: {{mock: {{}}}}\nmodels: {{mock/echo: {{}}}}\nteams: {{search: {{keys: {keys}}}}}")
     assert [key.name for key in table.keys.values()] == ["ci", ""]
@@ -218,13 +209,15 @@ teams:
 """
 
 
+HELD = snapshot(LIMITED)
+
+
 def key_of(table: Snapshot, text: str) -> Key:
     return table.keys[digest_of(text).removeprefix("sha256:")]
 
 
 def test_every_scope_with_limits_is_in_the_table_by_its_text() -> None:
-    table = snapshot(LIMITED)
-    assert {scope: limits.concurrent for scope, limits in table.scopes.items()} == {
+    assert {scope: limits.concurrent for scope, limits in HELD.scopes.items()} == {
         "team t": None,
         "team t model all": 3,
         "key t/ci": 1,
@@ -233,26 +226,24 @@ def test_every_scope_with_limits_is_in_the_table_by_its_text() -> None:
         "deployment v/m/a": 2,
         "model w/*": None,
     }
-    assert not hasattr(table.scopes, "__setitem__")
+    assert not hasattr(HELD.scopes, "__setitem__")
 
 
 def test_a_target_has_the_limits_of_its_vendor_its_model_and_itself() -> None:
-    table = snapshot(LIMITED)
-    assert {label: [scope for scope, _ in found] for label, found in table.target_limits.items()} == {
+    assert {label: [scope for scope, _ in found] for label, found in HELD.target_limits.items()} == {
         "v/m/a": ["vendor v", "model v/m", "deployment v/m/a"],
         "v/m/b": ["vendor v", "model v/m"],
         "v/n/default": ["vendor v"],
         "w/*/default": ["model w/*"],
     }
-    assert all(limits is table.scopes[scope] for found in table.target_limits.values() for scope, limits in found)
-    assert not hasattr(table.target_limits, "__setitem__")
+    assert all(limits is HELD.scopes[scope] for found in HELD.target_limits.values() for scope, limits in found)
+    assert not hasattr(HELD.target_limits, "__setitem__")
 
 
 def test_a_team_has_its_limits_its_budgets_and_its_tags() -> None:
-    table = snapshot(LIMITED)
-    team = table.teams["t"]
-    assert team.limits.own is table.scopes["team t"]
-    assert team.limits.models["all"] is table.scopes["team t model all"]
+    team = HELD.teams["t"]
+    assert team.limits.own is HELD.scopes["team t"]
+    assert team.limits.models["all"] is HELD.scopes["team t model all"]
     assert [budget.amount for budget in team.limits.budgets] == [5_000_000]
     assert team.tags == {"cost_center": "4711"}
     assert not hasattr(team.tags, "__setitem__")
@@ -269,72 +260,54 @@ def test_a_table_without_limits_has_no_scopes() -> None:
 
 
 def test_a_key_has_a_label_and_limits_of_its_own() -> None:
-    table = snapshot(LIMITED)
     digest = digest_of("whole").removeprefix("sha256:")
-    assert (key_of(table, "whole").label, key_of(table, "whole").name) == (digest[:8], "")
-    assert (key_of(table, "whole").limits, key_of(table, "whole").allow) == (UNLIMITED, None)
-    assert (key_of(table, "one").label, key_of(table, "one").allow) == ("ci", ("v/m",))
-    assert key_of(table, "one").limits is table.scopes["key t/ci"]
+    assert (key_of(HELD, "whole").label, key_of(HELD, "whole").name) == (digest[:8], "")
+    assert (key_of(HELD, "whole").limits, key_of(HELD, "whole").allow) == (UNLIMITED, None)
+    assert (key_of(HELD, "one").label, key_of(HELD, "one").allow) == ("ci", ("v/m",))
+    assert key_of(HELD, "one").limits is HELD.scopes["key t/ci"]
 
 
 def test_a_key_narrows_what_its_team_may_ask_for_and_nothing_else() -> None:
-    table = snapshot(LIMITED)
-    whole, one = key_of(table, "whole").team, key_of(table, "one").team
-    assert whole is table.teams["t"]
+    whole, one = key_of(HELD, "whole").team, key_of(HELD, "one").team
+    assert whole is HELD.teams["t"]
     assert (one.allow, dict(one.routes)) == (("v/m",), {})
     for same in ("name", "limits", "tags", "tenant", "extra_params", "media", "inner_routes"):
         assert getattr(one, same) == getattr(whole, same)
 
 
-def test_keys_for_the_same_names_are_one_team() -> None:
-    table = snapshot(LIMITED)
-    assert key_of(table, "two").team is key_of(table, "three").team
-    assert key_of(table, "two").team is not key_of(table, "one").team
-
-
-def test_a_name_of_an_own_route_grants_that_route_alone() -> None:
+def test_keys_for_the_same_names_are_one_team_and_the_name_of_an_own_route_grants_it_alone() -> None:
+    assert key_of(HELD, "two").team is key_of(HELD, "three").team
+    assert key_of(HELD, "two").team is not key_of(HELD, "one").team
     team = key_of(snapshot(LIMITED), "four").team
     assert (team.allow, list(team.routes)) == (("v/*",), ["own"])
 
 
 def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
-    table = snapshot(LIMITED)
-    reached = plan(table, key_of(table, "two").team, "all", "openai", IDLE).targets
-    assert reached == plan(table, table.teams["t"], "all", "openai", IDLE).targets
+    reached = plan(HELD, key_of(HELD, "two").team, "all", "openai", IDLE).targets
+    assert reached == plan(HELD, HELD.teams["t"], "all", "openai", IDLE).targets
     assert [target.label for target in reached] == ["v/n/default", "w/*/default"]
 
 
 @looped(
     ("key", "name", "code"),
     [
-        ("whole", "v/n", None),
-        ("one", "v/m", None),
-        ("one", "v/m/a", None),
-        ("one", "v/n", "model_not_found"),
-        ("one", "all", "model_not_found"),
-        ("one", "fast", "model_not_found"),
-        ("two", "all", None),
-        ("two", "fast", "model_not_found"),
-        ("two", "v/n", "model_not_allowed"),
-        ("two", "v/m", "model_not_found"),
-        ("four", "own", None),
-        ("four", "fast", "model_not_found"),
-        ("four", "w/free", "model_not_allowed"),
+        *(("whole", "v/n", None), ("one", "v/m", None), ("one", "v/m/a", None), ("one", "v/n", "model_not_found")),
+        *(("one", "all", "model_not_found"), ("one", "fast", "model_not_found"), ("two", "all", None)),
+        *(("two", "fast", "model_not_found"), ("two", "v/n", "model_not_allowed"), ("two", "v/m", "model_not_found")),
+        *(("four", "own", None), ("four", "fast", "model_not_found"), ("four", "w/free", "model_not_allowed")),
     ],
 )
 def test_a_key_may_ask_for_its_names_alone(key: str, name: str, code: str | None) -> None:
-    table = snapshot(LIMITED)
     if code is None:
-        assert plan(table, key_of(table, key).team, name, "openai", IDLE).targets
+        assert plan(HELD, key_of(HELD, key).team, name, "openai", IDLE).targets
         return
     with pytest.raises(GatewayError) as caught:
-        plan(table, key_of(table, key).team, name, "openai", IDLE)
+        plan(HELD, key_of(HELD, key).team, name, "openai", IDLE)
     assert caught.value.facts.code == code
 
 
 def test_a_key_s_list_of_models_is_narrowed_too() -> None:
-    table = snapshot(LIMITED)
-    listed = {name: visible(table, key_of(table, name).team) for name in ("whole", "one", "two", "four")}
+    listed = {name: visible(HELD, key_of(HELD, name).team) for name in ("whole", "one", "two", "four")}
     assert listed == {
         "whole": ("fast", "own", "all", "v/m", "v/m/a", "v/m/b", "v/n"),
         "one": ("v/m", "v/m/a", "v/m/b"),

@@ -80,4 +80,4 @@ def test_the_doubled_version_of_its_sdk_is_an_alias() -> None:
         "/inference/v1/v1/completions",
         "/inference/v1/v1/chat/completions",
     ]
-    assert FIREWORKS.default_vendor == "fireworks"
+    assert (FIREWORKS.default_vendor, FIREWORKS.key_headers[0]) == ("fireworks", "authorization")

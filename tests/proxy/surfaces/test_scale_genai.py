@@ -24,9 +24,7 @@ ERROR = (
 
 @both
 @pytest.mark.parametrize("asked", [False, True])
-def test_a_text_stream_ends_with_usage_on_the_last_finish_and_no_terminator(
-    row: CompletionSurface, asked: bool
-) -> None:
+def test_a_text_stream_ends_with_usage_on_its_last_finish_unterminated(row: CompletionSurface, asked: bool) -> None:
     request = complete(row, stream=True, stream_options={"include_usage": True} if asked else None)
     events = (Chunk(text=" Par"), Chunk(text="is", finish_reason="stop"), USAGE)
     assert play(row.renderer(request, FACTS), *events) == (
@@ -50,13 +48,10 @@ def test_a_chat_stream_ends_the_same_way(row: CompletionSurface) -> None:
     )
 
 
-def test_a_broken_v5_stream_has_an_error_chunk_before_the_cut() -> None:
+def test_a_broken_stream_has_an_error_chunk_before_the_cut_and_on_v4_an_event_too() -> None:
     renderer = SCALE_V5.renderer(complete(SCALE_V5, stream=True), FACTS)
     renderer.chunk(Chunk(text="a", finish_reason="stop"))
     assert renderer.error(BROKEN) == TEXT + b'],"chunk_type":"error",' + ERROR
-
-
-def test_a_broken_v4_stream_has_an_error_event_too() -> None:
     renderer = SCALE_V4.renderer(complete(SCALE_V4, stream=True), FACTS)
     renderer.chunk(Chunk(text="a"))
     assert renderer.error(BROKEN) == (TEXT + b'],"chunk_type":"error",' + ERROR + b"event: error\ndata: {" + ERROR)

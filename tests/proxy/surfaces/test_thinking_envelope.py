@@ -17,11 +17,8 @@ def envelope(held: bytes) -> str:
     return PREFIX + urlsafe_b64encode(held).decode()
 
 
-def test_what_was_sealed_is_opened_unchanged() -> None:
+def test_what_was_sealed_is_opened_unchanged_and_has_no_character_that_json_escapes() -> None:
     assert open_sealed(seal(DETAILS)) == DETAILS
-
-
-def test_an_envelope_has_no_character_that_json_escapes() -> None:
     sealed = seal(DETAILS)
     assert sealed.isascii()
     assert not set(sealed) & set('"\\\n ')

@@ -83,9 +83,7 @@ def test_calls_of_one_request_are_under_way_together_but_not_without_limit() -> 
     ],
     ids=["500", "429", "cut", "nonsense"],
 )
-def test_one_call_that_fails_fails_all_at_once(
-    stream: bool, failing: Callable[[], Body], kind: FailureKind | None
-) -> None:
+def test_a_call_that_fails_fails_all(stream: bool, failing: Callable[[], Body], kind: FailureKind | None) -> None:
     vendor = Vendor(lambda body: failing() if body["prompt"] == "B" else whole(completion("x"), 60.0))
     exchange = Exchange(vendor)
     failure = exchange.fails(ask(TextPrompt(("A", "B", "C")), stream=stream))
@@ -198,9 +196,7 @@ def test_without_a_stop_the_answer_and_its_usage_are_the_vendor_s() -> None:
     ("steps", "time"),
     [((), TAIL_WAIT + DRAIN_WAIT), ((b"",), 0.0), ((CUT,), DRAIN_WAIT), ((b": ping\n\n", CUT), DRAIN_WAIT)],
 )
-def test_a_searched_answer_that_has_finished_is_whole_however_its_connection_ends(
-    steps: Sequence[Step], time: float
-) -> None:
+def test_a_searched_answer_that_has_finished_is_whole_however_it_ends(steps: Sequence[Step], time: float) -> None:
     exchange, choices, usage = stopped(*completion_frames(["one"])[:-1], *steps)
     assert (choices, usage) == ([("one", "stop")], Usage(6, 2))
     assert exchange.time == time
@@ -248,10 +244,7 @@ def test_prompts_that_are_only_to_be_repeated_are_not_sent(window: str | None) -
     exchange = Exchange(Vendor(lambda body: Body()))
     answer = exchange.whole(ask(prompt, params))
     assert [(choice.text, choice.finish_reason) for choice in answer.choices] == [
-        ("one", "length"),
-        ("one", "length"),
-        ("two", "length"),
-        ("two", "length"),
+        *(("one", "length"), ("one", "length"), ("two", "length"), ("two", "length")),
     ]
     assert answer.usage == Usage(2, 0, estimated=True)
     assert exchange.vendor.seen == []

@@ -127,9 +127,7 @@ def test_the_owner_is_told_to_the_checks() -> None:
         (CheckFailed("no process"), FailureKind.BUSY, "The gateway could not hold the answer against 'guided_choice'"),
     ],
 )
-def test_a_check_that_cannot_be_made_is_no_fault_of_the_deployment(
-    error: Exception, kind: FailureKind, words: str
-) -> None:
+def test_a_check_that_cannot_be_made_is_no_deployment_s_fault(error: Exception, kind: FailureKind, words: str) -> None:
     events, failure = run(read(held(Pieces([Chunk(text="ab", finish_reason="stop")]), Failing(error))))
     assert events == []
     assert failure is not None

@@ -131,9 +131,6 @@ def test_a_prompt_that_fills_the_window_is_an_error_whatever_is_wanted() -> None
     for behaviour in (TRUNCATE, ERROR):
         assert Rig().fails(ask("a" * 100, {**behaviour, "max_tokens": 5})).kind is FailureKind.CONTEXT_LENGTH
         assert Rig().fails(ask("a" * 100, behaviour)).kind is FailureKind.CONTEXT_LENGTH
-
-
-def test_without_a_limit_the_prompt_alone_must_fit() -> None:
     assert Rig().limit(ask("a" * 99, ERROR)) is None
 
 
@@ -169,9 +166,17 @@ def test_a_conversation_is_counted_as_the_engine_would_put_it() -> None:
 # Without a question --------------------------------------------------------------------------------------------------
 
 
-def test_what_is_sure_to_fit_is_not_asked_about() -> None:
+def test_what_is_sure_to_fit_is_not_asked_about_whoever_named_the_window() -> None:
     rig = Rig(target=replace(LLAMACPP, context_window=4096))
     assert rig.limit(ask("hi", {**ERROR, "max_tokens": 4096 - SURE})) == 4096 - SURE
+    assert rig.asked == []
+    rig = Rig(llamacpp(4096))
+    rig.before(ask("hi", ERROR), ask("hi", ERROR), ask("hello", {**ERROR, "max_tokens": 100}))
+    assert rig.asked == ["/tokenize", "/props"]
+    rig = Rig()
+    failure = Failure(FailureKind.CONTEXT_LENGTH, "no", overflow=Overflow(4096, 4000, exact=True))
+    rig.fitting.smaller(rig.call(ask("hi", ERROR)), failure, 1, rig.record)
+    rig.before(ask("hi", ERROR))
     assert rig.asked == []
 
 
@@ -180,20 +185,6 @@ def test_members_that_may_lengthen_the_prompt_are_asked_about() -> None:
     rig.before(replace(ask("hi", ERROR), unknown={"prefix": "x" * 5000}))
     rig.before(replace(ask("hi", ERROR), extra_params={"prefix": "x" * 5000}))
     assert rig.asked == ["/tokenize", "/props"] * 2
-
-
-def test_a_window_that_the_engine_named_spares_the_next_question() -> None:
-    rig = Rig(llamacpp(4096))
-    rig.before(ask("hi", ERROR), ask("hi", ERROR), ask("hello", {**ERROR, "max_tokens": 100}))
-    assert rig.asked == ["/tokenize", "/props"]
-
-
-def test_a_window_that_an_error_named_does_too() -> None:
-    rig = Rig()
-    failure = Failure(FailureKind.CONTEXT_LENGTH, "no", overflow=Overflow(4096, 4000, exact=True))
-    rig.fitting.smaller(rig.call(ask("hi", ERROR)), failure, 1, rig.record)
-    rig.before(ask("hi", ERROR))
-    assert rig.asked == []
 
 
 def test_the_smaller_of_the_table_s_window_and_the_engine_s_holds() -> None:
@@ -322,13 +313,9 @@ LONG: Mapping[str, object] = {**TRUNCATE, "max_tokens": 3000}
 @looped(
     ("overflow", "limit"),
     [
-        (Overflow(4096, 2000, exact=True), 2096),
-        (Overflow(4096, 2000, exact=False), 2096 - MARGIN),
-        (Overflow(4096), 1500),
-        (Overflow(), 1500),
-        (Overflow(output_cap=1024), 1024),
-        (Overflow(4096, 4096, prompt_alone=True), None),
-        (None, None),
+        *((Overflow(4096, 2000, exact=True), 2096), (Overflow(4096, 2000, exact=False), 2096 - MARGIN)),
+        *((Overflow(4096), 1500), (Overflow(), 1500), (Overflow(output_cap=1024), 1024)),
+        *((Overflow(4096, 4096, prompt_alone=True), None), (None, None)),
     ],
 )
 def test_a_refused_limit_is_lowered_by_what_the_refusal_says(overflow: Overflow | None, limit: int | None) -> None:

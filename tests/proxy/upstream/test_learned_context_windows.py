@@ -14,12 +14,9 @@ from tests.providers.dialects.openai.kit import target
 TARGET = target("vllm")
 
 
-def test_nothing_is_known_before_an_engine_says_it() -> None:
+def test_nothing_is_known_before_an_engine_says_it_and_its_last_word_counts() -> None:
     assert Windows().known(TARGET) is None
     assert Windows().known(replace(TARGET, context_window=100)) == 100
-
-
-def test_the_engine_s_last_word_counts() -> None:
     windows = Windows()
     windows.learn(TARGET, 4096)
     windows.learn(TARGET, 8192)

@@ -86,20 +86,13 @@ async def test_a_request_is_answered_by_its_path_and_body(path: str, body: bytes
 @looped(
     ("row", "model", "status"),
     [
-        ("mock/*", "anything", 200),
-        ("mock/*", "echo+typed", 200),
-        ("mock/*", "empty", 200),
-        ("mock/*", "echo+slow-1000", 404),
-        ("mock/*", "long-9", 404),
-        ("mock/*", "overflow", 404),
-        ("mock/error-500", "error-500", 500),
-        ("mock/mine", "error-500", 500),
+        *(("mock/*", "anything", 200), ("mock/*", "echo+typed", 200), ("mock/*", "empty", 200)),
+        *(("mock/*", "echo+slow-1000", 404), ("mock/*", "long-9", 404), ("mock/*", "overflow", 404)),
+        *(("mock/error-500", "error-500", 500), ("mock/mine", "error-500", 500)),
     ],
 )
 @in_virtual_time
-async def test_a_row_for_any_model_serves_no_faults_and_one_that_names_them_does(
-    row: str, model: str, status: int
-) -> None:
+async def test_a_row_for_any_model_serves_no_faults_and_their_own_does(row: str, model: str, status: int) -> None:
     made = replace(TARGET, table_key=row, upstream_model=model)
     body = b'{"model":"%s","prompt":"x"}' % model.encode()
     sent = UpstreamRequest(made, Operation.COMPLETIONS, TARGET.base_url + "/completions", body, stream=False)

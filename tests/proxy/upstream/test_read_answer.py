@@ -107,9 +107,7 @@ async def test_a_long_answer_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPa
         (500, b"{}", FailureKind.SERVER),
     ],
 )
-async def test_what_is_no_answer_fails_in_either_case(
-    status: int, body: bytes, kind: FailureKind, arrived: bool
-) -> None:
+async def test_what_is_no_answer_fails_either_way(status: int, body: bytes, kind: FailureKind, arrived: bool) -> None:
     with pytest.raises(UpstreamError) as caught:
         await read(Response([body], arrived, status))
     assert caught.value.failure.kind is kind

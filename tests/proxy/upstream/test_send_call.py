@@ -47,9 +47,7 @@ async def post(made: World, stream: bool) -> tuple[int, str]:
 @pytest.mark.smoke
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("cause", CAUSES)
-async def test_a_call_that_is_made_again_is_one_attempt_whose_repeats_the_log_tells(
-    tmp_path: Path, cause: str, stream: bool
-) -> None:
+async def test_a_call_made_again_is_one_attempt_with_repeats_logged(tmp_path: Path, cause: str, stream: bool) -> None:
     async with world(tmp_path) as made:
         assert await post(made, stream) == (200, "1")
         made.vendor.answer(CAUSES[cause])

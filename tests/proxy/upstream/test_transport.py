@@ -14,9 +14,7 @@ pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("pieces", [1, 4])
-async def test_a_whole_body_may_be_as_large_as_the_limit(
-    vendor: FakeVendor, transport: HttpTransport, pieces: int
-) -> None:
+async def test_a_body_may_be_as_large_as_the_limit(vendor: FakeVendor, transport: HttpTransport, pieces: int) -> None:
     framing = head(200, [("transfer-encoding", "chunked")])
     vendor.default = (Send(framing), *[Send(chunk(b"x" * (1000 // pieces)))] * pieces, Send(b"0\r\n\r\n"))
     assert len(await whole(await opened(transport, vendor), 1000)) == 1000
@@ -28,9 +26,7 @@ async def test_a_whole_body_may_be_as_large_as_the_limit(
 ENDLESS = (Send(head(500, [("transfer-encoding", "chunked")])), Loop((Send(chunk(b"x" * 5000)),)))
 
 
-async def test_an_endless_error_body_is_read_to_its_limit_and_its_connection_closed(
-    vendor: FakeVendor, transport: HttpTransport
-) -> None:
+async def test_an_endless_error_body_is_read_to_its_limit_alone(vendor: FakeVendor, transport: HttpTransport) -> None:
     vendor.answer(ENDLESS)
     response = await opened(transport, vendor)
     assert await read_error(response) == b"x" * MAX_ERROR_BODY
@@ -52,9 +48,7 @@ async def test_what_came_of_a_broken_error_body_is_kept(vendor: FakeVendor, tran
     assert await read_error(await opened(transport, vendor)) == b"no more"
 
 
-async def test_after_an_error_that_was_read_the_connection_serves_on(
-    vendor: FakeVendor, transport: HttpTransport
-) -> None:
+async def test_after_an_error_was_read_its_connection_serves(vendor: FakeVendor, transport: HttpTransport) -> None:
     vendor.default = json_answer(500, {"error": "x"})
     for _ in range(3):
         response = await opened(transport, vendor)

@@ -52,11 +52,8 @@ def test_a_call_that_a_vendor_saw_and_did_not_refuse_is_billed(error: BaseExcept
     assert is_billed(error, sent) is billed
 
 
-def test_a_body_counts_by_its_bytes() -> None:
+def test_a_body_counts_by_its_bytes_and_a_call_by_its_prompt_or_what_was_sent() -> None:
     assert usage_of_body(call()) == Usage(3, 0, estimated=True)
-
-
-def test_a_call_counts_by_its_prompt_and_a_long_one_by_what_was_sent() -> None:
     request = text_request("one two three four ")
     assert usage_of_call(request, call(LONG_BODY), 7) == Usage(5, 2, estimated=True)
     assert usage_of_call(request, call(LONG_BODY + 4), 7) == Usage(LONG_BODY // 4 + 1, 2, estimated=True)

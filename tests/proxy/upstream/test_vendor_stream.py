@@ -68,9 +68,7 @@ def test_a_body_that_has_all_come_is_not_waited_for_at_its_end() -> None:
 
 
 @pytest.mark.parametrize(("mark", "closed", "released"), [(b"+aEND", 1, 0), (b"+aEND .", 0, 1)])
-def test_a_server_that_still_generates_is_cut_off_and_one_that_is_done_is_kept(
-    mark: bytes, closed: int, released: int
-) -> None:
+def test_a_server_that_generates_is_cut_off_and_one_that_is_done_kept(mark: bytes, closed: int, released: int) -> None:
     body = Body(mark, b"$", b"")
 
     async def main() -> None:
@@ -142,9 +140,7 @@ def parts(decoder: StreamDecoder, piece: bytes) -> list[StreamPart]:
 
 
 def texts(found: list[StreamPart]) -> list[object]:
-    return [
-        part.literals if isinstance(part, TextRun) else part.text if isinstance(part, Chunk) else part for part in found
-    ]
+    return [it.literals if isinstance(it, TextRun) else it.text if isinstance(it, Chunk) else it for it in found]
 
 
 def test_a_piece_that_is_a_run_is_one_part_and_feeds_nothing() -> None:

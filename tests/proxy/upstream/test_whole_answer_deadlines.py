@@ -38,21 +38,15 @@ def test_an_answer_that_does_not_begin_in_its_time_is_given_up(delay: float) -> 
     assert passes(limited(answers(10.0, b"+a", b"", delay=delay), 3.0)) == (Phase.ANSWER, 3.0, 3.0)
 
 
-def test_blanks_are_signs_of_life_and_not_yet_the_answer() -> None:
+def test_blanks_are_signs_of_life_and_not_yet_the_answer_which_may_take_longer_once_begun() -> None:
     assert passes(limited(answers(*often(9, 1.0, b" \r\n")), 3.5)) == (Phase.ANSWER, 3.5, 3.5)
     assert passes(limited(answers(1.0, b"\n"), 500.0)) == (Phase.IDLE, 120.0, 121.0)
-
-
-def test_an_answer_that_has_begun_in_time_may_take_longer() -> None:
     rig = limited(answers(*often(9, 1.0, b"+"), b"a", b""), 3.0)
     assert (len(rig.whole().choices), rig.time) == (1, 9.0)
 
 
-def test_after_its_head_an_answer_may_be_silent_as_long_as_the_operator_says() -> None:
+def test_after_its_head_an_answer_may_be_silent_as_long_as_the_operator_says_or_as_it_takes() -> None:
     assert passes(limited(answers(5.0, b"+a", delay=2.0), 60.0, idle=4.0)) == (Phase.IDLE, 4.0, 6.0)
-
-
-def test_after_its_head_an_answer_may_be_silent_as_long_as_it_takes_where_nobody_says() -> None:
     rig = answers(599.0, b"+a", b"")
     assert (len(rig.whole().choices), rig.time) == (1, 599.0)
 
@@ -84,9 +78,7 @@ def test_a_whole_answer_can_be_asked_for_as_a_stream() -> None:
         ({"answer": 90.0}, 90.0, (Phase.ANSWER, 90.0)),
     ],
 )
-def test_a_stream_read_whole_must_begin_in_time(
-    limits: dict[str, float], answer: float | None, end: tuple[Phase, float]
-) -> None:
+def test_a_stream_read_whole_is_timed(limits: dict[str, float], answer: float | None, end: tuple[Phase, float]) -> None:
     assert passes(out_of_a_stream(answers(*often(99, 1.0, b":")), answer, **limits)) == (*end, end[1])
 
 

@@ -102,11 +102,8 @@ def test_accounts_at_google() -> None:
 @looped(
     ("url", "name"),
     [
-        ("https://api.siliconflow.cn/v1", "siliconflow.cn"),
-        ("http://localhost:8000", "local-8000"),
-        ("http://0.0.0.0:1", "local-1"),
-        ("https://api.example.com", "example"),
-        ("nonsense", ""),
+        *(("https://api.siliconflow.cn/v1", "siliconflow.cn"), ("http://localhost:8000", "local-8000")),
+        *(("http://0.0.0.0:1", "local-1"), ("https://api.example.com", "example"), ("nonsense", "")),
     ],
 )
 def test_addresses_have_names(url: str, name: str) -> None:
@@ -123,9 +120,5 @@ def test_a_credential_that_is_written_out_does_not_take_the_variable_of_another(
     read = section("a: env.OPENAI_API_KEY\nb: secret-1\nc: env.OPENAI_API_KEY_2\n")
     made = accounts()
     found = [made.secret(read, key, "openai") for key in "abc"]
-    assert [str(each.text) for each in found if each] == [
-        "${OPENAI_API_KEY}",
-        "${OPENAI_API_KEY_2}",
-        "${OPENAI_API_KEY_2}",
-    ]
+    assert [str(it.text) for it in found if it] == ["${OPENAI_API_KEY}", "${OPENAI_API_KEY_2}", "${OPENAI_API_KEY_2}"]
     assert [problem.path for problem in read.losses] == ["b", "c"]

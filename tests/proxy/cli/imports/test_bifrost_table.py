@@ -90,9 +90,7 @@ def test_load_test() -> None:
 
 
 @pytest.mark.parametrize(("version", "served"), [({}, False), ({"version": 2}, False), ({"version": 1}, True)])
-def test_an_empty_list_of_models_means_what_it_does_in_its_version(
-    version: dict[str, int], served: bool, tmp_path: Path
-) -> None:
+def test_an_empty_list_of_models_is_as_in_its_version(version: dict[str, int], served: bool, tmp_path: Path) -> None:
     keys = [{"name": "a", "value": "env.A", "models": []}, {"name": "b", "value": "env.B", "models": ["gpt-4o"]}]
     made = table(tmp_path, {**version, "providers": {"openai": {"keys": keys}}})
     assert ("openai" in made.table.snapshot.wildcards) == served

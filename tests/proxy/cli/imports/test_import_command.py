@@ -61,9 +61,7 @@ def test_a_file_is_written_and_checked(config: Path, tmp_path: Path, capsys: Out
     assert main(["import", "litellm", str(config), "-o", str(output), "--force"]) == 0
 
 
-def test_what_is_written_routes_as_the_command_shows(
-    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_written_routes_as_it_is_shown(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     source, output = FIXTURES / "portkey" / "fallback.json", tmp_path / "table.yaml"
     assert main(["import", "portkey", str(source), "--name", "best", "-o", str(output)]) == 0
     for name in ("OPENAI_PROD_API_KEY", "ANTHROPIC_PROD_API_KEY"):
@@ -98,9 +96,7 @@ def test_json_is_read_whatever_is_escaped(text: str) -> None:
         assert yaml.safe_load(json_as_yaml(written)) == {"a": text}
 
 
-def test_variables_that_are_set_are_checked_as_they_are(
-    config: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_that_are_set_are_checked_so(config: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "two words")
     assert import_to_output("litellm", config, "config") == 1
     told = capsys.readouterr().err
@@ -131,9 +127,7 @@ def test_many_losses_are_cut_on_the_terminal(tmp_path: Path, capsys: Output, mon
     ],
     ids=["empty", "list", "broken", "loop", "deep", "large", "control"],
 )
-def test_a_file_that_cannot_be_read_is_one_line_with_its_position(
-    text: str, message: str, tmp_path: Path, capsys: Output
-) -> None:
+def test_a_file_that_cannot_be_read_is_one_line(text: str, message: str, tmp_path: Path, capsys: Output) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text, encoding="utf-8")
     assert main(["import", "litellm", str(path)]) == 1

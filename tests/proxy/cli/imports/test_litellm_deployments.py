@@ -128,9 +128,7 @@ def test_clouds(tmp_path: Path) -> None:
         ("api_key: x", "model_list.0"),
     ],
 )
-def test_an_entry_that_cannot_be_taken_is_told_in_the_summary_and_the_table(
-    params: str, path: str, tmp_path: Path
-) -> None:
+def test_an_entry_that_cannot_be_taken_is_told_in_summary_and_table(params: str, path: str, tmp_path: Path) -> None:
     rest = "- {model_name: good, litellm_params: {model: openai/x}}\n"
     made = entry(tmp_path, params, rest)
     assert path in made.lost
@@ -149,9 +147,7 @@ def test_an_entry_that_cannot_be_taken_is_told_in_the_summary_and_the_table(
         ("model: infinity/m, api_base: 'https://v.example.com'", "", "openai_compatible", ""),
     ],
 )
-def test_a_model_that_does_not_chat_has_its_own_profile(
-    params: str, info: str, profile: str, base: str, tmp_path: Path
-) -> None:
+def test_what_does_not_chat_has_a_profile(params: str, info: str, profile: str, base: str, tmp_path: Path) -> None:
     made = entry(tmp_path, params, f"  model_info: {{{info}}}\n")
     (model,) = made.table.snapshot.models.values()
     assert (model.targets[0].profile.name, model.targets[0].base_url) == (profile, f"https://v.example.com{base}")

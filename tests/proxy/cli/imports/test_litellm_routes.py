@@ -38,12 +38,9 @@ def test_fallbacks_for_one_reason_are_models(tmp_path: Path) -> None:
     assert (fallbacks.context_window, fallbacks.content_filter) == (["openai/x", "groq/y"], ["mistral/w"])
 
 
-def test_an_order_is_a_priority(tmp_path: Path) -> None:
+def test_an_order_is_a_priority_within_one_model_too(tmp_path: Path) -> None:
     made = table(tmp_path, entry("a", "openai/x", ", order: 2") + entry("a", "groq/y", ", order: 1"))
     assert made.reached("a") == ["groq/y/default", "openai/x/default"]
-
-
-def test_an_order_within_one_model_holds_too(tmp_path: Path) -> None:
     entries = entry("a", "openai/x", ", order: 2, api_key: os.environ/B, organization: b")
     made = table(tmp_path, entries + entry("a", "openai/x", ", order: 1, api_key: os.environ/A"))
     assert made.reached("a") == ["openai/x/default-2", "openai/x/default"]
@@ -119,11 +116,8 @@ def test_what_leads_nowhere_is_told(tmp_path: Path) -> None:
         "model_group_alias: {x: gone, y: {model: b}, z: [1]}}\n",
     )
     assert set(made.lost) == {
-        "router_settings.fallbacks.0.gone",
-        "router_settings.fallbacks.1.a",
-        "router_settings.fallbacks.2",
-        "router_settings.model_group_alias.x",
-        "router_settings.model_group_alias.z",
+        *("router_settings.fallbacks.0.gone", "router_settings.fallbacks.1.a", "router_settings.fallbacks.2"),
+        *("router_settings.model_group_alias.x", "router_settings.model_group_alias.z"),
     }
     assert made.reached("y") == ["openai/z/default"]
     assert made.reached("a")[-1] == "openai/z/default"

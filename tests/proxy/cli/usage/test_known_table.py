@@ -26,9 +26,7 @@ def test_a_table_without_faults_says_nothing(source: Writer, capsys: Output) -> 
         ("models: [fast,", "keys_from: keys.yaml\n    models: [fast,", "teams.search.keys_from"),
     ],
 )
-def test_faults_elsewhere_are_said_and_hinder_nobody(
-    source: Writer, capsys: Output, right: str, wrong: str, path: str
-) -> None:
+def test_faults_elsewhere_hinder_nobody(source: Writer, capsys: Output, right: str, wrong: str, path: str) -> None:
     loaded = known_table(source(TABLE.replace(right, wrong, 1)))
     assert loaded.ledger is not None
     (line,) = capsys.readouterr().err.splitlines()

@@ -151,18 +151,7 @@ def test_numbers_are_aligned_and_times_are_those_of_the_zone() -> None:
 
 def test_one_is_one_and_who_waits_is_told_how_long() -> None:
     one = limit(kind="concurrent", unit="requests", period=None, limit=1, used=0, remaining=1, ends=None, queue_s=90.0)
-    assert limits_table([one], UTC)[1].split() == [
-        "team",
-        "a",
-        "1",
-        "request",
-        "at",
-        "once",
-        *"01",
-        "0%",
-        "queue",
-        "90s",
-    ]
+    assert " ".join(limits_table([one], UTC)[1].split()) == "team a 1 request at once 0 1 0% queue 90s"
 
 
 def test_a_scope_cannot_write_to_the_terminal() -> None:

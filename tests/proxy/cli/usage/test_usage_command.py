@@ -47,10 +47,7 @@ def test_people_see_a_table_and_how_far_it_is_loaded(source: Writer, capsys: Out
     assert usage(made, OPTIONS, show_table) == 0
     out, err = capsys.readouterr()
     assert [row.split()[:3] for row in out.splitlines()] == [
-        ["TEAM", "MODEL", "REQUESTS"],
-        ["search", "fast", "2"],
-        ["data", "fast", "1"],
-        ["TOTAL", "3", "0"],
+        *(["TEAM", "MODEL", "REQUESTS"], ["search", "fast", "2"], ["data", "fast", "1"], ["TOTAL", "3", "0"]),
     ]
     assert "2 requests in the journals are not counted yet" in err
 
@@ -98,9 +95,7 @@ def test_a_team_of_the_table_without_rows_has_used_nothing(source: Writer, capsy
 
 
 @pytest.mark.parametrize("keys", [None, "- [", "a: b\n", "- nothing\n"])
-def test_what_is_wrong_elsewhere_in_the_table_is_said_beside_the_report(
-    source: Writer, capsys: Output, keys: str | None
-) -> None:
+def test_what_is_wrong_elsewhere_is_said_beside_the_report(source: Writer, capsys: Output, keys: str | None) -> None:
     made = filled(source(TABLE + "    keys_from: keys.yaml\n"))
     assert made.path is not None
     if keys is not None:
@@ -113,20 +108,14 @@ def test_what_is_wrong_elsewhere_in_the_table_is_said_beside_the_report(
     assert "teams.data.keys_from" in err
 
 
-def test_a_table_that_does_not_say_where_its_ledger_is_is_refused(source: Writer) -> None:
+def test_a_table_whose_ledger_is_not_made_yet_not_wanted_or_not_said_is_told_so(source: Writer) -> None:
+    with pytest.raises(CommandError, match=r"there is no ledger .* yet"):
+        usage(source(TABLE), OPTIONS, show_table)
+    with pytest.raises(CommandError, match=r"the table has no ledger.*sqlite:ledger\.db"):
+        usage(source("version: 1\nvendors: {mock: {}}\n"), OPTIONS, show_table)
     made = filled(source(TABLE.replace("vendors:", "server: {ledger: 7}\nvendors:", 1)))
     with pytest.raises(ConfigError, match=r"server\.ledger"):
         usage(made, OPTIONS, show_csv)
-
-
-def test_a_table_without_a_ledger_is_told_how_to_have_one(source: Writer) -> None:
-    with pytest.raises(CommandError, match=r"the table has no ledger.*sqlite:ledger\.db"):
-        usage(source("version: 1\nvendors: {mock: {}}\n"), OPTIONS, show_table)
-
-
-def test_a_ledger_that_nobody_made_yet_is_said(source: Writer) -> None:
-    with pytest.raises(CommandError, match=r"there is no ledger .* yet"):
-        usage(source(TABLE), OPTIONS, show_table)
 
 
 def test_what_is_no_question_is_wrong_usage(source: Writer) -> None:

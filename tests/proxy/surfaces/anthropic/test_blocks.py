@@ -57,11 +57,7 @@ def test_a_document_of_text_is_a_text_for_every_vendor() -> None:
         {"type": "text", "text": "T\n\nC\n\nbody", **MARK}
     ]
     held: JsonObject = {"type": "content", "content": [{"type": "text", "text": "a"}, {"type": "image", "source": PNG}]}
-    assert [part["type"] for part in parts(type="document", source=held, title="T", **MARK)] == [
-        "text",
-        "text",
-        "image_url",
-    ]
+    assert [p["type"] for p in parts(type="document", source=held, title="T", **MARK)] == ["text", "text", "image_url"]
     assert parts(type="document", source={"type": "content", "content": "a"}) == [{"type": "text", "text": "a"}]
 
 

@@ -68,13 +68,8 @@ def test_calls_one_after_another_are_streamed_as_they_come() -> None:
         ToolCallDelta(1, "b", "g"),
         ToolCallDelta(1, arguments="{}"),
     ) == [
-        ("start", 2, "f"),
-        ("delta", 2, '{"x":'),
-        ("delta", 2, "1}"),
-        ("stop", 2, ""),
-        ("start", 3, "g"),
-        ("delta", 3, "{}"),
-        ("stop", 3, ""),
+        *(("start", 2, "f"), ("delta", 2, '{"x":'), ("delta", 2, "1}")),
+        *(("stop", 2, ""), ("start", 3, "g"), ("delta", 3, "{}"), ("stop", 3, "")),
     ]
 
 
@@ -87,23 +82,13 @@ def test_calls_side_by_side_wait_for_the_first() -> None:
         ToolCallDelta(1, arguments="}"),
         ToolCallDelta(0, arguments="}"),
     ) == [
-        ("start", 2, "f"),
-        ("delta", 2, '{"x":1'),
-        ("delta", 2, "}"),
-        ("stop", 2, ""),
-        ("start", 3, "g"),
-        ("delta", 3, "{}"),
-        ("stop", 3, ""),
-        ("start", 4, "h"),
-        ("stop", 4, ""),
+        *(("start", 2, "f"), ("delta", 2, '{"x":1'), ("delta", 2, "}"), ("stop", 2, "")),
+        *(("start", 3, "g"), ("delta", 3, "{}"), ("stop", 3, ""), ("start", 4, "h"), ("stop", 4, "")),
     ]
 
 
-def test_a_call_without_arguments_needs_no_piece() -> None:
+def test_a_call_without_arguments_needs_no_piece_and_a_custom_tool_s_text_is_its_only_argument() -> None:
     assert played(ToolCallDelta(0, "a", "f")) == [("start", 2, "f"), ("stop", 2, "")]
-
-
-def test_a_custom_tool_s_text_is_its_only_argument() -> None:
     assert played(ToolCallDelta(0, "a", "f", 'say "x"', "custom"))[1] == ("delta", 2, '{"input":"say \\"x\\""}')
 
 
@@ -135,9 +120,7 @@ def streamed(arguments: str, *, finish: str, beside: int, size: int) -> JsonValu
 @looped("size", [1, 2, 99])
 @looped("beside", [0, 1])
 @looped("arguments", [*NO_OBJECTS, *[f" \n{each}" for each in NO_OBJECTS]])
-def test_streamed_arguments_that_begin_like_no_object_become_an_argument_too(
-    arguments: str, beside: int, size: int, finish: str
-) -> None:
+def test_streamed_arguments_that_are_no_object_become_one(arguments: str, beside: int, size: int, finish: str) -> None:
     assert streamed(arguments, finish=finish, beside=beside, size=size) == {"arguments": arguments}
 
 
@@ -148,14 +131,11 @@ def test_streamed_arguments_that_are_an_object_stay_as_they_are(arguments: str, 
         assert streamed(arguments, finish="tool_calls", beside=beside, size=size) == json.loads(arguments)
 
 
-def test_streamed_arguments_that_turn_out_to_be_no_object_end_as_they_came_unless_they_were_held() -> None:
+def test_streamed_arguments_that_turn_out_to_be_no_object_or_are_cut_off_end_as_they_came_unless_held() -> None:
     for broken in ('{"x": bad}', '{"x"', "{} {}"):
         assert streamed(broken, finish="tool_calls", beside=0, size=2) == broken
         assert streamed(broken, finish="tool_calls", beside=1, size=2) == {"arguments": broken}
     assert streamed("{", finish="tool_calls", beside=0, size=2) == {"arguments": "{"}
-
-
-def test_streamed_arguments_that_the_limit_cut_off_stay_unfinished() -> None:
     for cut in ("{", ' {"x', '{"x": 1'):
         assert [streamed(cut, finish="length", beside=beside, size=1) for beside in (0, 1)] == [cut, cut]
 

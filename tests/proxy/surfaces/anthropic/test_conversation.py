@@ -5,6 +5,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.conversation import BILLING_HEADER, ROLES
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.anthropic.kit import chat, parse, refused, turn
+from tests.proxy.surfaces.kit import there
 from tests.support.looped import looped
 
 MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
@@ -26,10 +27,8 @@ def test_instructions_come_first_as_one_message() -> None:
 
 def test_the_billing_header_of_claude_code_is_left_out_and_named() -> None:
     request = parse(system=[{"type": "text", "text": f"{BILLING_HEADER}: cc=1"}, {"type": "text", "text": "S"}])
-    assert request.losses is not None
-    assert request.losses.left_out == (BILLING_HEADER,)
-    assert request.native is not None
-    assert str(request.native.body["system"]).count(BILLING_HEADER) == 1
+    assert there(request.losses).left_out == (BILLING_HEADER,)
+    assert str(there(request.native).body["system"]).count(BILLING_HEADER) == 1
     assert chat([{"role": "user", "content": "x"}], system=[{"type": "text", "text": BILLING_HEADER}]) == [
         {"role": "user", "content": "x"}
     ]
@@ -41,11 +40,7 @@ def test_instructions_within_the_conversation_stay_in_their_place() -> None:
         {"role": "system", "content": [{"type": "text", "text": "b"}]},
         {"role": "user", "content": "c"},
     ]
-    assert [(each["role"], each["content"]) for each in chat(messages)] == [
-        ("user", "a"),
-        ("system", "b"),
-        ("user", "c"),
-    ]
+    assert [(it["role"], it["content"]) for it in chat(messages)] == [("user", "a"), ("system", "b"), ("user", "c")]
 
 
 def test_each_result_is_a_message_before_the_rest_of_its_turn() -> None:
@@ -108,14 +103,11 @@ def test_a_turn_that_only_calls_has_null_content_and_an_empty_one_an_empty_text(
     assert silent == {"role": "assistant", "content": ""}
 
 
-def test_unsigned_thinking_is_plain_text() -> None:
+def test_unsigned_thinking_is_plain_text_and_another_vendor_s_comes_back_as_it_was_sealed() -> None:
     (message,) = turn({"type": "thinking", "thinking": "hm", "signature": ""}, role="assistant")
     assert message["reasoning_details"] == [{"type": "reasoning.text", "text": "hm", "format": "unknown", "index": 0}]
     (empty,) = turn({"type": "thinking", "thinking": ""}, role="assistant")
     assert "reasoning_details" not in empty
-
-
-def test_another_vendor_s_thinking_comes_back_as_it_was_sealed() -> None:
     (message,) = turn({"type": "thinking", "thinking": "hm", "signature": seal(SEALED)}, role="assistant")
     assert message["reasoning_details"] == SEALED
 
@@ -132,15 +124,13 @@ def test_a_spoilt_envelope_is_left_out_and_named() -> None:
     spoilt = seal(SEALED)[:-5]
     thought: JsonObject = {"type": "thinking", "thinking": "hm", "signature": spoilt}
     request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [thought]}])
-    assert request.losses is not None
-    assert request.losses.left_out == ("thinking",)
+    assert there(request.losses).left_out == ("thinking",)
 
 
 def test_blocks_of_server_tools_are_binding() -> None:
     block: JsonObject = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [block]}])
-    assert request.losses is not None
-    assert request.losses.binding == {"messages": "'messages' with a block of type 'server_tool_use'"}
+    assert there(request.losses).binding == {"messages": "'messages' with a block of type 'server_tool_use'"}
 
 
 @looped(

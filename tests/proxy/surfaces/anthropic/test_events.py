@@ -20,10 +20,7 @@ from tests.proxy.surfaces.anthropic.kit import objects
 def test_an_event_names_its_type_twice() -> None:
     stream = event("ping", {}) + block_start(3, {"type": "text", "text": ""}) + block_stop(3) + MESSAGE_STOP
     assert [each["type"] for each in objects(stream)] == [
-        "ping",
-        "content_block_start",
-        "content_block_stop",
-        "message_stop",
+        *("ping", "content_block_start", "content_block_stop", "message_stop"),
     ]
 
 
@@ -36,11 +33,8 @@ def test_what_is_written_by_hand_is_what_the_writer_would_write() -> None:
         assert head % 7 + orjson.dumps("x") + END == block_delta(7, {"type": kind, member: "x"})
 
 
-def test_no_line_of_an_event_breaks() -> None:
+def test_no_line_of_an_event_breaks_and_lines_of_a_vendor_s_event_stay_lines() -> None:
     assert event("ping", {"x": "a\u2028b\u0085c\nd"}).count(b"\n") == 3
     assert event("ping", {"x": "é"}).isascii()
-
-
-def test_lines_of_a_vendor_s_event_stay_lines() -> None:
     assert vendors_event("ping", b'{\n"type": "ping"\n}') == b'event: ping\ndata: {\ndata: "type": "ping"\ndata: }\n\n'
     assert vendors_event("ping", b"{}") == b"event: ping\ndata: {}\n\n"

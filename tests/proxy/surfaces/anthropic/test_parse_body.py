@@ -11,6 +11,7 @@ from proxy.errors import GatewayError
 from proxy.surfaces.anthropic.parse_body import RULES, parse_count, parse_messages
 from proxy.surfaces.request.field_rules import FIELDS
 from tests.proxy.surfaces.anthropic.kit import body, parse, refused
+from tests.proxy.surfaces.kit import there
 from tests.support.looped import looped
 
 CLAUDE_CODE = Path("tests/fixtures/anthropic/claude_code_request.json").read_bytes()
@@ -37,8 +38,7 @@ def test_the_gateway_s_own_fields_do_not_go_on() -> None:
         inference_extra_headers={"x-y": "z"},
         context_length_exceeded_behavior="truncate",
     )
-    assert request.native is not None
-    assert set(request.native.body) == {"model", "max_tokens", "messages"}
+    assert set(there(request.native).body) == {"model", "max_tokens", "messages"}
     assert (request.timeout, request.extra_params, request.extra_headers) == (3.0, {"x": 1}, {"x-y": "z"})
     assert request.params["context_length_exceeded_behavior"] == "truncate"
 
@@ -52,8 +52,7 @@ def test_a_field_that_anthropic_does_not_have_is_translated_with_all_others(fiel
 
 def test_fields_that_ask_for_nothing_do_not_stand_in_the_way() -> None:
     request = parse(n=1, logprobs=False, echo=None, frequency_penalty=0, top_logprobs=0, tools=None)
-    assert request.native is not None
-    assert set(request.native.body) == {"model", "max_tokens", "messages", "tools"}
+    assert set(there(request.native).body) == {"model", "max_tokens", "messages", "tools"}
     assert "logprobs" not in request.params
 
 
@@ -69,20 +68,14 @@ def test_every_field_of_the_unified_request_is_taken() -> None:
 def test_a_model_that_is_not_named_is_the_table_s() -> None:
     request = parse_messages(orjson.dumps({"max_tokens": 1, "messages": [{"role": "user", "content": "x"}]}), "m", {})
     assert request.model == "m"
-    assert request.native is not None
-    assert request.native.body["model"] == "m"
+    assert there(request.native).body["model"] == "m"
 
 
 def test_every_problem_of_a_body_is_told() -> None:
     with pytest.raises(GatewayError) as caught:
         parse_messages(orjson.dumps({"messages": [], "system": 1, "temperature": 3, "n": 2}), None, {})
     assert [problem.param for problem in caught.value.facts.problems] == [
-        "system",
-        "messages",
-        "max_tokens",
-        "temperature",
-        "n",
-        "model",
+        *("system", "messages", "max_tokens", "temperature", "n", "model"),
     ]
 
 
@@ -93,8 +86,7 @@ def test_a_member_that_names_another_address_is_refused() -> None:
 @looped("value", ["a\nb", "é", "x" * 5000, ""])
 def test_headers_that_could_harm_do_not_go_on(value: str) -> None:
     request = parse_messages(body(), None, {"anthropic-beta": value})
-    assert request.native is not None
-    assert request.native.headers == {}
+    assert there(request.native).headers == {}
 
 
 def test_a_count_needs_no_limit() -> None:
@@ -102,29 +94,21 @@ def test_a_count_needs_no_limit() -> None:
     for given in ({}, {"max_tokens": 9}, {"stream": True}, {"max_tokens": 0}):
         request = parse_count(orjson.dumps({"model": "m", "messages": messages, **given}), None, {})
         assert not request.stream
-        assert request.native is not None
-        assert request.native.body == {"model": "m", "messages": messages}
+        assert there(request.native).body == {"model": "m", "messages": messages}
 
 
 def test_the_body_of_claude_code_is_read_whole() -> None:
     request = parse_messages(CLAUDE_CODE, None, {"anthropic-beta": "claude-code-20250219"})
     assert isinstance(request.prompt, ChatPrompt)
     assert [message["role"] for message in request.prompt.messages] == [
-        "system",
-        "user",
-        "system",
-        "assistant",
-        "tool",
-        "tool",
-        "user",
+        *("system", "user", "system", "assistant", "tool", "tool", "user"),
     ]
     assert request.stream
     assert request.params["reasoning_effort"] == "high"
     assert request.losses is not None
     assert request.losses.binding == {}
     assert request.losses.left_out == ("x-anthropic-billing-header", "context_management")
-    assert request.native is not None
-    assert request.native.body == orjson.loads(CLAUDE_CODE)
+    assert there(request.native).body == orjson.loads(CLAUDE_CODE)
     assert "device_id" not in str({**request.params})
 
 

@@ -26,24 +26,18 @@ def test_claude_s_thinking_has_its_own_blocks() -> None:
     assert [is_claudes(each) for each in (SIGNED, REDACTED, PLAIN, SECRET)] == [True, True, False, False]
 
 
-def test_plain_thinking_beside_claude_s_is_a_block_of_its_own() -> None:
+def test_plain_thinking_is_a_block_of_its_own_with_an_empty_signature() -> None:
     assert whole_blocks("hmplain", [SIGNED, PLAIN])[1] == {"type": "thinking", "thinking": "plain", "signature": ""}
-
-
-def test_plain_thinking_has_an_empty_signature() -> None:
     assert whole_blocks("plain", [PLAIN]) == [{"type": "thinking", "thinking": "plain", "signature": ""}]
     assert whole_blocks("plain", []) == [{"type": "thinking", "thinking": "plain", "signature": ""}]
     assert whole_blocks(None, []) == []
     assert signature_for([{"type": "reasoning.text", "text": "a"}]) == ""
 
 
-def test_what_another_vendor_needs_back_is_sealed_whole() -> None:
+def test_what_another_vendor_needs_back_is_sealed_whole_with_a_text_or_without() -> None:
     (block,) = whole_blocks("s", [SUMMARY, SECRET])
     assert block["thinking"] == "s"
     assert open_sealed(str(block["signature"])) == [SUMMARY, SECRET]
-
-
-def test_what_is_needed_back_without_a_text_has_an_empty_block() -> None:
     (block,) = whole_blocks(None, [SECRET])
     assert block["thinking"] == ""
     assert open_sealed(str(block["signature"])) == [SECRET]

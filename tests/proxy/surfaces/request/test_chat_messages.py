@@ -118,9 +118,7 @@ def test_a_message_of_a_known_role_is_passed_on_untouched(message: JsonObject) -
         ({"role": "assistant", "tool_calls": [{**CALL, "extra_content": "x"}]}, ("tool_calls", 0, "extra_content")),
     ],
 )
-def test_a_message_that_would_break_a_dialect_is_refused_at_its_place(
-    message: JsonValue, loc: tuple[str | int, ...]
-) -> None:
+def test_a_message_that_breaks_dialects_is_refused_there(message: JsonValue, loc: tuple[str | int, ...]) -> None:
     with pytest.raises(Invalid) as caught:
         messages([{"role": "user", "content": "fine"}, message])
     assert caught.value.loc == (1, *loc)
@@ -171,8 +169,6 @@ def test_what_is_in_the_arguments_of_calls_counts_as_elements(message: JsonObjec
         ({"role": "assistant"}, False),
     ],
 )
-def test_a_conversation_is_plain_where_each_message_is_a_text_of_a_common_role(
-    message: JsonObject, plain: bool
-) -> None:
+def test_a_conversation_is_plain_where_each_message_is_text_of_a_common_role(message: JsonObject, plain: bool) -> None:
     assert messages([message]).plain is plain
     assert messages([{"role": "user", "content": "hi"}, message]).plain is plain

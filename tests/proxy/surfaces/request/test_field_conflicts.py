@@ -50,14 +50,11 @@ def test_different_limits_conflict_at_the_name_that_yields(given: dict[str, Json
     assert params_at_fault(facts) == param
 
 
-def test_a_limit_of_nothing_goes_with_echo_everywhere_but_on_pais() -> None:
+def test_a_limit_of_nothing_goes_with_echo_everywhere_but_on_pais_and_without_it_on_openais_alone() -> None:
     for name, surface in ROWS.items():
         if name != "pais":
             assert complete(surface, max_tokens=0, echo=True).params["max_tokens"] == 0
     assert refuse(PAIS, max_tokens=0, echo=True).param == "max_tokens"
-
-
-def test_a_limit_of_nothing_without_echo_is_openais_alone() -> None:
     assert complete(OPENAI, max_tokens=0).params["max_tokens"] == 0
     for name in ("scale_v4", "scale_v5", "fireworks", "pais"):
         assert refuse(ROWS[name], max_tokens=0).param == "max_tokens"
@@ -67,13 +64,10 @@ def test_a_bad_limit_is_not_also_a_conflict() -> None:
     assert params_at_fault(refuse(max_tokens="50", max_new_tokens=60)) == ["max_tokens"]
 
 
-def test_stops_are_joined_in_order_without_repetition() -> None:
+def test_stops_are_joined_in_order_without_repetition_and_none_are_absent_but_on_pais_refused() -> None:
     assert complete(stop="\n", stop_sequences=["\n", "END"]).params["stop"] == ("\n", "END")
     assert complete(stop_sequences=["b", "a"]).params["stop"] == ("b", "a")
     assert complete(stop=["a", "b", "a", "b"], stop_sequences=["c", "d"]).params["stop"] == ("a", "b", "c", "d")
-
-
-def test_an_empty_stop_list_is_absent_but_on_pais_refused() -> None:
     for name, row in ROWS.items():
         if name != "pais":
             assert "stop" not in complete(row, stop=[]).params
@@ -147,13 +141,9 @@ def test_fireworks_lists_at_most_five_alternatives() -> None:
 @looped(
     ("given", "best"),
     [
-        ({"best_of": 0}, None),
-        ({"best_of": 1}, None),
-        ({"best_of": 3, "n": 3}, None),
-        ({"best_of": 3, "n": 3, "stream": True}, None),
-        ({"best_of": 1, "stream": True}, None),
-        ({"best_of": 0, "stream": True, "n": 4}, None),
-        ({"best_of": 5, "n": 3}, 5),
+        *(({"best_of": 0}, None), ({"best_of": 1}, None), ({"best_of": 3, "n": 3}, None)),
+        *(({"best_of": 3, "n": 3, "stream": True}, None), ({"best_of": 1, "stream": True}, None)),
+        *(({"best_of": 0, "stream": True, "n": 4}, None), ({"best_of": 5, "n": 3}, 5)),
     ],
 )
 def test_best_of_counts_only_above_n(given: dict[str, JsonValue], best: int | None) -> None:
@@ -271,9 +261,7 @@ def test_two_ways_to_say_how_much_to_think_conflict() -> None:
 
 
 CHECKED = {
-    row.name: [
-        FIELDS[Operation.COMPLETIONS][row.name](value) for value in (*row.same, *(odd for odd, _ in row.becomes))
-    ]
+    row.name: [FIELDS[Operation.COMPLETIONS][row.name](value) for value in (*row.same, *(it for it, _ in row.becomes))]
     for row in FIELD_ROWS
 }
 """Values that each field may have once it is checked."""

@@ -114,14 +114,11 @@ def test_a_field_outside_the_union_hides_no_other_address(row: CompletionSurface
     assert caught.value.facts.param == "litellm_params.a.0.api_base"
 
 
-def test_a_missing_model_is_the_surfaces_default_or_an_error() -> None:
+def test_a_missing_model_is_the_surfaces_default_or_an_error_and_a_bad_one_is_not_replaced() -> None:
     body = orjson.dumps({"prompt": "p"})
     assert OPENAI.parse(Operation.COMPLETIONS, body, "openai/gpt-x").model == "openai/gpt-x"
     facts = refuse_bytes(body)
     assert (facts.param, facts.message) == ("model", "'model' is required.")
-
-
-def test_a_bad_model_is_not_replaced_by_the_default() -> None:
     with pytest.raises(GatewayError) as caught:
         OPENAI.parse(Operation.COMPLETIONS, b'{"model":"","prompt":"p"}', "openai/gpt-x")
     assert caught.value.facts.param == "model"
@@ -138,9 +135,7 @@ def test_a_bad_model_is_not_replaced_by_the_default() -> None:
         (Operation.CHAT, {"prompt": "x"}, "prompt"),
     ],
 )
-def test_what_to_answer_is_required_and_must_fit_the_operation(
-    operation: Operation, body: dict[str, JsonValue], param: str
-) -> None:
+def test_what_to_answer_must_be_there_and_fit(operation: Operation, body: dict[str, JsonValue], param: str) -> None:
     assert params_at_fault(refuse_bytes(orjson.dumps({"model": "m", **body}), OPENAI, operation)) == [param]
 
 

@@ -101,17 +101,15 @@ def test_tool_calls_are_a_finish_of_their_own(row: CompletionSurface) -> None:
     assert choices(*objects(stream))[-1]["finish_reason"] == "tool_calls"
 
 
-def test_a_choices_first_delta_says_the_role_and_its_last_is_empty() -> None:
-    stream = (Chunk(), Chunk(text="a"), Chunk(text=""), Chunk(text="b"), Chunk(finish_reason="stop"))
+@looped(
+    "stream",
+    [
+        (Chunk(), Chunk(text="a"), Chunk(text=""), Chunk(text="b"), Chunk(finish_reason="stop")),
+        (Chunk(text="a"), Chunk(text="b", finish_reason="stop")),
+    ],
+)
+def test_a_choices_first_delta_says_the_role_and_its_last_is_empty(stream: tuple[Chunk, ...]) -> None:
     assert deltas(*stream) == [{"role": "assistant", "content": "a"}, {"content": "b"}, {}]
-
-
-def test_text_with_the_finish_comes_before_the_empty_delta() -> None:
-    stream = (Chunk(text="a"), Chunk(text="b", finish_reason="stop"))
-    assert deltas(*stream) == [{"role": "assistant", "content": "a"}, {"content": "b"}, {}]
-
-
-def test_an_empty_answer_still_says_its_role() -> None:
     assert deltas(Chunk(finish_reason="stop")) == [{"role": "assistant", "content": ""}, {}]
 
 

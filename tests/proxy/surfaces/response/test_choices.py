@@ -4,7 +4,7 @@ import pytest
 
 from providers.completion import Choice, Chunk, FinishReason, ToolCall, ToolCallDelta
 from providers.unified_request import UnifiedRequest
-from proxy.surfaces.response.choices import PendingCalls, delta_json, finish_members, tool_call_json
+from proxy.surfaces.response.choices import PendingCalls, delta_json, finish_members
 from tests.proxy.surfaces.kit import FACTS, ROWS, complete, converse, objects
 from tests.support.looped import looped
 
@@ -17,11 +17,7 @@ from tests.support.looped import looped
         (Choice(0, "", "content_filter"), "stop", {"finish_reason": "content_filter"}),
         (Choice(0, "", "tool_calls"), "tool_calls", {"finish_reason": "tool_calls"}),
         (Choice(0, "", "tool_calls"), "stop", {"finish_reason": "stop", "native_finish_reason": "tool_calls"}),
-        (
-            Choice(0, "", "tool_calls", "tool_use"),
-            "stop",
-            {"finish_reason": "stop", "native_finish_reason": "tool_use"},
-        ),
+        (Choice(0, "", "tool_calls", "call"), "stop", {"finish_reason": "stop", "native_finish_reason": "call"}),
         (Choice(0, "", "stop", "refusal"), "stop", {"finish_reason": "stop", "native_finish_reason": "refusal"}),
         (Chunk(finish_reason="stop", matched_stop="\n"), "stop", {"finish_reason": "stop", "stop_reason": "\n"}),
         (Chunk(finish_reason="stop", matched_stop=0), "stop", {"finish_reason": "stop", "stop_reason": 0}),
@@ -31,14 +27,6 @@ def test_a_finish_is_said_in_the_surfaces_words(
     ended: Choice | Chunk, tool_finish: FinishReason, members: dict[str, object]
 ) -> None:
     assert finish_members(ended, tool_finish) == members
-
-
-def test_a_whole_call_is_openais() -> None:
-    assert tool_call_json(ToolCall("c1", "f", '{"a":1}')) == {
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "f", "arguments": '{"a":1}'},
-    }
 
 
 def test_a_calls_first_piece_names_it_and_the_others_do_not() -> None:

@@ -5,21 +5,13 @@ from proxy.surfaces.response.error_body import detail_body, error_object, firewo
 from tests.support.looped import looped
 
 FACTS = ErrorFacts(404, "invalid_request_error", "model_not_found", "No such model.", "model")
-ERROR = {
-    "message": "No such model.",
-    "type": "invalid_request_error",
-    "param": "model",
-    "code": "model_not_found",
-}
+ERROR = {"message": "No such model.", "type": "invalid_request_error", "param": "model", "code": "model_not_found"}
 
 
-def test_openais_error_has_all_four_members() -> None:
+def test_openais_error_has_all_four_members_and_fireworks_says_that_it_is_one() -> None:
     assert error_object(FACTS) == ERROR
     assert openai_body(FACTS, 404) == {"error": ERROR}
     assert error_object(ErrorFacts(500, "server_error", "internal_error", "x"))["param"] is None
-
-
-def test_fireworks_says_that_it_is_an_error() -> None:
     assert fireworks_body(FACTS, 404) == {"error": {"object": "error", **ERROR}}
 
 

@@ -7,14 +7,11 @@ import orjson
 from providers.completion import ContentLogprobs, LegacyLogprobs, TokenLogprob
 from providers.json_types import JsonValue
 from proxy.surfaces.response.logprobs import TextLogprobs, chat_logprobs, content_json
-from tests.proxy.surfaces.kit import complete, converse
+from tests.proxy.surfaces.kit import complete, converse, there
 from tests.support.looped import looped
 
 CONTENT = ContentLogprobs(
-    (
-        TokenLogprob("Hi", -0.1, (72, 105), (TokenLogprob("Hi", -0.1, (72, 105)),)),
-        TokenLogprob("!", -math.inf, None),
-    )
+    (TokenLogprob("Hi", -0.1, (72, 105), (TokenLogprob("Hi", -0.1, (72, 105)),)), TokenLogprob("!", -math.inf, None))
 )
 CONTENT_LIST = [
     {
@@ -37,11 +34,8 @@ def written(value: object) -> object:
     return orjson.loads(orjson.dumps(value))
 
 
-def test_a_count_asks_for_the_four_arrays() -> None:
+def test_a_count_asks_for_the_four_arrays_and_true_for_both_forms_in_one_object() -> None:
     assert written(TextLogprobs(complete(logprobs=1)).render(0, CONTENT)) == ARRAYS
-
-
-def test_true_asks_for_both_forms_in_one_object() -> None:
     merged = TextLogprobs(complete(logprobs=True, top_logprobs=1)).render(0, CONTENT)
     assert written(merged) == {"content": CONTENT_LIST, "refusal": None, **ARRAYS}
 
@@ -62,21 +56,13 @@ def test_a_refusals_tokens_are_shown_as_such() -> None:
 @looped(
     ("fields", "index", "base"),
     [
-        ({"prompt": "Say hi"}, 0, 6),
-        ({"prompt": "👋é"}, 0, 2),
-        ({"prompt": ["a", "bcd"], "n": 2}, 1, 1),
-        ({"prompt": ["a", "bcd"], "n": 2}, 2, 3),
-        ({"prompt": "Say hi", "echo": True}, 0, 0),
-        ({"prompt": [1, 2, 3]}, 0, 0),
-        ({"prompt": "Say hi"}, 7, 0),
+        *(({"prompt": "Say hi"}, 0, 6), ({"prompt": "👋é"}, 0, 2), ({"prompt": ["a", "bcd"], "n": 2}, 1, 1)),
+        *(({"prompt": ["a", "bcd"], "n": 2}, 2, 3), ({"prompt": "Say hi", "echo": True}, 0, 0)),
+        *(({"prompt": [1, 2, 3]}, 0, 0), ({"prompt": "Say hi"}, 7, 0)),
     ],
 )
-def test_offsets_count_from_the_start_of_the_choices_prompt(
-    fields: dict[str, JsonValue], index: int, base: int
-) -> None:
-    shown = TextLogprobs(complete(logprobs=0, **fields)).render(index, CONTENT)
-    assert shown is not None
-    assert shown["text_offset"] == (base, base + 2)
+def test_offsets_count_from_the_start_of_the_prompt(fields: dict[str, JsonValue], index: int, base: int) -> None:
+    assert there(TextLogprobs(complete(logprobs=0, **fields)).render(index, CONTENT))["text_offset"] == (base, base + 2)
 
 
 def test_each_choice_keeps_its_own_place_across_a_stream() -> None:
@@ -119,7 +105,6 @@ def test_arrays_are_listed_for_who_asked_for_the_list() -> None:
         "content": [entry],
         "refusal": None,
     }
-    merged = TextLogprobs(complete(logprobs=True, top_logprobs=1)).render(0, native)
-    assert merged is not None
+    merged = there(TextLogprobs(complete(logprobs=True, top_logprobs=1)).render(0, native))
     assert written(merged["content"]) == [entry]
     assert merged["token_logprobs"] == [None, -0.1]

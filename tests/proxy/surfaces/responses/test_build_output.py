@@ -107,7 +107,7 @@ def test_hidden_thinking_is_an_item_without_text() -> None:
     assert items[0]["summary"] == []
 
 
-def test_citations_have_offsets_in_their_own_message() -> None:
+def test_citations_have_offsets_in_their_own_message_and_without_one_open_it() -> None:
     cited = typed("url_citation", url_citation={"url": "https://x", "title": "t", "start_index": 3, "end_index": 4})
     found = streamed(
         Chunk(text="ab"), Chunk(reasoning="h"), Chunk(text="cd"), Chunk(extras=Extras(annotations=(cited,))), END
@@ -115,9 +115,6 @@ def test_citations_have_offsets_in_their_own_message() -> None:
     assert only_part(output(final(found))[2])["annotations"] == [
         typed("url_citation", url="https://x", title="t", start_index=1, end_index=2)
     ]
-
-
-def test_citations_without_a_message_open_one() -> None:
     found = streamed(Chunk(extras=Extras(annotations=(typed("file", file={"x": 1}),))), END)
     check_no_overlap(found)
     assert kinds(output(final(found))) == ["message"]
@@ -140,12 +137,9 @@ def test_what_has_no_place_in_an_item_stands_in_the_response_under_the_vendor_s_
     assert response["id"] == "resp_u1"
 
 
-def test_a_refusal_is_shown_once() -> None:
+def test_a_refusal_is_shown_once_and_a_signature_of_the_text_beside_it() -> None:
     items = output(final(streamed(Chunk(text="no", refusal="no"), END)))
     assert items[0]["content"] == [typed("refusal", refusal="no")]
-
-
-def test_a_signature_of_the_text_stands_beside_it() -> None:
     items = output(final(streamed(Chunk(text="a"), Chunk(signature="s"), END)))
     assert items[0]["extra_content"] == {"google": {"thought_signature": "s"}}
 

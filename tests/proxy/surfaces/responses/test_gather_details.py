@@ -3,6 +3,7 @@
 from providers.json_types import JsonObject
 from proxy.surfaces.responses.gather_details import GatheredDetails
 from proxy.surfaces.thinking_envelope import open_sealed
+from tests.proxy.surfaces.kit import there
 
 
 def sealed(*pieces: JsonObject) -> list[JsonObject] | None:
@@ -17,25 +18,17 @@ def text(said: str | None, index: int = 0, signature: str | None = None) -> Json
     return {"type": "reasoning.text", "text": said, "index": index, "format": "f", "signature": signature}
 
 
-def test_pieces_of_a_block_are_joined_up_to_its_signature() -> None:
+def test_pieces_of_a_block_are_joined_up_to_its_signature_and_what_follows_is_another() -> None:
     assert sealed(text("a"), text("b"), text(None, signature="s"), text("c", 1), text("d", 1, "t")) == [
         {"type": "reasoning.text", "text": "ab", "index": 0, "format": "f", "signature": "s"},
         {"type": "reasoning.text", "text": "cd", "index": 1, "format": "f", "signature": "t"},
     ]
+    assert [block["text"] for block in there(sealed(text("a", signature="s"), text("b", signature="t")))] == ["a", "b"]
 
 
-def test_a_block_after_a_signature_is_another_even_at_its_index() -> None:
-    found = sealed(text("a", signature="s"), text("b", signature="t"))
-    assert found is not None
-    assert [block["text"] for block in found] == ["a", "b"]
-
-
-def test_encrypted_blocks_stay_whole() -> None:
+def test_encrypted_blocks_stay_whole_and_text_that_nobody_signed_is_not_sealed() -> None:
     hidden: JsonObject = {"type": "reasoning.encrypted", "data": "x", "index": 0}
     assert sealed(hidden, hidden) == [hidden, hidden]
-
-
-def test_text_that_nobody_signed_is_not_sealed() -> None:
     assert sealed(text("a"), text("b")) is None
     assert sealed() is None
 
@@ -44,7 +37,6 @@ def test_many_tiny_pieces_are_joined_in_one_pass() -> None:
     gathered = GatheredDetails()
     gathered.add([text("x") for _ in range(50_000)])
     gathered.add([text(None, signature="s")])
-    envelope = gathered.sealed()
-    assert envelope is not None
+    envelope = there(gathered.sealed())
     (block,) = open_sealed(envelope) or [{}]
     assert block["text"] == "x" * 50_000

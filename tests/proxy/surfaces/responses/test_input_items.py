@@ -65,12 +65,9 @@ def test_references_stand_for_stored_items() -> None:
     assert request.terms.input == (USER, THOUGHT, SAID)
 
 
-def test_thinking_that_is_gone_is_left_out_and_named() -> None:
+def test_thinking_that_is_gone_is_left_out_and_named_and_any_other_item_is_an_error() -> None:
     request = ask(input=[USER, typed("item_reference", id="rs_gone")])
     assert losses(request).left_out == losses(request).native_left_out == ("reasoning",)
-
-
-def test_any_other_item_that_is_gone_is_an_error() -> None:
     facts = refused(input=[USER, typed("item_reference", id="msg_gone")])
     assert (facts.status, facts.code, facts.param) == (404, "item_not_found", "input")
 
@@ -138,11 +135,8 @@ def test_stored_items_keep_their_ids_or_get_one_of_their_place() -> None:
 @looped(
     ("name", "own"),
     [
-        ("msg_0123456789abcdef01234567_1", True),
-        ("fco_u1_i2", True),
-        ("msg_f4f1400e-22fd-5f07-be08-c822082dc1e0", False),
-        ("rs_68cf3b1c", False),
-        (None, False),
+        *(("msg_0123456789abcdef01234567_1", True), ("fco_u1_i2", True)),
+        *(("msg_f4f1400e-22fd-5f07-be08-c822082dc1e0", False), ("rs_68cf3b1c", False), (None, False)),
     ],
 )
 def test_ids_of_this_gateway_are_known(name: JsonValue, own: bool) -> None:

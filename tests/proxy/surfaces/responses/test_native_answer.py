@@ -30,11 +30,7 @@ def test_events_pass_with_the_model_as_the_table_has_it() -> None:
     stream = renderer.chunk(CREATED) + renderer.chunk(DELTA) + renderer.chunk(Chunk(text="a")) + renderer.chunk(DONE)
     stream += renderer.chunk(Chunk(finish_reason="stop")) + renderer.usage(USAGE) + renderer.end()
     found = events(stream)
-    assert [event["type"] for event in found] == [
-        "response.created",
-        "response.output_text.delta",
-        "response.completed",
-    ]
+    assert [it["type"] for it in found] == ["response.created", "response.output_text.delta", "response.completed"]
     assert found[1] == {"type": "response.output_text.delta", "sequence_number": 1, "delta": "a", "obfuscation": "xyz"}
     assert found[2]["response"] == {
         **response("completed", ITEM),
@@ -68,11 +64,7 @@ def test_the_vendor_s_response_is_stored_under_its_own_id() -> None:
 def test_a_whole_answer_is_the_vendor_s_own() -> None:
     renderer = rendering(store=False)
     body = renderer.completion(Completion((), USAGE, native=orjson.dumps(response("completed", ITEM))))
-    assert orjson.loads(body) == {
-        **response("completed", ITEM),
-        "model": "openai/gpt-x",
-        "previous_response_id": None,
-    }
+    assert orjson.loads(body) == {**response("completed", ITEM), "model": "openai/gpt-x", "previous_response_id": None}
     assert renderer.stored() is None
 
 

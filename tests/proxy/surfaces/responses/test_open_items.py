@@ -32,13 +32,8 @@ def test_a_message_opens_its_part_with_its_first_text() -> None:
     item = message()
     found = events(item.open() + item.text("a", []) + item.text("b", []) + item.close("completed"))
     assert kinds(found) == [
-        "output_item.added",
-        "content_part.added",
-        "output_text.delta",
-        "output_text.delta",
-        "output_text.done",
-        "content_part.done",
-        "output_item.done",
+        *("output_item.added", "content_part.added", "output_text.delta"),
+        *("output_text.delta", "output_text.done", "content_part.done", "output_item.done"),
     ]
     assert found[0]["item"] == {
         "id": "msg_1",
@@ -105,10 +100,7 @@ def test_hidden_thinking_has_no_part() -> None:
 
 @pytest.mark.parametrize(
     ("make", "held", "delta", "nothing"),
-    [
-        (CallItem, "arguments", "function_call_arguments", "{}"),
-        (CustomCallItem, "input", "custom_tool_call_input", ""),
-    ],
+    [(CallItem, "arguments", "function_call_arguments", "{}"), (CustomCallItem, "input", "custom_tool_call_input", "")],
 )
 def test_a_call_comes_piece_by_piece(
     make: Callable[[EventWriter, str, int, int, JsonObject], CallItem], held: str, delta: str, nothing: str

@@ -50,10 +50,7 @@ def test_what_the_model_made_between_others_is_one_turn() -> None:
 
 def test_calls_of_two_turns_stay_apart() -> None:
     assert [message["role"] for message in read(HI, CALL, RESULT, {**CALL, "call_id": "c2"})] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
+        *("user", "assistant", "tool", "assistant"),
     ]
 
 
@@ -90,12 +87,9 @@ def test_foreign_and_spoilt_thinking_is_left_out_and_named(sealed: str) -> None:
     assert losses(request).left_out == ("reasoning",)
 
 
-def test_raw_thoughts_come_before_their_summary() -> None:
+def test_raw_thoughts_come_before_their_summary_and_thinking_alone_is_no_message() -> None:
     both = typed("reasoning", summary=[typed("summary_text", text="s")], content=[typed("reasoning_text", text="raw")])
     assert read(both, CALL)[0]["reasoning_content"] == "raw"
-
-
-def test_thinking_alone_is_no_message() -> None:
     assert read(HI, typed("reasoning", summary=[typed("summary_text", text="hm")]), HI) == [HI, HI]
 
 
@@ -156,14 +150,8 @@ def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
     )
     said, more = (typed("message", role="assistant", content=text) for text in ("first", "second"))
     turn = list(read_turns(read(HI, first, said, CALL, second, more, {**CALL, "call_id": "c2"})))[1]
-    shown = [
-        (type(part).__name__, getattr(part, "signature", None) or getattr(part, "text", "")) for part in turn.parts
-    ]
+    shown = [(type(it).__name__, getattr(it, "signature", None) or getattr(it, "text", "")) for it in turn.parts]
     assert shown == [
-        ("Thinking", "S1"),
-        ("Text", "first"),
-        ("ToolUse", ""),
-        ("Thinking", "S2"),
-        ("Text", "second"),
-        ("ToolUse", ""),
+        *(("Thinking", "S1"), ("Text", "first"), ("ToolUse", "")),
+        *(("Thinking", "S2"), ("Text", "second"), ("ToolUse", "")),
     ]

@@ -74,14 +74,11 @@ def test_every_problem_of_a_body_is_told() -> None:
     assert [problem.param for problem in facts.problems] == ["temperature", "store", "tools", "input.0.role"]
 
 
-def test_a_body_without_an_input_or_a_model_says_so() -> None:
+def test_a_body_without_an_input_or_a_model_or_with_a_field_twice_is_refused() -> None:
     with pytest.raises(GatewayError) as caught:
         RESPONSES.parse(Operation.CHAT, b"{}", None)
     assert {problem.param for problem in caught.value.facts.problems} == {"input", "model"}
     assert RESPONSES.parse(Operation.CHAT, b'{"input":"x"}', "v/m").model == "v/m"
-
-
-def test_a_field_given_twice_is_refused() -> None:
     with pytest.raises(GatewayError) as caught:
         RESPONSES.parse(Operation.CHAT, b'{"model":"m","input":"x","input":"y"}', None)
     assert caught.value.facts.param == "input"

@@ -82,12 +82,9 @@ def test_what_codex_always_offers_is_left_out_and_named_off_openai(search: JsonO
     assert native_body(request)["tools"] == [PLAIN, search]
 
 
-def test_without_any_tool_left_there_is_no_choice_either() -> None:
+def test_without_any_tool_left_there_is_no_choice_unless_the_client_demands_a_search() -> None:
     request = ask(tools=[typed("web_search")], tool_choice="auto")
     assert not {"tools", "tool_choice"} & request.params.keys()
-
-
-def test_a_search_that_the_client_demands_is_left_for_the_target_to_refuse() -> None:
     request = ask(tools=[typed("web_search")], tool_choice={"type": "web_search"})
     assert request.params["tools"] == [typed("web_search")]
     assert not losses(request).left_out

@@ -14,7 +14,7 @@ from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.surface import Renderer
 from tests.proxy.surfaces.kit import FACTS as CHAT_FACTS
-from tests.proxy.surfaces.kit import converse
+from tests.proxy.surfaces.kit import converse, there
 from tests.proxy.surfaces.responses.kit import (
     FACTS,
     USAGE,
@@ -46,16 +46,9 @@ def test_a_plain_stream_byte_for_byte_in_the_middle() -> None:
 def test_a_stream_begins_and_ends_with_the_response() -> None:
     found = streamed(Chunk(text="a"), Chunk(text="b"), END, instructions="x")
     assert [str(event["type"]) for event in found] == [
-        "response.created",
-        "response.in_progress",
-        "response.output_item.added",
-        "response.content_part.added",
-        "response.output_text.delta",
-        "response.output_text.delta",
-        "response.output_text.done",
-        "response.content_part.done",
-        "response.output_item.done",
-        "response.completed",
+        *("response.created", "response.in_progress", "response.output_item.added", "response.content_part.added"),
+        *("response.output_text.delta", "response.output_text.delta", "response.output_text.done"),
+        *("response.content_part.done", "response.output_item.done", "response.completed"),
     ]
     assert found[0]["response"] == found[1]["response"]
     begun = final(found[:1])
@@ -109,9 +102,7 @@ def test_a_whole_answer_is_what_its_stream_ends_with(
     pieces = [Chunk(reasoning=letter) for letter in reasoning or ""] + [Chunk(text=letter) for letter in text]
     for index, each in enumerate(called):
         pieces.append(Chunk(tool_calls=(ToolCallDelta(index, each.id, each.name, "", each.kind),)))
-        pieces += [
-            Chunk(tool_calls=(ToolCallDelta(index, None, None, letter, each.kind),)) for letter in each.arguments
-        ]
+        pieces += [Chunk(tool_calls=(ToolCallDelta(index, None, None, one, each.kind),)) for one in each.arguments]
     shown = whole(Completion((choice,), USAGE), **fields)
     assert shown == final(streamed(*pieces, Chunk(finish_reason=reason), **fields))
 
@@ -165,23 +156,17 @@ def test_what_is_stored_is_what_the_client_got_with_its_own_items() -> None:
     item = typed("message", role="user", content="x")
     renderer = rendering(stream=True, input=[item, {**item, "id": "mine"}])
     found = events(play(renderer, Chunk(text="a"), END))
-    kept = renderer.stored()
-    assert kept is not None
+    kept = there(renderer.stored())
     assert (kept.id, kept.ancestors) == ("resp_u1", ())
     assert kept.input == ({**item, "id": "msg_u1_i0"}, {**item, "id": "mine"})
     assert orjson.loads(orjson.dumps(kept.response)) == final(found)
 
 
-def test_a_whole_answer_is_stored_too_and_nothing_before_it() -> None:
+def test_a_whole_answer_is_stored_too_unless_the_client_forbids_it_and_nothing_before_it() -> None:
     renderer = rendering()
     assert renderer.stored() is None
     body = renderer.completion(Completion((Choice(0, "a", "length"),), USAGE))
-    kept = renderer.stored()
-    assert kept is not None
-    assert kept.response == orjson.loads(body)
-
-
-def test_nothing_is_stored_for_a_client_that_forbids_it() -> None:
+    assert there(renderer.stored()).response == orjson.loads(body)
     renderer = rendering(stream=True, store=False)
     play(renderer, Chunk(text="a"), END)
     assert renderer.stored() is None

@@ -40,23 +40,17 @@ def test_errors_have_openai_s_envelope_and_name_the_client_s_fields() -> None:
     assert RESPONSES.error(ErrorFacts(404, "t", "c", "m", "model"))[0] == 404
 
 
-def test_models_have_their_entries() -> None:
+def test_models_have_their_entries_and_a_bare_name_is_openais() -> None:
     card = ModelCard("v/m", 1, "v", None)
     assert orjson.loads(RESPONSES.models([card]))["data"] == [orjson.loads(RESPONSES.model(card))]
-
-
-def test_a_bare_model_name_is_openais() -> None:
     assert RESPONSES.default_vendor == "openai"
 
 
-def test_a_refused_template_is_named_by_its_own_field() -> None:
+def test_a_template_and_a_chat_s_conversation_are_refused_by_the_names_that_the_client_gave() -> None:
     facts = refused(prompt={"id": "p"})
     error = orjson.loads(RESPONSES.error(facts)[1])["error"]
     assert error["param"] == "prompt"
     assert error["message"].startswith("'prompt' names a template of OpenAI's")
-
-
-def test_a_chat_s_conversation_is_refused_by_the_name_that_the_client_gave_it() -> None:
     for fields in ({"input": None}, {}):
         facts = refused(messages=[{"role": "user", "content": "hi"}], **fields)
         error = orjson.loads(RESPONSES.error(facts)[1])["error"]

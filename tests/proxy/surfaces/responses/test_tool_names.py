@@ -6,14 +6,11 @@ from hypothesis import strategies as st
 from proxy.surfaces.responses.tool_names import MAX_NAME, NamespacedName, NamespaceNames
 
 
-def test_a_tool_of_a_namespace_has_both_names() -> None:
+def test_a_tool_of_a_namespace_has_both_names_and_never_that_of_a_plain_tool() -> None:
     names = NamespaceNames()
     assert names.joined("ns", "a") == "ns__a"
     assert names.joined("ns", "a") == "ns__a"
     assert names.origins() == {"ns__a": NamespacedName("ns", "a")}
-
-
-def test_a_name_that_a_plain_tool_has_is_never_given_away() -> None:
     names = NamespaceNames(frozenset({"ns__a"}))
     assert names.joined("ns", "a") != "ns__a"
     assert names.joined("ns", "a") == NamespaceNames(frozenset({"ns__a"})).joined("ns", "a")

@@ -17,29 +17,20 @@ def read(**members: JsonValue) -> TaskFields:
     return read_fields(orjson.dumps(members), CHECKS, ALIASES)
 
 
-def test_null_is_absent() -> None:
+def test_null_is_absent_and_two_names_of_one_field_must_agree() -> None:
     fields = read(model="m", size=None, truncation=None, odd=None, user=None)
     assert fields.values == {"model": "m"}
     assert fields.unknown == {}
-
-
-def test_a_field_may_come_under_another_name() -> None:
     assert read(length=3).get("size", int) == 3
     assert read(length=3, size=3).problems == []
-
-
-def test_two_names_of_one_field_must_agree() -> None:
     (problem,) = read(length=3, size=4).problems
     assert problem.code == "conflicting_parameters"
 
 
-def test_what_is_not_known_is_kept_unless_the_gateway_decides_it() -> None:
+def test_what_is_not_known_is_kept_unless_the_gateway_decides_it_or_it_asks_for_nothing() -> None:
     assert read(odd={"a": 1}).unknown == {"odd": {"a": 1}}
     (problem,) = read(n=2).problems
     assert problem.param == "n"
-
-
-def test_values_that_ask_for_nothing_are_left_out() -> None:
     fields = read(stream=False, n=1, echo=False, stop=[], top_p=1, presence_penalty=0)
     assert (fields.unknown, fields.problems) == ({}, [])
 
@@ -56,9 +47,7 @@ def test_every_problem_is_found() -> None:
     fields.required("model", str, "")
     with pytest.raises(GatewayError) as caught:
         fields.end()
-    assert [problem.param for problem in caught.value.facts.problems] == [
-        *("size", "user", "inference_timeout", "model"),
-    ]
+    assert [problem.param for problem in caught.value.facts.problems] == ["size", "user", "inference_timeout", "model"]
 
 
 @looped("name", ["o/x\n", "o/x\r\ny", "o/\tx", "o/\0", " o/x", "o/" + "x" * 255, ""])
