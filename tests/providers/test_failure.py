@@ -66,18 +66,39 @@ def test_errors_carry_what_they_are_about() -> None:
 
 
 SECRETS = (
-    *("sk-abcdef0123456789", "sk-proj-abcdef_0123-456789", "sk-ant-api03-AbCdEf-0123_xyz"),
-    *("fw_3ZabcdefGHIJKL", "gsk_abcdefghijkl", "ya29.a0Af-one_two-three", "xai-abcdefghijkl"),
-    *("hf_abcdefghijkl", "nvapi-abcdefghijkl", "org-AbCdEfGh123", "proj_AbCdEfGh123", "AKIAIOSFODNN7EXAMPLE"),
-    *("AIzaSyA-1234567890abcdefghijklmnopqrstu", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"),
-    *("Bearer abc.def-ghi", "bearer 0123456789", "sk-12345***********************6789"),
+    "sk-abcdef0123456789",
+    "sk-proj-abcdef_0123-456789",
+    "sk-ant-api03-AbCdEf-0123_xyz",
+    "fw_3ZabcdefGHIJKL",
+    "gsk_abcdefghijkl",
+    "ya29.a0Af-one_two-three",
+    "xai-abcdefghijkl",
+    "hf_abcdefghijkl",
+    "nvapi-abcdefghijkl",
+    "org-AbCdEfGh123",
+    "proj_AbCdEfGh123",
+    "AKIAIOSFODNN7EXAMPLE",
+    "AIzaSyA-1234567890abcdefghijklmnopqrstu",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+    "Bearer abc.def-ghi",
+    "bearer 0123456789",
+    "sk-12345***********************6789",
     "0123456789abcdef0123456789abcdef",
 )
 ADDRESSES = (
-    *("https://user:pass@10.0.0.1:8443/v1/x?key=y", "http://vllm-7.internal:8000/v1", "postgresql://db/x"),
-    *("10.12.0.7:8000", "192.168.1.20", "[fe80::1ff:fe23:4567:890a]:8000", "2001:db8:85a3::8a2e:370:7334"),
-    *("/usr/lib/python3/site-packages/vllm/engine.py", "/home/svc/models/llama.gguf"),
-    *("C:\\Users\\svc\\model.bin", "vllm-7.internal:8000", "localhost:8080", "::1"),
+    "https://user:pass@10.0.0.1:8443/v1/x?key=y",
+    "http://vllm-7.internal:8000/v1",
+    "postgresql://db/x",
+    "10.12.0.7:8000",
+    "192.168.1.20",
+    "[fe80::1ff:fe23:4567:890a]:8000",
+    "2001:db8:85a3::8a2e:370:7334",
+    "/usr/lib/python3/site-packages/vllm/engine.py",
+    "/home/svc/models/llama.gguf",
+    "C:\\Users\\svc\\model.bin",
+    "vllm-7.internal:8000",
+    "localhost:8080",
+    "::1",
 )
 
 

@@ -98,8 +98,11 @@ def test_other_parts_of_all_of_are_told() -> None:
 @looped(
     "node",
     [
-        *({"type": "object"}, {"type": "object", "additionalProperties": {"type": "string"}}),
-        *({"type": "object", "properties": {}, "required": ["a"]}, {}, {"type": "array"}),
+        {"type": "object"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {"type": "object", "properties": {}, "required": ["a"]},
+        {},
+        {"type": "array"},
         {"anyOf": [True, {"type": "string"}]},
     ],
 )

@@ -34,8 +34,16 @@ def test_every_schema_within_a_schema_has_its_path_and_what_is_data_has_none() -
         "required": ["a"],
     }
     assert [path for path, _ in walk_schemas(schema)] == [
-        *("$", "$.properties.a", "$.properties.$ref", "$.patternProperties.^x", "$.$defs.d"),
-        *("$.$defs.d.items", "$.$defs.d.items.anyOf[0]", "$.$defs.d.items.anyOf[2]", "$.items[0]", "$.not"),
+        "$",
+        "$.properties.a",
+        "$.properties.$ref",
+        "$.patternProperties.^x",
+        "$.$defs.d",
+        "$.$defs.d.items",
+        "$.$defs.d.items.anyOf[0]",
+        "$.$defs.d.items.anyOf[2]",
+        "$.items[0]",
+        "$.not",
         "$.dependencies.b",
     ]
 

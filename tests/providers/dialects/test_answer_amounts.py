@@ -23,7 +23,13 @@ from tests.providers.dialects.kit import chat_request, target_of, text_request
 from tests.support.looped import looped
 
 MODELS = (
-    *("tiny", "gpt-6", "claude-opus-5", "amazon.titan-text-x", "meta.llama4-x", "mistral.x", "ai21.jamba-x"),
+    "tiny",
+    "gpt-6",
+    "claude-opus-5",
+    "amazon.titan-text-x",
+    "meta.llama4-x",
+    "mistral.x",
+    "ai21.jamba-x",
     "qwen3",
 )
 

@@ -34,7 +34,11 @@ def test_the_same_events_come_whatever_the_cuts(stream: bytes, places: list[int]
 
 
 EVENTS = (
-    *(b"data: {}", b"data:1", b"event: x\ndata: 1", b"id: 7\nevent:y\ndata: 1", b"event:  \ndata:  1"),
+    b"data: {}",
+    b"data:1",
+    b"event: x\ndata: 1",
+    b"id: 7\nevent:y\ndata: 1",
+    b"event:  \ndata:  1",
     b"data: 1\ndata: 2",
 )
 ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r", b"\n", b"\n\n\n", b"\r\n", b"")

@@ -73,9 +73,16 @@ def test_members_that_change_may_be_anything_of_their_kind() -> None:
 @looped(
     "other",
     [
-        *({"id": "one", "at": -1}, {"id": "one", "at": 1.5}, {"id": "one", "at": None}),
-        *({"id": None, "at": 1}, {"id": 7, "at": 1}, {"id": 'with "quotes"', "at": 1}, {"id": "é", "at": 1}),
-        *({"at": 1, "id": "one"}, {"id": "one", "at": 1, "more": 1}, {"id": "one"}),
+        {"id": "one", "at": -1},
+        {"id": "one", "at": 1.5},
+        {"id": "one", "at": None},
+        {"id": None, "at": 1},
+        {"id": 7, "at": 1},
+        {"id": 'with "quotes"', "at": 1},
+        {"id": "é", "at": 1},
+        {"at": 1, "id": "one"},
+        {"id": "one", "at": 1, "more": 1},
+        {"id": "one"},
     ],
 )
 def test_members_of_another_kind_are_another_form(other: dict[str, object]) -> None:

@@ -95,8 +95,12 @@ def test_images_keep_their_place_their_data_and_their_address(url: str, source: 
 @looped(
     "url",
     [
-        *("http://example.com/a.png", "data:image/tiff;base64,AA==", "data:image/png,raw"),
-        *("data:image/png;base64,", "x", None),
+        "http://example.com/a.png",
+        "data:image/tiff;base64,AA==",
+        "data:image/png,raw",
+        "data:image/png;base64,",
+        "x",
+        None,
     ],
 )
 def test_other_images_are_refused(url: JsonValue) -> None:

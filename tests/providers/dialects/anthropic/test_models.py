@@ -7,11 +7,16 @@ from tests.support.looped import looped
 @looped(
     "name",
     [
-        *("claude-opus-4-1", "claude-opus-4-1-20250805", "claude-opus-4-1@20250805"),
-        *("anthropic.claude-opus-4-1-20250805-v1:0", "us.anthropic.claude-opus-4-1-20250805-v1:0"),
-        *("anthropic/claude-opus-4.1", "Claude-Opus-4-1"),
+        "claude-opus-4-1",
+        "claude-opus-4-1-20250805",
+        "claude-opus-4-1@20250805",
+        "anthropic.claude-opus-4-1-20250805-v1:0",
+        "us.anthropic.claude-opus-4-1-20250805-v1:0",
+        "anthropic/claude-opus-4.1",
+        "Claude-Opus-4-1",
         "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-1-20250805-v1:0",
-        *("claude-opus-4-20250514", "claude-opus-4-0"),
+        "claude-opus-4-20250514",
+        "claude-opus-4-0",
     ],
 )
 def test_a_model_is_known_by_any_spelling_of_its_name(name: str) -> None:

@@ -147,7 +147,11 @@ def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
     assert found.extras.message.keys() == {"content_blocks", "citations"}
     assert completion.extra is not None
     assert completion.extra.keys() == {
-        *("metrics", "trace", "performanceConfig", "additionalModelResponseFields", "cacheDetails"),
+        "metrics",
+        "trace",
+        "performanceConfig",
+        "additionalModelResponseFields",
+        "cacheDetails",
         "serverToolUsage",
     }
     assert completion.service_tier == "priority"
@@ -211,7 +215,11 @@ def test_a_stop_string_that_is_not_told_cannot_be_put_back() -> None:
 @looped(
     "body",
     [
-        *(b"", b"<html>", b"[]", b"{}", b'{"output":{"message":{"content":"text"}},"stopReason":"end_turn"}'),
+        b"",
+        b"<html>",
+        b"[]",
+        b"{}",
+        b'{"output":{"message":{"content":"text"}},"stopReason":"end_turn"}',
         b'{"output":{"message":{"content":[]}}}',
         b'{"output":{"message":{"content":[{"toolUse":{"name":"a","input":{}}}]}},"stopReason":"tool_use"}',
         b'{"output":{"message":{"content":[{"toolUse":{"toolUseId":"a"}}]}},"stopReason":"tool_use"}',

@@ -191,7 +191,12 @@ def test_model_bytes_that_are_no_object_are_malformed(inner: bytes) -> None:
 @looped(
     "body",
     [
-        *(b"", b"<html>", b"[]", b"{}", b'{"generation":"a"}', b'{"stop_reason":"stop"}'),
+        b"",
+        b"<html>",
+        b"[]",
+        b"{}",
+        b'{"generation":"a"}',
+        b'{"stop_reason":"stop"}',
         b'{"generation":3,"stop_reason":"stop"}',
     ],
 )

@@ -28,9 +28,14 @@ def test_a_model_is_known_by_its_id(name: str, prompt: str, text: str) -> None:
 @looped(
     "name",
     [
-        *("amazon.nova-pro-v1:0", "amazon.titan-embed-text-v2:0", "anthropic.claude-haiku-4-5-20251001-v1:0"),
-        *("cohere.command-r-v1:0", "mistral.mistral-large-2407-v1:0", "mistral.pixtral-large-2502-v1:0"),
-        *("deepseek.v3-v1:0", "openai.gpt-oss-20b-1:0"),
+        "amazon.nova-pro-v1:0",
+        "amazon.titan-embed-text-v2:0",
+        "anthropic.claude-haiku-4-5-20251001-v1:0",
+        "cohere.command-r-v1:0",
+        "mistral.mistral-large-2407-v1:0",
+        "mistral.pixtral-large-2502-v1:0",
+        "deepseek.v3-v1:0",
+        "openai.gpt-oss-20b-1:0",
         "arn:aws:bedrock:us-east-1:123456789012:imported-model/abc",
     ],
 )

@@ -50,9 +50,13 @@ def test_arguments_are_nested_no_deeper_than_a_request() -> None:
 @looped(
     "pieces",
     [
-        *([3], [{"stringValue": "x"}], [{"jsonPath": "$", "stringValue": "x"}]),
-        *([{"jsonPath": "a.b", "stringValue": "x"}], [{"jsonPath": "$[0]", "stringValue": "x"}]),
-        *([{"jsonPath": "$.a..b", "stringValue": "x"}], [{"jsonPath": "$.a[2]", "stringValue": "x"}]),
+        [3],
+        [{"stringValue": "x"}],
+        [{"jsonPath": "$", "stringValue": "x"}],
+        [{"jsonPath": "a.b", "stringValue": "x"}],
+        [{"jsonPath": "$[0]", "stringValue": "x"}],
+        [{"jsonPath": "$.a..b", "stringValue": "x"}],
+        [{"jsonPath": "$.a[2]", "stringValue": "x"}],
         [{"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a[0]", "stringValue": "x"}, {"jsonPath": "$.a.b"}],
     ],
 )

@@ -156,7 +156,10 @@ def test_an_answer_that_the_model_broke_ends_after_its_text() -> None:
 @looped(
     "event",
     [
-        *(b"data: 3", b'data: "words"', b"data: []", b'data: {"candidates":3}'),
+        b"data: 3",
+        b'data: "words"',
+        b"data: []",
+        b'data: {"candidates":3}',
         b'data: {"candidates":[3,{"content":3},{"content":{"parts":[3,{"text":null}]}}]}',
         b'data: {"usageMetadata":3,"promptFeedback":{},"responseId":4}',
     ],

@@ -232,8 +232,15 @@ def test_as_many_members_as_any_vendor_has_are_passed_on() -> None:
 ODD: list[JsonValue] = [None, "", "text", [], [{}], {}, {"a": 1}, 0, 1, True, 0.5]
 HELD = ("content", "refusal", "annotations", "role", "reasoning_content", "tool_calls", "extra_content", "prefix")
 BESIDE = (
-    *("index", "message", "logprobs", "finish_reason", "text", "matched_stop", "native_finish_reason"),
-    *("delta", "own"),
+    "index",
+    "message",
+    "logprobs",
+    "finish_reason",
+    "text",
+    "matched_stop",
+    "native_finish_reason",
+    "delta",
+    "own",
 )
 REASONS: list[JsonValue] = ["stop", "length", "eos", "content_filter", "tool_calls", "other", *ODD]
 

@@ -139,7 +139,13 @@ def test_a_name_that_never_comes_is_no_call() -> None:
 @looped(
     "entry",
     [
-        *(None, 7, {}, {"index": 0}, {"function": {}}, {"custom": {"input": "x"}}, {"id": 7}),
+        None,
+        7,
+        {},
+        {"index": 0},
+        {"function": {}},
+        {"custom": {"input": "x"}},
+        {"id": 7},
         {"id": "c", "function": {"arguments": "{"}},
     ],
 )

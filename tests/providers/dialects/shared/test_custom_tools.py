@@ -76,8 +76,14 @@ def read(pieces: list[str]) -> list[str]:
     "arguments",
     [
         r'{ "input" : "a\n\u00e9\ud83d\ude00 \"q\" \\\ud83d\\ude00 end", "more": [1]}',
-        *(r'{"input":"abc\u12', r'{"input":"a\ud83d b"}', r'{"input":"a\uZZ b\q"}'),
-        *('{"why":"z","input":"x"}', '{"input":{"a":1}}', "*** Begin Patch\n", "{}", '{"input":""}'),
+        r'{"input":"abc\u12',
+        r'{"input":"a\ud83d b"}',
+        r'{"input":"a\uZZ b\q"}',
+        '{"why":"z","input":"x"}',
+        '{"input":{"a":1}}',
+        "*** Begin Patch\n",
+        "{}",
+        '{"input":""}',
         '{"input":"\\',
     ],
 )

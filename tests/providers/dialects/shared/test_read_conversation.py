@@ -237,7 +237,14 @@ PARTS = st.fixed_dictionaries(
     optional={
         name: JSON
         for name in (
-            *("text", "thinking", "signature", "image_url", "file", "file_id", "video_url", "cache_control"),
+            "text",
+            "thinking",
+            "signature",
+            "image_url",
+            "file",
+            "file_id",
+            "video_url",
+            "cache_control",
             "data",
         )
     },
