@@ -99,7 +99,11 @@ async def served() -> AsyncIterator[Served]:
 
 
 SURFACES = [
-    *("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v5/chat/completions", "/inference/v1/completions"),
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/v1/messages",
+    "/v5/chat/completions",
+    "/inference/v1/completions",
 ]
 
 

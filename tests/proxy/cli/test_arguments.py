@@ -13,8 +13,18 @@ from proxy.surfaces.registry import SURFACES
 
 COMMANDS = (
     *(
-        *("demo", "serve", "check", "routes", "explain", "key", "logs"),
-        *("schema", "vendors", "prices", "import", "completion"),
+        "demo",
+        "serve",
+        "check",
+        "routes",
+        "explain",
+        "key",
+        "logs",
+        "schema",
+        "vendors",
+        "prices",
+        "import",
+        "completion",
     ),
     "version",
 )

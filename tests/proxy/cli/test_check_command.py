@@ -120,7 +120,10 @@ def test_every_problem_is_a_line_with_its_place_in_order(source: Writer, capsys:
     assert check(table, "warning", FORMS["text"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.removeprefix(f"{table.path}:").partition(": ")[0] for line in lines] == [
-        *("3:3 server.prot", "5:21 vendors.openai.api_key", "7:3 models.opnai/gpt-4o", "9:9 routes.fast"),
+        "3:3 server.prot",
+        "5:21 vendors.openai.api_key",
+        "7:3 models.opnai/gpt-4o",
+        "9:9 routes.fast",
     ]
     assert "did you mean port?" in lines[0]
     assert ["warning: " in line for line in lines] == [False, True, False, False]

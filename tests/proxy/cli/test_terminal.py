@@ -15,8 +15,11 @@ class Terminal(io.StringIO):
 @looped(
     ("stream", "env", "colourful"),
     [
-        *((Terminal(), {}, True), (Terminal(), {"NO_COLOR": ""}, True), (Terminal(), {"NO_COLOR": "1"}, False)),
-        *((Terminal(), {"TERM": "dumb"}, False), (io.StringIO(), {}, False)),
+        (Terminal(), {}, True),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
     ],
 )
 def test_colours_need_a_terminal_and_no_refusal(stream: TextIO, env: dict[str, str], colourful: bool) -> None:

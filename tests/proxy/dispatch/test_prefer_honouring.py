@@ -48,7 +48,10 @@ def test_one_that_would_drop_a_field_comes_after_those_that_honour_it_in_their_o
     assert found.dropping == {CLAUDE: ("seed",)}
     other = replace(OPENAI, deployment="other")
     assert order(asked(presence_penalty=1, logit_bias={"1": 2}), CLAUDE, other, COHERE, OPENAI) == [
-        *(other, OPENAI, CLAUDE, COHERE),
+        other,
+        OPENAI,
+        CLAUDE,
+        COHERE,
     ]
 
 

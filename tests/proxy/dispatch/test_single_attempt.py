@@ -148,9 +148,12 @@ def test_after_the_others_one_that_said_when_is_waited_for() -> None:
 @looped(
     ("behaviour", "repeated"),
     [
-        *((fails(FailureKind.CONNECT), True), (fails(FailureKind.SERVER, unsent=True), True)),
-        *((refuses("overloaded", 503), True), (refuses("rate_limited", 429), True)),
-        *((refuses("server", 500), False), (fails(FailureKind.SERVER), False)),
+        (fails(FailureKind.CONNECT), True),
+        (fails(FailureKind.SERVER, unsent=True), True),
+        (refuses("overloaded", 503), True),
+        (refuses("rate_limited", 429), True),
+        (refuses("server", 500), False),
+        (fails(FailureKind.SERVER), False),
     ],
 )
 def test_strictly_only_what_cannot_have_been_generated_is_repeated(behaviour: Behaviour, repeated: bool) -> None:

@@ -92,8 +92,12 @@ def test_a_request_has_as_long_as_the_most_patient_of_its_deployments() -> None:
 @looped(
     ("timeout", "header", "total"),
     [
-        *((20.0, None, 20.0), (None, "7.5", 7.5), (20.0, "7", 7.0)),
-        *((5.0, "7", 5.0), (None, "301", 300.0), (600.0, None, 300.0)),
+        (20.0, None, 20.0),
+        (None, "7.5", 7.5),
+        (20.0, "7", 7.0),
+        (5.0, "7", 5.0),
+        (None, "301", 300.0),
+        (600.0, None, 300.0),
     ],
 )
 def test_whoever_sends_it_may_shorten_that(timeout: float | None, header: str | None, total: float) -> None:

@@ -189,10 +189,19 @@ async def test_a_field_that_no_deployment_honours_is_refused_before_anything_is_
 
 
 ODD_TARGETS: Sequence[bytes] = (
-    *(b"/v1/%zz", b"/v1/\xff\xfe", b"/v1/%ff", b"/v1/models/%00", b"/v1/models/\xc3\x28"),
-    *(b"/%2e%2e/%2e%2e/etc/passwd", b"/../../etc/passwd", b"/v1/completions?a=\xff"),
-    *(b"http://elsewhere.example.com/v1/models/x", b"//elsewhere.example.com/v1", b"*"),
-    *(b"/" + b"a/" * 2000, b"/v1/models/" + b"a" * 3000),
+    b"/v1/%zz",
+    b"/v1/\xff\xfe",
+    b"/v1/%ff",
+    b"/v1/models/%00",
+    b"/v1/models/\xc3\x28",
+    b"/%2e%2e/%2e%2e/etc/passwd",
+    b"/../../etc/passwd",
+    b"/v1/completions?a=\xff",
+    b"http://elsewhere.example.com/v1/models/x",
+    b"//elsewhere.example.com/v1",
+    b"*",
+    b"/" + b"a/" * 2000,
+    b"/v1/models/" + b"a" * 3000,
 )
 
 
@@ -238,9 +247,13 @@ async def test_a_team_is_shown_what_it_may_ask_for(served: Rig) -> None:
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        *(("/v1/models/v/m", "v/m"), ("/v1/models/v%2Fm", "v/m"), ("/v1/models/v%2fm", "v/m")),
-        *(("/v1//models//v//m", "v/m"), ("/models/v/two/eu", "v/two/eu")),
-        *(("/v1/models/local/any/name%3A8b", "local/any/name:8b"), ("/v1/models/fast", "fast")),
+        ("/v1/models/v/m", "v/m"),
+        ("/v1/models/v%2Fm", "v/m"),
+        ("/v1/models/v%2fm", "v/m"),
+        ("/v1//models//v//m", "v/m"),
+        ("/models/v/two/eu", "v/two/eu"),
+        ("/v1/models/local/any/name%3A8b", "local/any/name:8b"),
+        ("/v1/models/fast", "fast"),
     ],
 )
 async def test_one_model_is_found_by_its_name_with_slashes_raw_or_encoded(served: Rig, path: str, name: str) -> None:

@@ -62,9 +62,18 @@ def test_repeated_slashes_in_a_model_s_name_collapse() -> None:
 @looped(
     ("path", "surface"),
     [
-        *(("/", "openai"), ("", "openai"), ("/nowhere", "openai"), ("/v1/nowhere", "openai"), ("/v1", "openai")),
-        *(("/v1/modelsx", "openai"), ("/v4/nowhere", "scale"), ("/v5/", "scale"), ("//v5//nowhere", "scale")),
-        *(("/inference/v1/nowhere", "fireworks"), (f"{PAIS}/nowhere", "pais"), ("*", "openai")),
+        ("/", "openai"),
+        ("", "openai"),
+        ("/nowhere", "openai"),
+        ("/v1/nowhere", "openai"),
+        ("/v1", "openai"),
+        ("/v1/modelsx", "openai"),
+        ("/v4/nowhere", "scale"),
+        ("/v5/", "scale"),
+        ("//v5//nowhere", "scale"),
+        ("/inference/v1/nowhere", "fireworks"),
+        (f"{PAIS}/nowhere", "pais"),
+        ("*", "openai"),
     ],
 )
 def test_an_unknown_path_is_a_404_in_the_envelope_of_its_neighbours(path: str, surface: str) -> None:
@@ -78,8 +87,11 @@ def test_an_unknown_path_is_a_404_in_the_envelope_of_its_neighbours(path: str, s
 @looped(
     ("path", "method", "allow"),
     [
-        *(("/v1/completions", "GET", "POST"), ("/v5/chat/completions", "DELETE", "POST")),
-        *(("/v1/models", "POST", "GET"), ("/v1/models/a/b", "POST", "GET"), ("/v1/completions", "post", "POST")),
+        ("/v1/completions", "GET", "POST"),
+        ("/v5/chat/completions", "DELETE", "POST"),
+        ("/v1/models", "POST", "GET"),
+        ("/v1/models/a/b", "POST", "GET"),
+        ("/v1/completions", "post", "POST"),
     ],
 )
 def test_another_method_is_a_405_that_says_which_are_allowed(path: str, method: str, allow: str) -> None:
@@ -189,9 +201,14 @@ async def test_a_record_has_the_tags_of_the_table_that_its_request_began_with() 
 @pytest.mark.parametrize(
     ("method", "path", "aside"),
     [
-        *(("POST", "/v1/completions", False), ("POST", "/v1/embeddings", False), ("POST", "/v1/nix", True)),
-        *(("GET", "/v1/completions", True), ("GET", "/v1/models/nix", True), ("GET", "/v1/usage?by=nix", True)),
-        *(("GET", "/v1/responses/resp_nix", True), ("POST", "/v1/messages/count_tokens", True)),
+        ("POST", "/v1/completions", False),
+        ("POST", "/v1/embeddings", False),
+        ("POST", "/v1/nix", True),
+        ("GET", "/v1/completions", True),
+        ("GET", "/v1/models/nix", True),
+        ("GET", "/v1/usage?by=nix", True),
+        ("GET", "/v1/responses/resp_nix", True),
+        ("POST", "/v1/messages/count_tokens", True),
     ],
 )
 async def test_what_asks_no_deployment_is_recorded_as_such(served: Rig, method: str, path: str, aside: bool) -> None:

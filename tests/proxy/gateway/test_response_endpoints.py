@@ -119,9 +119,15 @@ async def test_input_items_come_in_pages(served: Rig) -> None:
 @pytest.mark.parametrize(
     ("query", "param"),
     [
-        *(("limit=0", "limit"), ("limit=101", "limit"), ("limit=-1", "limit")),
-        *(("limit=1e1", "limit"), ("limit=99999999999999999999", "limit"), ("limit=", "limit")),
-        *(("order=up", "order"), ("after=absent", "after"), ("before=in_0", "before")),
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=1e1", "limit"),
+        ("limit=99999999999999999999", "limit"),
+        ("limit=", "limit"),
+        ("order=up", "order"),
+        ("after=absent", "after"),
+        ("before=in_0", "before"),
     ],
 )
 async def test_a_list_that_cannot_be_had_is_refused_by_name(served: Rig, query: str, param: str) -> None:

@@ -77,7 +77,11 @@ async def test_a_conversation_goes_on_by_the_id_of_the_last_answer(served: Rig) 
     second = read(await ask(served, "two", first["id"]))
     read(await ask(served, "three", second["id"]))
     assert said_to(served.vendor) == [
-        *(("user", "one"), ("assistant", "Hi."), ("user", "two"), ("assistant", "Hi."), ("user", "three")),
+        ("user", "one"),
+        ("assistant", "Hi."),
+        ("user", "two"),
+        ("assistant", "Hi."),
+        ("user", "three"),
     ]
 
 

@@ -37,10 +37,14 @@ def test_no_limit_is_false() -> None:
 @looped(
     ("unit", "amount", "words"),
     [
-        *((Unit.USD, 0, "0.00 USD"), (Unit.USD, 1_234_567 * NANO, "1234567.00 USD")),
-        *((Unit.USD, 39_996_000_000, "40.00 USD"), (Unit.USD, 1_250_000, "0.001250 USD")),
-        *((Unit.USD, 1, "0.000000 USD"), (Unit.TOKENS, 1000, "1000 tokens")),
-        *((Unit.TOKENS, 1, "1 token"), (Unit.REQUESTS, 1, "1 request")),
+        (Unit.USD, 0, "0.00 USD"),
+        (Unit.USD, 1_234_567 * NANO, "1234567.00 USD"),
+        (Unit.USD, 39_996_000_000, "40.00 USD"),
+        (Unit.USD, 1_250_000, "0.001250 USD"),
+        (Unit.USD, 1, "0.000000 USD"),
+        (Unit.TOKENS, 1000, "1000 tokens"),
+        (Unit.TOKENS, 1, "1 token"),
+        (Unit.REQUESTS, 1, "1 request"),
     ],
 )
 def test_an_amount_has_its_unit_and_of_usd_the_digits_that_matter(unit: Unit, amount: int, words: str) -> None:
@@ -52,7 +56,10 @@ def test_limits_and_budgets_are_told_as_they_were_written() -> None:
     assert (period_words(None), period_words(Period.WEEK)) == ("at once", "per week")
     rates = (Rate(Unit.REQUESTS, 60, Period.MINUTE, 60), Rate(Unit.TOKENS, 100, Period.SECOND, 10))
     assert limit_words(Limits(rates, (Quota(Unit.TOKENS, 7, Period.HOUR),), 3)) == (
-        *("60 requests per minute", "100 tokens per second, 10 in one go", "7 tokens per hour", "3 requests at once"),
+        "60 requests per minute",
+        "100 tokens per second, 10 in one go",
+        "7 tokens per hour",
+        "3 requests at once",
     )
     told = [budget_words(TeamBudget(Unit.USD, amount, Period.MONTH)) for amount in (500 * NANO, 12_340_000_000)]
     assert told == ["500 USD per month", "12.34 USD per month"]

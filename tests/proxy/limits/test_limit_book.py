@@ -14,6 +14,7 @@ from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Meters, Reservation
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
+from tests.proxy.limits.kit.still_keeper import there
 
 SCOPES = ("team t", "key t/k", "team t model m")
 
@@ -40,8 +41,7 @@ class Desk:
         self.book.use(limits, budgets or {}, BERLIN, self.now)
 
     def ask(self, tokens: int = 1, cost: int | None = 0) -> Reservation | Exceeded:
-        outcome = self.book.admit(SCOPES, tokens, cost, self.now, WALL + self.now)
-        assert outcome is not None
+        outcome = there(self.book.admit(SCOPES, tokens, cost, self.now, WALL + self.now))
         return outcome
 
     def take(self, tokens: int = 1, cost: int | None = 0) -> Reservation:
@@ -148,8 +148,7 @@ def test_the_refusal_that_lasts_longest_is_told() -> None:
     desk.take(1000).settle(1000, 0)
     told = desk.refused(500)
     assert (told.kind, told.limit, told.used, told.requested) == (LimitKind.QUOTA, 1, 1, 1)
-    assert told.ends is not None
-    assert told.wait == told.ends - WALL
+    assert told.wait == there(told.ends) - WALL
     desk.now = told.wait
     desk.take(500)
 

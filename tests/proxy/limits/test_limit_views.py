@@ -52,7 +52,10 @@ def test_a_scope_has_a_view_of_each_of_its_limits_before_any_is_used() -> None:
     limits = Limits((Rate(Unit.TOKENS, 60, Period.MINUTE, 10),), (Quota(Unit.TOKENS, 9, Period.DAY),), 3)
     views = list(unused_views("team a", limits, (TeamBudget(Unit.TOKENS, 8, Period.WEEK, 0.5, "warn"),), ends))
     assert [(each.kind.value, each.limit, each.most, each.used) for each in views] == [
-        *(("rate", 60, 10, 0), ("quota", 9, 9, 0), ("budget", 8, 8, 0), ("concurrent", 3, 3, 0)),
+        ("rate", 60, 10, 0),
+        ("quota", 9, 9, 0),
+        ("budget", 8, 8, 0),
+        ("concurrent", 3, 3, 0),
     ]
     assert (views[2].at, views[2].then) == (0.5, "warn")
     assert [each.ends for each in views] == [None, 10, 20, None]

@@ -291,10 +291,19 @@ def test_a_narrowed_route_keeps_the_team_s_meaning_of_names_inside_it() -> None:
 @looped(
     ("key", "name", "code"),
     [
-        *(("whole", "v/n", None), ("one", "v/m", None), ("one", "v/m/a", None), ("one", "v/n", "model_not_found")),
-        *(("one", "all", "model_not_found"), ("one", "fast", "model_not_found"), ("two", "all", None)),
-        *(("two", "fast", "model_not_found"), ("two", "v/n", "model_not_allowed"), ("two", "v/m", "model_not_found")),
-        *(("four", "own", None), ("four", "fast", "model_not_found"), ("four", "w/free", "model_not_allowed")),
+        ("whole", "v/n", None),
+        ("one", "v/m", None),
+        ("one", "v/m/a", None),
+        ("one", "v/n", "model_not_found"),
+        ("one", "all", "model_not_found"),
+        ("one", "fast", "model_not_found"),
+        ("two", "all", None),
+        ("two", "fast", "model_not_found"),
+        ("two", "v/n", "model_not_allowed"),
+        ("two", "v/m", "model_not_found"),
+        ("four", "own", None),
+        ("four", "fast", "model_not_found"),
+        ("four", "w/free", "model_not_allowed"),
     ],
 )
 def test_a_key_may_ask_for_its_names_alone(key: str, name: str, code: str | None) -> None:

@@ -17,11 +17,20 @@ from tests.support.looped import looped
 @looped(
     ("path", "name"),
     [
-        *(("/v1/completions", "openai"), ("/v1", "openai"), ("/completions", "openai"), ("/", "openai")),
-        *(("/v1beta/x", "openai"), ("/v4/beta/completions", "scale_v4"), ("/v4/models", "scale_v4")),
-        *(("/v5/nothing", "scale_v5"), ("/inference/v1/v1/completions", "fireworks"), ("/inference", "fireworks")),
-        *(("/inferences/v1", "openai"), ("/api/v1/compatibility/openai/v1/models", "pais")),
-        *(("/api/v1/compatibility/openai", "pais"), ("/api/v1/other", "openai")),
+        ("/v1/completions", "openai"),
+        ("/v1", "openai"),
+        ("/completions", "openai"),
+        ("/", "openai"),
+        ("/v1beta/x", "openai"),
+        ("/v4/beta/completions", "scale_v4"),
+        ("/v4/models", "scale_v4"),
+        ("/v5/nothing", "scale_v5"),
+        ("/inference/v1/v1/completions", "fireworks"),
+        ("/inference", "fireworks"),
+        ("/inferences/v1", "openai"),
+        ("/api/v1/compatibility/openai/v1/models", "pais"),
+        ("/api/v1/compatibility/openai", "pais"),
+        ("/api/v1/other", "openai"),
     ],
 )
 def test_a_path_wears_the_errors_of_its_longest_prefix(path: str, name: str) -> None:

@@ -198,9 +198,13 @@ def test_a_stream_that_has_nothing_but_what_is_said_of_the_answer_is_empty() -> 
 @looped(
     ("steps", "kind"),
     [
-        *(((b"!",), FailureKind.SERVER), ((b":", b"#", b"!"), FailureKind.SERVER)),
-        *(((b"+a !",), FailureKind.SERVER), ((b":", b""), FailureKind.TRUNCATED), ((b"",), FailureKind.TRUNCATED)),
-        *(((b"$",), FailureKind.MALFORMED), ((b":", CUT), FailureKind.TRUNCATED)),
+        ((b"!",), FailureKind.SERVER),
+        ((b":", b"#", b"!"), FailureKind.SERVER),
+        ((b"+a !",), FailureKind.SERVER),
+        ((b":", b""), FailureKind.TRUNCATED),
+        ((b"",), FailureKind.TRUNCATED),
+        ((b"$",), FailureKind.MALFORMED),
+        ((b":", CUT), FailureKind.TRUNCATED),
     ],
 )
 def test_what_goes_wrong_before_content_is_a_failure_not_a_stream(steps: tuple[Step, ...], kind: FailureKind) -> None:

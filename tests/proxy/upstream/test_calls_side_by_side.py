@@ -244,7 +244,10 @@ def test_prompts_that_are_only_to_be_repeated_are_not_sent(window: str | None) -
     exchange = Exchange(Vendor(lambda body: Body()))
     answer = exchange.whole(ask(prompt, params))
     assert [(choice.text, choice.finish_reason) for choice in answer.choices] == [
-        *(("one", "length"), ("one", "length"), ("two", "length"), ("two", "length")),
+        ("one", "length"),
+        ("one", "length"),
+        ("two", "length"),
+        ("two", "length"),
     ]
     assert answer.usage == Usage(2, 0, estimated=True)
     assert exchange.vendor.seen == []

@@ -313,9 +313,13 @@ LONG: Mapping[str, object] = {**TRUNCATE, "max_tokens": 3000}
 @looped(
     ("overflow", "limit"),
     [
-        *((Overflow(4096, 2000, exact=True), 2096), (Overflow(4096, 2000, exact=False), 2096 - MARGIN)),
-        *((Overflow(4096), 1500), (Overflow(), 1500), (Overflow(output_cap=1024), 1024)),
-        *((Overflow(4096, 4096, prompt_alone=True), None), (None, None)),
+        (Overflow(4096, 2000, exact=True), 2096),
+        (Overflow(4096, 2000, exact=False), 2096 - MARGIN),
+        (Overflow(4096), 1500),
+        (Overflow(), 1500),
+        (Overflow(output_cap=1024), 1024),
+        (Overflow(4096, 4096, prompt_alone=True), None),
+        (None, None),
     ],
 )
 def test_a_refused_limit_is_lowered_by_what_the_refusal_says(overflow: Overflow | None, limit: int | None) -> None:

@@ -113,8 +113,18 @@ def test_every_recorded_stream_means_the_same(profile: str, data: bytes, places:
 
 LITERALS = st.sampled_from(
     [
-        *(b'"a"', b'" b"', b'""', b'"\\""', b'"\\\\"', b'"\xc3\xa9"'),
-        *(b'"\xff"', b'"\\ud83d"', b"7", b"null", b'"x\n"', b'"\x01"'),
+        b'"a"',
+        b'" b"',
+        b'""',
+        b'"\\""',
+        b'"\\\\"',
+        b'"\xc3\xa9"',
+        b'"\xff"',
+        b'"\\ud83d"',
+        b"7",
+        b"null",
+        b'"x\n"',
+        b'"\x01"',
     ]
 )
 

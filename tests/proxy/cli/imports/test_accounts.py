@@ -102,8 +102,11 @@ def test_accounts_at_google() -> None:
 @looped(
     ("url", "name"),
     [
-        *(("https://api.siliconflow.cn/v1", "siliconflow.cn"), ("http://localhost:8000", "local-8000")),
-        *(("http://0.0.0.0:1", "local-1"), ("https://api.example.com", "example"), ("nonsense", "")),
+        ("https://api.siliconflow.cn/v1", "siliconflow.cn"),
+        ("http://localhost:8000", "local-8000"),
+        ("http://0.0.0.0:1", "local-1"),
+        ("https://api.example.com", "example"),
+        ("nonsense", ""),
     ],
 )
 def test_addresses_have_names(url: str, name: str) -> None:

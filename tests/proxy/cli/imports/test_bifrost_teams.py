@@ -144,8 +144,11 @@ def test_limits_and_budgets_of_other_periods_and_of_nobody_are_told(tmp_path: Pa
         },
     )
     assert {
-        *("governance.budgets.0.max_limit", "governance.budgets.1", "governance.rate_limits.0.request_max_limit"),
-        *("governance.virtual_keys.1.budget_id", "governance.virtual_keys.1.rate_limit_id"),
+        "governance.budgets.0.max_limit",
+        "governance.budgets.1",
+        "governance.rate_limits.0.request_max_limit",
+        "governance.virtual_keys.1.budget_id",
+        "governance.virtual_keys.1.rate_limit_id",
     } <= set(made.lost)
     assert not made.table.loaded.config.teams["search"].limits.any
 

@@ -37,8 +37,12 @@ def test_what_is_absent_or_null_is_nothing() -> None:
 @looped(
     ("key", "kind"),
     [
-        *(("map", "text"), ("text", "number"), ("text", "flag")),
-        *(("map", "texts"), ("text", "section"), ("text", "sections")),
+        ("map", "text"),
+        ("text", "number"),
+        ("text", "flag"),
+        ("map", "texts"),
+        ("text", "section"),
+        ("text", "sections"),
     ],
 )
 def test_a_value_of_another_type_is_told_and_not_taken(key: str, kind: str) -> None:

@@ -116,8 +116,11 @@ def test_what_leads_nowhere_is_told(tmp_path: Path) -> None:
         "model_group_alias: {x: gone, y: {model: b}, z: [1]}}\n",
     )
     assert set(made.lost) == {
-        *("router_settings.fallbacks.0.gone", "router_settings.fallbacks.1.a", "router_settings.fallbacks.2"),
-        *("router_settings.model_group_alias.x", "router_settings.model_group_alias.z"),
+        "router_settings.fallbacks.0.gone",
+        "router_settings.fallbacks.1.a",
+        "router_settings.fallbacks.2",
+        "router_settings.model_group_alias.x",
+        "router_settings.model_group_alias.z",
     }
     assert made.reached("y") == ["openai/z/default"]
     assert made.reached("a")[-1] == "openai/z/default"

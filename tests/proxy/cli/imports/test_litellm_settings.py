@@ -38,8 +38,11 @@ def test_overview() -> None:
     assert list(made.table.snapshot.teams) == ["master"]
     assert made.table.loaded.config.defaults.on_unsupported == "drop"
     assert set(made.lost) >= {
-        *("model_list.5", "model_list.0.litellm_params.rpm", "litellm_settings.success_callback"),
-        *("general_settings.master_key", "general_settings.alerting"),
+        "model_list.5",
+        "model_list.0.litellm_params.rpm",
+        "litellm_settings.success_callback",
+        "general_settings.master_key",
+        "general_settings.alerting",
     }
 
 
@@ -74,10 +77,15 @@ def test_the_projects_own_test_configuration() -> None:
     assert made.table.loaded.config.routes["gpt-3.5-turbo"].fallbacks.context_window == ["openai/gpt-3.5-turbo-1106"]
     assert made.table.snapshot.routes["fake-openai-endpoint-3"].policy == "least_busy"
     assert set(made.lost) >= {
-        *("model_list.7", "model_list.0.litellm_params.region_name"),
-        *("model_list.5.litellm_params.input_cost_per_second", "model_list.13.litellm_params.mock_timeout"),
-        *("router_settings.routing_strategy", "general_settings.pass_through_endpoints"),
-        *("general_settings.store_model_in_db", "litellm_settings.default_team_settings", "finetune_settings"),
+        "model_list.7",
+        "model_list.0.litellm_params.region_name",
+        "model_list.5.litellm_params.input_cost_per_second",
+        "model_list.13.litellm_params.mock_timeout",
+        "router_settings.routing_strategy",
+        "general_settings.pass_through_endpoints",
+        "general_settings.store_model_in_db",
+        "litellm_settings.default_team_settings",
+        "finetune_settings",
     }
 
 

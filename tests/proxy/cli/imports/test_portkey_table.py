@@ -78,8 +78,14 @@ def test_targets_without_a_model_are_vendors() -> None:
     assert made.table.loaded.config.vendors["openai"].timeouts.total == 30.0
     assert made.table.loaded.config.vendors["openai"].retries.attempts == 4
     assert set(made.lost) == {
-        *("strategy.on_status_codes", "targets.0", "targets.0.api_key", "targets.0.cache"),
-        *("targets.0.input_guardrails", "targets.0.retry.on_status_codes", "targets.1", "targets.1.api_key"),
+        "strategy.on_status_codes",
+        "targets.0",
+        "targets.0.api_key",
+        "targets.0.cache",
+        "targets.0.input_guardrails",
+        "targets.0.retry.on_status_codes",
+        "targets.1",
+        "targets.1.api_key",
     }
     assert "# targets.1: leaves the model to the client" in made.text
     assert "sk-ant" not in made.text

@@ -35,8 +35,14 @@ def test_names_that_are_alike_are_told_apart() -> None:
 @looped(
     ("number", "written"),
     [
-        *((30, "30s"), (0.5, "500ms"), (1.5, "1.5s"), (0.0001, "1ms")),
-        *((86400, "86400s"), (86401, None), (0, None), (-1, None)),
+        (30, "30s"),
+        (0.5, "500ms"),
+        (1.5, "1.5s"),
+        (0.0001, "1ms"),
+        (86400, "86400s"),
+        (86401, None),
+        (0, None),
+        (-1, None),
     ],
 )
 def test_durations_are_within_a_day(number: float, written: str | None) -> None:

@@ -47,7 +47,10 @@ def test_people_see_a_table_and_how_far_it_is_loaded(source: Writer, capsys: Out
     assert usage(made, OPTIONS, show_table) == 0
     out, err = capsys.readouterr()
     assert [row.split()[:3] for row in out.splitlines()] == [
-        *(["TEAM", "MODEL", "REQUESTS"], ["search", "fast", "2"], ["data", "fast", "1"], ["TOTAL", "3", "0"]),
+        ["TEAM", "MODEL", "REQUESTS"],
+        ["search", "fast", "2"],
+        ["data", "fast", "1"],
+        ["TOTAL", "3", "0"],
     ]
     assert "2 requests in the journals are not counted yet" in err
 

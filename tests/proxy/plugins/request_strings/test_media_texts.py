@@ -166,9 +166,12 @@ def test_bare_base64_is_changed_in_one_form() -> None:
 @looped(
     ("value", "sound"),
     [
-        *((uri("audio/wav", BYTES), True), (uri("audio/wav", BYTES)[:-3], True)),
-        *((f"data: {SAID}", False), (f"{uri('audio/wav', BYTES)} {SAID}", False)),
-        *((f"data:audio/{SAID};base64,{encoded(BYTES)}", False), ("audio/wav", False)),
+        (uri("audio/wav", BYTES), True),
+        (uri("audio/wav", BYTES)[:-3], True),
+        (f"data: {SAID}", False),
+        (f"{uri('audio/wav', BYTES)} {SAID}", False),
+        (f"data:audio/{SAID};base64,{encoded(BYTES)}", False),
+        ("audio/wav", False),
     ],
 )
 def test_a_sound_may_be_cut_and_holds_nothing_else(value: str, *, sound: bool) -> None:

@@ -68,8 +68,13 @@ def test_calls_one_after_another_are_streamed_as_they_come() -> None:
         ToolCallDelta(1, "b", "g"),
         ToolCallDelta(1, arguments="{}"),
     ) == [
-        *(("start", 2, "f"), ("delta", 2, '{"x":'), ("delta", 2, "1}")),
-        *(("stop", 2, ""), ("start", 3, "g"), ("delta", 3, "{}"), ("stop", 3, "")),
+        ("start", 2, "f"),
+        ("delta", 2, '{"x":'),
+        ("delta", 2, "1}"),
+        ("stop", 2, ""),
+        ("start", 3, "g"),
+        ("delta", 3, "{}"),
+        ("stop", 3, ""),
     ]
 
 
@@ -82,8 +87,15 @@ def test_calls_side_by_side_wait_for_the_first() -> None:
         ToolCallDelta(1, arguments="}"),
         ToolCallDelta(0, arguments="}"),
     ) == [
-        *(("start", 2, "f"), ("delta", 2, '{"x":1'), ("delta", 2, "}"), ("stop", 2, "")),
-        *(("start", 3, "g"), ("delta", 3, "{}"), ("stop", 3, ""), ("start", 4, "h"), ("stop", 4, "")),
+        ("start", 2, "f"),
+        ("delta", 2, '{"x":1'),
+        ("delta", 2, "}"),
+        ("stop", 2, ""),
+        ("start", 3, "g"),
+        ("delta", 3, "{}"),
+        ("stop", 3, ""),
+        ("start", 4, "h"),
+        ("stop", 4, ""),
     ]
 
 

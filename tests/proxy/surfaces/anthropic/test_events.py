@@ -20,7 +20,10 @@ from tests.proxy.surfaces.anthropic.kit import objects
 def test_an_event_names_its_type_twice() -> None:
     stream = event("ping", {}) + block_start(3, {"type": "text", "text": ""}) + block_stop(3) + MESSAGE_STOP
     assert [each["type"] for each in objects(stream)] == [
-        *("ping", "content_block_start", "content_block_stop", "message_stop"),
+        "ping",
+        "content_block_start",
+        "content_block_stop",
+        "message_stop",
     ]
 
 

@@ -137,7 +137,14 @@ def test_every_block_goes_to_vendors_that_take_its_kind(name: str) -> None:
     for word in ANTHROPICS:
         assert word not in wire
     for word in (
-        *("Instructions.", "A question.", "A note.", "Found", "A result.", "An answer.", "Nothing there.", "look"),
+        "Instructions.",
+        "A question.",
+        "A note.",
+        "Found",
+        "A result.",
+        "An answer.",
+        "Nothing there.",
+        "look",
     ):
         assert word in wire
     assert wire.count("iVBORw0KGgo=") == 2

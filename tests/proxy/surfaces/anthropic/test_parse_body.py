@@ -75,7 +75,12 @@ def test_every_problem_of_a_body_is_told() -> None:
     with pytest.raises(GatewayError) as caught:
         parse_messages(orjson.dumps({"messages": [], "system": 1, "temperature": 3, "n": 2}), None, {})
     assert [problem.param for problem in caught.value.facts.problems] == [
-        *("system", "messages", "max_tokens", "temperature", "n", "model"),
+        "system",
+        "messages",
+        "max_tokens",
+        "temperature",
+        "n",
+        "model",
     ]
 
 
@@ -101,7 +106,13 @@ def test_the_body_of_claude_code_is_read_whole() -> None:
     request = parse_messages(CLAUDE_CODE, None, {"anthropic-beta": "claude-code-20250219"})
     assert isinstance(request.prompt, ChatPrompt)
     assert [message["role"] for message in request.prompt.messages] == [
-        *("system", "user", "system", "assistant", "tool", "tool", "user"),
+        "system",
+        "user",
+        "system",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
     ]
     assert request.stream
     assert request.params["reasoning_effort"] == "high"

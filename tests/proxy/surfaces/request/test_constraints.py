@@ -54,8 +54,14 @@ def test_what_is_data_in_a_schema_is_no_reference() -> None:
 @looped(
     "pattern",
     [
-        *(r"\d{3}-\d{4}", r"^[\w.-]+@[\w-]+\.(com|org)$", r'{"name": "\w+"}', r"(?i)yes|no"),
-        *(r"(?=a)\bword\b", r"(?P<year>\d{4})(?:-\p{L}+)?", "a{,3}", "x" * 4096),
+        r"\d{3}-\d{4}",
+        r"^[\w.-]+@[\w-]+\.(com|org)$",
+        r'{"name": "\w+"}',
+        r"(?i)yes|no",
+        r"(?=a)\bword\b",
+        r"(?P<year>\d{4})(?:-\p{L}+)?",
+        "a{,3}",
+        "x" * 4096,
     ],
 )
 def test_a_pattern_of_any_dialect_is_taken_as_it_is(pattern: str) -> None:

@@ -141,9 +141,13 @@ def test_fireworks_lists_at_most_five_alternatives() -> None:
 @looped(
     ("given", "best"),
     [
-        *(({"best_of": 0}, None), ({"best_of": 1}, None), ({"best_of": 3, "n": 3}, None)),
-        *(({"best_of": 3, "n": 3, "stream": True}, None), ({"best_of": 1, "stream": True}, None)),
-        *(({"best_of": 0, "stream": True, "n": 4}, None), ({"best_of": 5, "n": 3}, 5)),
+        ({"best_of": 0}, None),
+        ({"best_of": 1}, None),
+        ({"best_of": 3, "n": 3}, None),
+        ({"best_of": 3, "n": 3, "stream": True}, None),
+        ({"best_of": 1, "stream": True}, None),
+        ({"best_of": 0, "stream": True, "n": 4}, None),
+        ({"best_of": 5, "n": 3}, 5),
     ],
 )
 def test_best_of_counts_only_above_n(given: dict[str, JsonValue], best: int | None) -> None:

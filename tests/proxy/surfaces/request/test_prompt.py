@@ -14,9 +14,12 @@ URI = "data:image/jpeg;base64,/9j/4AAQ"
 @looped(
     ("value", "parsed"),
     [
-        *(("hi", TextPrompt(("hi",))), ("", TextPrompt(("",)))),
-        *((["a", "b"], TextPrompt(("a", "b"))), ([""], TextPrompt(("",)))),
-        *(([1, 2, 3], TokenPrompt(((1, 2, 3),))), ([[1, 2], [0]], TokenPrompt(((1, 2), (0,))))),
+        ("hi", TextPrompt(("hi",))),
+        ("", TextPrompt(("",))),
+        (["a", "b"], TextPrompt(("a", "b"))),
+        ([""], TextPrompt(("",))),
+        ([1, 2, 3], TokenPrompt(((1, 2, 3),))),
+        ([[1, 2], [0]], TokenPrompt(((1, 2), (0,)))),
     ],
 )
 def test_each_form_is_read(value: JsonValue, parsed: Prompt) -> None:
@@ -26,9 +29,25 @@ def test_each_form_is_read(value: JsonValue, parsed: Prompt) -> None:
 @looped(
     ("value", "loc"),
     [
-        *(([], ()), ([[]], (0,)), ([[1], []], (1,)), ([1, "a"], ()), (["a", 1], ()), ([True, False], ())),
-        *(([1.5], ()), ([1.0], ()), ([-1], ()), ([1, True], ()), ([[1], [2, -3]], (1,)), ([[[1]]], (0,))),
-        *(([["a"]], (0,)), ([[1], 2], ()), ([None], ()), ([{}], ()), ({}, ()), (7, ()), (False, ())),
+        ([], ()),
+        ([[]], (0,)),
+        ([[1], []], (1,)),
+        ([1, "a"], ()),
+        (["a", 1], ()),
+        ([True, False], ()),
+        ([1.5], ()),
+        ([1.0], ()),
+        ([-1], ()),
+        ([1, True], ()),
+        ([[1], [2, -3]], (1,)),
+        ([[[1]]], (0,)),
+        ([["a"]], (0,)),
+        ([[1], 2], ()),
+        ([None], ()),
+        ([{}], ()),
+        ({}, ()),
+        (7, ()),
+        (False, ()),
     ],
 )
 def test_other_forms_are_refused_at_their_place(value: JsonValue, loc: tuple[int, ...]) -> None:
@@ -47,8 +66,14 @@ def test_image_lists_are_one_for_each_prompt(value: JsonValue, parsed: tuple[tup
 @looped(
     ("value", "loc"),
     [
-        *((URI, ()), ({}, ()), (["https://example.com/a.png"], (0,)), (["data:text/plain;base64,aGk="], (0,))),
-        *((["data:image/png;base64,"], (0,)), ([URI, 1], (1,)), ([[URI], URI], (1,)), ([[URI], [1]], (1, 0))),
+        (URI, ()),
+        ({}, ()),
+        (["https://example.com/a.png"], (0,)),
+        (["data:text/plain;base64,aGk="], (0,)),
+        (["data:image/png;base64,"], (0,)),
+        ([URI, 1], (1,)),
+        ([[URI], URI], (1,)),
+        ([[URI], [1]], (1, 0)),
     ],
 )
 def test_other_images_are_refused_at_their_place(value: JsonValue, loc: tuple[int, ...]) -> None:

@@ -17,10 +17,20 @@ COUNT = checks.integer(0, 5)
 @looped(
     ("check", "good"),
     [
-        *((checks.boolean, True), (checks.boolean, False), (checks.string, ""), (checks.text, "a")),
-        *((checks.json_object, {}), (checks.anything, [1, "a"]), (COUNT, 0), (COUNT, 5)),
-        *((checks.integer(1), checks.INT64_MAX), (checks.integer(-(2**63)), -(2**63)), (checks.number(-2, 2), -2)),
-        *((checks.number(-2, 2), 1.5), (checks.any_number, -1e300), (checks.one_of("a", "b"), "b")),
+        (checks.boolean, True),
+        (checks.boolean, False),
+        (checks.string, ""),
+        (checks.text, "a"),
+        (checks.json_object, {}),
+        (checks.anything, [1, "a"]),
+        (COUNT, 0),
+        (COUNT, 5),
+        (checks.integer(1), checks.INT64_MAX),
+        (checks.integer(-(2**63)), -(2**63)),
+        (checks.number(-2, 2), -2),
+        (checks.number(-2, 2), 1.5),
+        (checks.any_number, -1e300),
+        (checks.one_of("a", "b"), "b"),
     ],
 )
 def test_a_good_value_comes_back_as_it_is(check: Check, good: JsonValue) -> None:

@@ -102,8 +102,16 @@ def test_a_text_completion_shows_no_thinking() -> None:
 def test_the_vendor_s_own_never_replace_what_is_common() -> None:
     common: JsonObject = dict.fromkeys(
         (
-            *("role", "content", "refusal", "tool_calls", "reasoning"),
-            *("reasoning_content", "index", "message", "delta", "text"),
+            "role",
+            "content",
+            "refusal",
+            "tool_calls",
+            "reasoning",
+            "reasoning_content",
+            "index",
+            "message",
+            "delta",
+            "text",
         ),
         1,
     )

@@ -56,9 +56,13 @@ def test_a_refusals_tokens_are_shown_as_such() -> None:
 @looped(
     ("fields", "index", "base"),
     [
-        *(({"prompt": "Say hi"}, 0, 6), ({"prompt": "👋é"}, 0, 2), ({"prompt": ["a", "bcd"], "n": 2}, 1, 1)),
-        *(({"prompt": ["a", "bcd"], "n": 2}, 2, 3), ({"prompt": "Say hi", "echo": True}, 0, 0)),
-        *(({"prompt": [1, 2, 3]}, 0, 0), ({"prompt": "Say hi"}, 7, 0)),
+        ({"prompt": "Say hi"}, 0, 6),
+        ({"prompt": "👋é"}, 0, 2),
+        ({"prompt": ["a", "bcd"], "n": 2}, 1, 1),
+        ({"prompt": ["a", "bcd"], "n": 2}, 2, 3),
+        ({"prompt": "Say hi", "echo": True}, 0, 0),
+        ({"prompt": [1, 2, 3]}, 0, 0),
+        ({"prompt": "Say hi"}, 7, 0),
     ],
 )
 def test_offsets_count_from_the_start_of_the_prompt(fields: dict[str, JsonValue], index: int, base: int) -> None:

@@ -135,8 +135,11 @@ def test_stored_items_keep_their_ids_or_get_one_of_their_place() -> None:
 @looped(
     ("name", "own"),
     [
-        *(("msg_0123456789abcdef01234567_1", True), ("fco_u1_i2", True)),
-        *(("msg_f4f1400e-22fd-5f07-be08-c822082dc1e0", False), ("rs_68cf3b1c", False), (None, False)),
+        ("msg_0123456789abcdef01234567_1", True),
+        ("fco_u1_i2", True),
+        ("msg_f4f1400e-22fd-5f07-be08-c822082dc1e0", False),
+        ("rs_68cf3b1c", False),
+        (None, False),
     ],
 )
 def test_ids_of_this_gateway_are_known(name: JsonValue, own: bool) -> None:

@@ -31,8 +31,13 @@ def test_fields_of_the_gateway_that_ask_for_nothing_there_are_left_out(field: di
 @looped(
     "field",
     [
-        *({"seed": 1}, {"stop": ["x"]}, {"top_k": 3}, {"guided_regex": "a"}, {"max_tokens": 3}),
-        *({"inference_extra_params": {"x": 1}}, {"context_length_exceeded_behavior": "truncate"}),
+        {"seed": 1},
+        {"stop": ["x"]},
+        {"top_k": 3},
+        {"guided_regex": "a"},
+        {"max_tokens": 3},
+        {"inference_extra_params": {"x": 1}},
+        {"context_length_exceeded_behavior": "truncate"},
     ],
 )
 def test_what_only_the_unified_request_can_say_is_translated(field: dict[str, JsonValue]) -> None:

@@ -32,8 +32,13 @@ def test_a_message_opens_its_part_with_its_first_text() -> None:
     item = message()
     found = events(item.open() + item.text("a", []) + item.text("b", []) + item.close("completed"))
     assert kinds(found) == [
-        *("output_item.added", "content_part.added", "output_text.delta"),
-        *("output_text.delta", "output_text.done", "content_part.done", "output_item.done"),
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
     ]
     assert found[0]["item"] == {
         "id": "msg_1",

@@ -50,7 +50,10 @@ def test_what_the_model_made_between_others_is_one_turn() -> None:
 
 def test_calls_of_two_turns_stay_apart() -> None:
     assert [message["role"] for message in read(HI, CALL, RESULT, {**CALL, "call_id": "c2"})] == [
-        *("user", "assistant", "tool", "assistant"),
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
     ]
 
 
@@ -152,6 +155,10 @@ def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
     turn = list(read_turns(read(HI, first, said, CALL, second, more, {**CALL, "call_id": "c2"})))[1]
     shown = [(type(it).__name__, getattr(it, "signature", None) or getattr(it, "text", "")) for it in turn.parts]
     assert shown == [
-        *(("Thinking", "S1"), ("Text", "first"), ("ToolUse", "")),
-        *(("Thinking", "S2"), ("Text", "second"), ("ToolUse", "")),
+        ("Thinking", "S1"),
+        ("Text", "first"),
+        ("ToolUse", ""),
+        ("Thinking", "S2"),
+        ("Text", "second"),
+        ("ToolUse", ""),
     ]

@@ -46,9 +46,16 @@ def test_a_plain_stream_byte_for_byte_in_the_middle() -> None:
 def test_a_stream_begins_and_ends_with_the_response() -> None:
     found = streamed(Chunk(text="a"), Chunk(text="b"), END, instructions="x")
     assert [str(event["type"]) for event in found] == [
-        *("response.created", "response.in_progress", "response.output_item.added", "response.content_part.added"),
-        *("response.output_text.delta", "response.output_text.delta", "response.output_text.done"),
-        *("response.content_part.done", "response.output_item.done", "response.completed"),
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
     ]
     assert found[0]["response"] == found[1]["response"]
     begun = final(found[:1])

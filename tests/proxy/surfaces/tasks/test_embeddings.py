@@ -37,7 +37,12 @@ def rendered(request: EmbeddingsRequest, answer: Embeddings = ANSWER) -> JsonObj
 
 @looped(
     ("value", "inputs"),
-    [*(("text", ("text",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,))))],
+    [
+        ("text", ("text",)),
+        (["a", "b"], ("a", "b")),
+        ([1, 2], ((1, 2),)),
+        ([[1, 2], [3]], ((1, 2), (3,))),
+    ],
 )
 def test_the_four_forms_of_input(value: JsonValue, inputs: object) -> None:
     assert parsed(input=value).inputs == inputs
@@ -74,9 +79,12 @@ def test_what_is_missing_is_named() -> None:
     assert [each.param for each in caught.value.facts.problems] == ["input", "model"]
 
 
-def test_the_bodies_of_openai_s_and_voyage_s_sdks_whose_nulls_are_absent() -> None:
+def test_the_body_of_the_openai_sdk() -> None:
     request = parsed(input=["a"], encoding_format="base64", dimensions=64, user="u")
     assert request == EmbeddingsRequest("v/m", ("a",), base64=True, dimensions=64, user="u")
+
+
+def test_the_body_of_voyage_s_sdk_whose_nulls_are_absent() -> None:
     request = parsed(
         input=["a"],
         input_type=None,
@@ -92,10 +100,14 @@ def test_the_bodies_of_openai_s_and_voyage_s_sdks_whose_nulls_are_absent() -> No
 @looped(
     ("word", "ours"),
     [
-        *(("query", "search_query"), ("RETRIEVAL_DOCUMENT", "search_document")),
-        *(("retrieval.passage", "search_document"), ("text-matching", "similarity")),
-        *(("SEMANTIC_SIMILARITY", "similarity"), ("separation", "clustering")),
-        *(("classification", "classification"), ("Own.Word", "Own.Word")),
+        ("query", "search_query"),
+        ("RETRIEVAL_DOCUMENT", "search_document"),
+        ("retrieval.passage", "search_document"),
+        ("text-matching", "similarity"),
+        ("SEMANTIC_SIMILARITY", "similarity"),
+        ("separation", "clustering"),
+        ("classification", "classification"),
+        ("Own.Word", "Own.Word"),
     ],
 )
 def test_the_use_is_told_in_any_vendor_s_words(field: str, word: str, ours: str) -> None:
@@ -112,13 +124,15 @@ def test_the_use_is_told_in_any_vendor_s_words(field: str, word: str, ours: str)
         ("endianness", "little", "big"),
     ],
 )
-def test_vectors_of_other_numbers_than_floats_are_refused(name: str, neutral: JsonValue, other: JsonValue) -> None:
+def test_vectors_of_other_numbers_than_floats_cannot_be_carried(
+    name: str, neutral: JsonValue, other: JsonValue
+) -> None:
     assert parsed(**{name: neutral}).unknown is None
     assert problem(**{name: other}) == (name, "unsupported_parameter")
     assert problem(inference_extra_params={name: other}) == (name, "unsupported_parameter")
 
 
-def test_numbers_are_written_as_numbers_and_an_estimate_says_so() -> None:
+def test_numbers_are_written_as_numbers() -> None:
     assert rendered(parsed()) == {
         "id": "embd-1",
         "object": "list",
@@ -129,8 +143,6 @@ def test_numbers_are_written_as_numbers_and_an_estimate_says_so() -> None:
         "model": "v/m",
         "usage": {"prompt_tokens": 7, "total_tokens": 7},
     }
-    usage = rendered(parsed(), Embeddings([array("d", [1.0])], Usage(7, 0, estimated=True)))["usage"]
-    assert usage == {"prompt_tokens": 7, "total_tokens": 7, "estimated": True}
 
 
 def test_the_vendor_s_own_members_stay_but_for_those_that_are_written() -> None:
@@ -145,6 +157,11 @@ def test_base64_is_written_whatever_the_vendor_answered() -> None:
     assert isinstance(data, list)
     texts = [entry["embedding"] for entry in data if isinstance(entry, dict)]
     assert [struct.unpack("<2f", base64.b64decode(str(text))) for text in texts] == [(0.25, -2.0), (0.5, 1.0)]
+
+
+def test_an_estimate_says_so() -> None:
+    usage = rendered(parsed(), Embeddings([array("d", [1.0])], Usage(7, 0, estimated=True)))["usage"]
+    assert usage == {"prompt_tokens": 7, "total_tokens": 7, "estimated": True}
 
 
 def test_a_request_without_a_model_goes_to_the_task_s_own() -> None:

@@ -41,10 +41,19 @@ def test_the_fields_of_each_client() -> None:
 @looped(
     ("member", "value"),
     [
-        *(("query", ""), ("query", ["q"]), ("documents", []), ("documents", "a"), ("documents", [""])),
-        *(("documents", [{"title": "a"}]), ("documents", [{"text": "", "title": "b"}])),
-        *(("documents", ["a", ""]), ("documents", [1]), ("documents", ["a"] * (MOST_DOCUMENTS + 1))),
-        *(("top_n", -1), ("max_tokens_per_doc", 0), ("return_documents", "yes")),
+        ("query", ""),
+        ("query", ["q"]),
+        ("documents", []),
+        ("documents", "a"),
+        ("documents", [""]),
+        ("documents", [{"title": "a"}]),
+        ("documents", [{"text": "", "title": "b"}]),
+        ("documents", ["a", ""]),
+        ("documents", [1]),
+        ("documents", ["a"] * (MOST_DOCUMENTS + 1)),
+        ("top_n", -1),
+        ("max_tokens_per_doc", 0),
+        ("return_documents", "yes"),
     ],
 )
 def test_other_values_are_refused(member: str, value: JsonValue) -> None:
