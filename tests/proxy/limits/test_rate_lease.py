@@ -218,7 +218,7 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
 
 def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: RateLease, keeper: StillKeeper) -> None:
     lease.wait_for(50)
-    ask = there(lease.ask(0.0))
+    there(lease.ask(0.0))
     lease.tell(LeaseGrant(50, 150.0, 0.25, 4, epoch=1), 0.0)
     lease.wait_no_more(50)
     assert lease.attempt(50, 0.0, WALL)
