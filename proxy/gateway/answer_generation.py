@@ -134,7 +134,8 @@ class TextGeneration:
             await wait_for_limits(call, planned, request.timeout, later)
         keeper = None
         if self._turns.concerns(planned, request):
-            request, keeper = await self._turns.recall(planned, request, call.stored_for)
+            run = partial(self._dispatcher.off_loop.threads.run, call.record.owner) if heavy else None
+            request, keeper = await self._turns.recall(planned, request, call.stored_for, run)
         return await self._answer_planned(call, planned, request, keeper, heavy=heavy)
 
     def _answer_planned(

@@ -79,8 +79,10 @@ class Exchange:
                 prepared, completion = await self.answers.whole(self.job)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
+        long = self.job.heavy or is_long(completion)
         if self.keeper is not None:
-            self.keeper.keep(prepared.target, completion.choices)
+            pack = partial(self.keeper.packed, prepared.target, completion.choices)
+            self.keeper.put(await self.threads.run(record.owner, pack) if long else pack())
         record.usage = completion.usage
         if record.sampled is not None:
             note_answer(record.sampled.notes, completion.choices)
@@ -88,7 +90,6 @@ class Exchange:
             record.emulated = (*record.emulated, "usage")
         renderer = self._make_renderer(prepared)
         write = partial(renderer.completion, completion)
-        long = self.job.heavy or is_long(completion)
         body = await self.threads.run(record.owner, write) if long else write()
         if self.store is not None:
             body = await self.store.keep(renderer, record, body)
@@ -118,7 +119,7 @@ class Exchange:
                     relay = Relay(stream, shown, response.send, deadlines, record, prepared.request)
                     await relay.run()
                     deadlines.pause()
-                    end = await self._end(renderer)
+                    end = await self._end(renderer, relay.size)
                     if self.store is not None:
                         end = await self.store.keep(renderer, record, end)
                     await response.write_eof(relay.held + end)
@@ -147,9 +148,10 @@ class Exchange:
         # Without a response the client left before the head could be written; what is returned is not sent.
         return response or web.Response(status=499)
 
-    async def _end(self, renderer: Renderer) -> bytes:
-        """Return the end of a stream, which may hold all of it again and what the client sent."""
-        long = self.store is not None and (self.job.heavy or self.job.record.chunks > MANY_CHUNKS)
+    async def _end(self, renderer: Renderer, size: int) -> bytes:
+        """Return the end of a stream of so many bytes, which may hold all of it again and what the client sent."""
+        many = size > LONG or self.job.record.chunks > MANY_CHUNKS
+        long = self.store is not None and (self.job.heavy or many)
         return await self.threads.run(self.job.record.owner, renderer.end) if long else renderer.end()
 
     async def _end_failed(self, response: web.StreamResponse | None, error: UpstreamError | DeadlinePassed) -> None:

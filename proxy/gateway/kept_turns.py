@@ -35,6 +35,9 @@ _PIECE: Final = 16
 _LONGEST_ID: Final = 256
 """Characters of an id that are looked at for what makes it unique."""
 
+_LONG_TEXT: Final = 64 * 1024
+"""Characters of a text that is part of a key as it is; of a longer one its hash is."""
+
 _RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
 
 # Their thinking has signatures, which they check.
@@ -108,19 +111,32 @@ def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
 
 
 def turn_key(call_id: str, name: str, before: JsonValue) -> str:
-    """Return the name under which a turn is kept, a hash: of the id of its first call, and where that is not unique,
-    such as Kimi's `functions.search:0`, of the function's name and the text of the message before as well."""
+    """Return the name under which a turn is kept, a hash: of the id of its first call, and if that is not unique, such
+    as Kimi's `functions.search:0`, of the function's name and of the marks of the message before as well."""
+    return _key(call_id, name, marks_of(before))
+
+
+def _key(call_id: str, name: str, marks: Iterable[str]) -> str:
     digest = hashlib.sha256(call_id.encode(errors="surrogatepass"))
     if not _is_unique(call_id, name):
-        for text in (name, *_texts(before)):
+        for text in (name, *marks):
             digest.update(b"\0" + text.encode(errors="surrogatepass"))
     return digest.hexdigest()
 
 
-def key_of_answer(choice: Choice, messages: Sequence[JsonObject]) -> str:
-    """Return the key of a choice with tool calls; `messages` are those that it answers."""
+def marks_of(message: JsonValue) -> Iterator[str]:
+    """Yield what tells a message from others: each of its texts, of a long one the hash. That of 30 MB takes 20 ms."""
+    for text in _texts(message):
+        if len(text) <= _LONG_TEXT:
+            yield text
+        else:
+            yield hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def key_of_answer(choice: Choice, marks: Iterable[str]) -> str:
+    """Return the key of a choice with tool calls; `marks` are those of the message that it answers."""
     first = choice.tool_calls[0]
-    return turn_key(first.id, first.name, messages[-1] if messages else None)
+    return _key(first.id, first.name, marks)
 
 
 def pack_turn(thinking: TurnThinking) -> bytes | None:

@@ -3,9 +3,10 @@
 Only where a deployment of the request's plan wants thinking back; other requests cost nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 from providers.completion import Choice, StreamEvent
 from providers.json_types import JsonObject
@@ -17,6 +18,7 @@ from proxy.gateway.kept_turns import (
     MissingTurn,
     TurnThinking,
     key_of_answer,
+    marks_of,
     missing_turns,
     pack_turn,
     thinking_to_keep,
@@ -27,6 +29,8 @@ from proxy.gateway.kept_turns import (
 from proxy.routing.resolve_model import Plan
 from proxy.upstream.vendor_stream import Stream
 
+T = TypeVar("T")
+
 TURN_BYTES: Final = 64 * 1024 * 1024
 """What all turns together may take in one process."""
 
@@ -35,6 +39,12 @@ TURN_SECONDS: Final = 3600.0
 
 MOST_RESTORED: Final = 2 * 1024 * 1024
 """Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
+
+class Run(Protocol):
+    """Runs work, of a heavy request off the event loop, and returns its result."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
 
 _HOLDER: Final = 16
 """Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
@@ -59,50 +69,51 @@ class TurnMemory:
         )
 
     async def recall(
-        self, planned: Plan, request: UnifiedRequest, owner: str
+        self, planned: Plan, request: UnifiedRequest, owner: str, run: "Run | None" = None
     ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
         """Return the request with the thinking that its client left out, as far as it is known, and what is to keep
-        that of the answer."""
+        that of the answer. The conversation is read by `run`, if it is given."""
         if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
             return request, None
         messages = request.prompt.messages
-        keeper = TurnKeeper(self, owner, messages) if _may_call(request) else None
-        missing = missing_turns(messages)
+        run = _at_once if run is None else run
+        missing, marks = await run(partial(_read, messages))
+        keeper = TurnKeeper(self, owner, marks) if _may_call(request) else None
         if not missing:
             return request, keeper
-        restored = with_thinking(messages, missing, await self._known(owner, missing))
-        return (request if restored is None else replace(request, prompt=ChatPrompt(restored))), keeper
-
-    async def _known(self, owner: str, missing: Iterable[MissingTurn]) -> dict[str, TurnThinking]:
-        """Return the turns that are known; none that would make the request too large."""
         keys = list(dict.fromkeys([turn.key for turn in missing]))
         found = await self.entries.find(owner, keys)
-        known: dict[str, TurnThinking] = {}
-        left = MOST_RESTORED
-        for key in keys:
-            data = found.get(key, b"")
-            left -= len(data) + _HOLDER * (data.count(b"{") + data.count(b"["))
-            if left < 0:
-                break
-            if data and (thinking := unpack_turn(data)) is not None:
-                known[key] = thinking
-        return known
+        if not found:
+            return request, keeper
+        restored = await run(lambda: with_thinking(messages, missing, _known(keys, found)))
+        return (request if restored is None else replace(request, prompt=ChatPrompt(restored))), keeper
 
 
 @dataclass(slots=True, eq=False)
 class TurnKeeper:
-    """Keeps what the answer to one request thought; `messages` are the client's."""
+    """Keeps what the answer to one request thought; `marks` are those of the client's last message."""
 
     _memory: TurnMemory
     _owner: str
-    _messages: Sequence[JsonObject]
+    _marks: Sequence[str]
 
-    def keep(self, target: Target, choices: Iterable[Choice]) -> None:
-        """Keep the thinking of choices that called tools, which `target` answered with."""
+    def packed(self, target: Target, choices: Iterable[Choice]) -> dict[str, bytes]:
+        """Return what to keep of choices, which `target` answered with: the thinking of those that called tools."""
+        packed: dict[str, bytes] = {}
         for choice in choices:
             thinking = thinking_to_keep(choice, target)
             if thinking is not None and (data := pack_turn(thinking)) is not None:
-                self._memory.entries.put(self._owner, {key_of_answer(choice, self._messages): data})
+                packed[key_of_answer(choice, self._marks)] = data
+        return packed
+
+    def put(self, packed: Mapping[str, bytes]) -> None:
+        """Keep what `packed` returned."""
+        if packed:
+            self._memory.entries.put(self._owner, packed)
+
+    def keep(self, target: Target, choices: Iterable[Choice]) -> None:
+        """Keep the thinking of choices that called tools, which `target` answered with."""
+        self.put(self.packed(target, choices))
 
     def watched(self, target: Target, stream: Stream) -> Stream:
         """Return the stream, whose choices are kept as they end, before the client learns of it."""
@@ -153,6 +164,29 @@ class WatchedStream:
             if choice is not None:
                 self._keeper.keep(self._target, (choice,))
             yield event
+
+
+async def _at_once(work: Callable[[], T]) -> T:
+    return work()
+
+
+def _read(messages: Sequence[JsonObject]) -> tuple[list[MissingTurn], tuple[str, ...]]:
+    """Return the turns that lack their thinking, and the marks of the last message."""
+    return missing_turns(messages), tuple(marks_of(messages[-1])) if messages else ()
+
+
+def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThinking]:
+    """Return the turns that were found; none that would make the request too large."""
+    known: dict[str, TurnThinking] = {}
+    left = MOST_RESTORED
+    for key in keys:
+        data = found.get(key, b"")
+        left -= len(data) + _HOLDER * (data.count(b"{") + data.count(b"["))
+        if left < 0:
+            break
+        if data and (thinking := unpack_turn(data)) is not None:
+            known[key] = thinking
+    return known
 
 
 def _may_call(request: UnifiedRequest) -> bool:

@@ -152,6 +152,10 @@ class PublicHandler(EagerRequests):
         else:
             self._stalled_looks = self._unread = 0
 
+    def note_progress(self) -> None:
+        """Note that the client has read, so that a following part of its answer is written."""
+        self._stalled_looks = 0
+
     def _refuse_head(self, status: int) -> None:
         if self.answering or self._messages:
             return

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from io import BytesIO
 
 from aiohttp import HttpVersion11, hdrs, web
 
@@ -74,21 +75,22 @@ def _unreadable() -> GatewayError:
 
 
 async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], None]) -> bytes:
-    body = bytearray()
+    # Its value is no copy: that of 30 MB takes 15 ms.
+    body, received = BytesIO(), 0
     started = asyncio.get_running_loop().time()
     deadline = asyncio.timeout(BODY_WAIT)
     try:
         async with deadline:
             await send_continue(http)
             while piece := await http.content.readany():
-                body += piece
-                if len(body) > http.client_max_size:
+                received += body.write(piece)
+                if received > http.client_max_size:
                     raise too_large(http.client_max_size)
-                on_received(len(body))
-                deadline.reschedule(started + BODY_WAIT + len(body) / BODY_PACE)
+                on_received(received)
+                deadline.reschedule(started + BODY_WAIT + received / BODY_PACE)
     except TimeoutError:
         raise bad_http(f"The request body did not arrive within {BODY_WAIT:g} s and 1 s per 100 kB.", 408) from None
-    return bytes(body)
+    return body.getvalue()
 
 
 async def send_continue(http: web.BaseRequest) -> None:

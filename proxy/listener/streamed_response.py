@@ -4,6 +4,7 @@ aiohttp's own stream response costs a mapping of headers for each answer and two
 reads no other attributes of a response than those here.
 """
 
+import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import cast
 
@@ -11,7 +12,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.client_exceptions import ClientConnectionResetError
 
-from proxy.listener.buffered_response import header_lines, streamed_head
+from proxy.listener.buffered_response import AT_ONCE, Progressing, header_lines, streamed_head
 from proxy.listener.client_request import Incoming
 
 GONE = "the client has closed the connection"
@@ -53,6 +54,8 @@ class StreamedResponse(web.StreamResponse):
 
         The whole of it stands here: in a function of its own, each step would cost as much again.
         """
+        if len(data) > AT_ONCE:
+            return self._send_parts(data, end)
         head = self._head
         if self._chunked and data:
             data = b"".join((head, b"%x\r\n" % len(data), data, b"\r\n", end))
@@ -68,6 +71,19 @@ class StreamedResponse(web.StreamResponse):
                 self._incoming.count_sent(len(data))  # which is asked only whether there was any
             transport.write(data)
         return client._drain_helper() if client._paused else True
+
+    async def _send_parts(self, data: bytes | bytearray | memoryview, end: bytes) -> None:
+        """Send a long piece in parts, each once the client has read most of those before."""
+        last = (len(data) - 1) // AT_ONCE * AT_ONCE
+        view = memoryview(data)
+        for at in range(0, last, AT_ONCE):
+            await self.write(view[at : at + AT_ONCE])
+            if self._client is not None:
+                cast(Progressing, self._client).note_progress()
+            await asyncio.sleep(0)
+        sent = self.send(view[last:], end)
+        if sent is not True:
+            await cast(Awaitable[None], sent)
 
     async def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send a piece, and wait while the client does not read. Raises ConnectionError when it is gone."""

@@ -41,7 +41,8 @@ class Relay:
     """Relays one stream to the client that sent `request`.
 
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
-    in one write, which the kernel charges as much for as all else that the end of a stream costs in user time.
+    in one write, which the kernel charges as much for as all else that the end of a stream costs in user time. `size`
+    are the bytes of text, reasoning and calls so far.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
@@ -58,7 +59,7 @@ class Relay:
     held: bytes = b""
     _expected: int = field(init=False)
     _finished: int = 0
-    _size: int = 0
+    size: int = 0
     _idle_since: float = 0.0
     _unread: Awaitable[object] | None = None
     _broken: UpstreamError | None = None
@@ -111,10 +112,10 @@ class Relay:
                 message = f"The upstream finished {self._finished} of {self._expected} choices."
                 raise fail(FailureKind.TRUNCATED, message)
             if record.usage is None:
-                await self._emit((estimate_usage(self.request, self._size),))
+                await self._emit((estimate_usage(self.request, self.size),))
         finally:
             if record.usage is None:
-                record.usage = estimate_usage(self.request, self._size)
+                record.usage = estimate_usage(self.request, self.size)
 
     async def _wait(self) -> None:
         before = self._now()
@@ -189,7 +190,7 @@ class Relay:
         self._waited = 0.0
         if self._texts and self._decoder is not None:
             size = self._length - self._escapes
-            self._size += size
+            self.size += size
             if self._counts:
                 self._decoder.passed(size - self._beyond)
             self.record.chunks += self._texts
@@ -215,7 +216,7 @@ class Relay:
         record = self.record
         record.waited += came - self._idle_since
         record.chunks += len(run.literals)
-        self._size += run.size
+        self.size += run.size
         sent = self.write(frames)
         self._idle_since = self.deadlines.advance()
         form = None if self._decoder is None else self._decoder.around()
@@ -271,7 +272,7 @@ class Relay:
                     if run is not None:
                         frames.append(run)
                         record.chunks += len(part.literals)
-                        self._size += part.size
+                        self.size += part.size
                         continue
                 for event in part.chunks() if isinstance(part, TextRun) else (part,):
                     frames.append(self._frame(event))
@@ -296,7 +297,7 @@ class Relay:
                 self._finished += 1
                 if self.record.sampled is not None:
                     self.record.sampled.notes.ended(event.finish_reason)
-            self._size += size_written(event)
+            self.size += size_written(event)
             return self.renderer.chunk(event)
         self.record.usage = event
         return self.renderer.usage(event)

@@ -90,7 +90,7 @@ class UpstreamCaller:
                         completion = read if isinstance(read, Completion) else await read
                     return completion if completion.usage is not None else with_usage(prepared.request, completion)
                 except UpstreamError as error:
-                    again = self._calls.again(call, error, repeats, record)
+                    again = await self._calls.again(call, error, repeats, record)
                     if again is None:
                         raise
                 call, repeats = again

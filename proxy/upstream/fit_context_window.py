@@ -20,15 +20,13 @@ from proxy.bounded_dict import BoundedDict
 from proxy.errors import field_refused
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
-from proxy.upstream.learned_context_windows import MOST, Windows, engine_of
+from proxy.surfaces.request.parse_json import is_heavy
+from proxy.upstream.learned_context_windows import MOST, Windows, engine_of, named_by_vendor
 from proxy.upstream.transport import UpstreamResponse, fail, read_whole, unwatched
 
 Ask = Callable[[PlannedCall, RequestRecord], Awaitable[UpstreamResponse]]
 
 T = TypeVar("T")
-
-LONG: Final = 256 * 1024
-"""Bytes of a call whose prompt is read on the event loop."""
 
 COUNT_WAIT = 10.0
 """Seconds an engine may take to count one prompt."""
@@ -41,7 +39,7 @@ class Fitting:
     """Keeps calls within the windows of their engines; `ask` sends a call that generates nothing.
 
     The windows that engines named are remembered, so that most requests are known to fit without counting. The prompts
-    of long calls are read in `threads`, if there are any.
+    of heavy calls are read in `threads`, if there are any.
     """
 
     def __init__(self, ask: Ask, threads: RequestThreads | None = None) -> None:
@@ -60,7 +58,7 @@ class Fitting:
         counts = await self._counts(call, record)
         window = self._windows.known(target)
         if window is None or any(count.tokens is None for count in counts):
-            return self._uncertain(call, limit, window, record)
+            return await self._uncertain(call, limit, window, record)
         prompt_tokens = max(count.tokens or 0 for count in counts)
         if prompt_tokens + limit <= window:
             return call
@@ -71,7 +69,7 @@ class Fitting:
 
     async def _done(self, call: PlannedCall, record: RequestRecord, work: Callable[[], T]) -> T:
         """Return what `work` returns, which reads the prompt of a call."""
-        if self._threads is None or len(call.sent.body) <= LONG:
+        if self._threads is None or not is_heavy(call.sent.body):
             return work()
         return await self._threads.run(record.owner, work)
 
@@ -80,12 +78,15 @@ class Fitting:
         GatewayError where a default would not."""
         return (await self._counts(call, record))[0].tokens
 
-    def _uncertain(self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord) -> PlannedCall:
+    async def _uncertain(
+        self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord
+    ) -> PlannedCall:
         """Return the call where tokens cannot be counted, with the limit that is sure to fit under `truncate`. Raises
         GatewayError where the client, not a default, asks for the behaviour and it cannot be ensured."""
-        bound, truncates = _bound(call.request), call.request.params.get(WINDOW) == "truncate"
+        bound = await self._done(call, record, partial(_bound, call.request))
+        truncates = call.request.params.get(WINDOW) == "truncate"
         if truncates and window is not None and bound is not None and 1 <= window - bound < limit:
-            return _with_limit(call, window - bound, record)
+            return await self._done(call, record, partial(_with_limit, call, window - bound, record))
         if window is not None and limit > window and not truncates:
             raise _too_long(window, None, limit)
         if WINDOW in call.request.injected:
@@ -146,17 +147,21 @@ class Fitting:
             raise UpstreamError(asked.target.dialect.classify(asked, status, response.headers, body))
         return status, body
 
-    def smaller(self, call: PlannedCall, failure: Failure, calls: int, record: RequestRecord) -> PlannedCall | None:
+    async def smaller(
+        self, call: PlannedCall, failure: Failure, calls: int, record: RequestRecord
+    ) -> PlannedCall | None:
         """Return the call with the limit to use after a refusal that concerned the window, if the client wants that;
         else None. `calls` counts those made so far."""
         overflow, params = failure.overflow, call.request.params
         if overflow is None:
             return None
-        self._windows.learn_from_error(call.sent, overflow)
+        window = await self._done(call, record, partial(named_by_vendor, call.sent, overflow))
+        if window is not None:
+            self._windows.learn(call.sent.target, window)
         if params.get(WINDOW) != "truncate" or "max_tokens" not in params:
             return None
         limit = next_limit(params["max_tokens"], overflow, calls)
-        return None if limit is None else _with_limit(call, limit, record)
+        return None if limit is None else await self._done(call, record, partial(_with_limit, call, limit, record))
 
 
 def _bound(request: UnifiedRequest) -> int | None:

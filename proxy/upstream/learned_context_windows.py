@@ -22,23 +22,23 @@ class Windows:
         """Remember the tokens that prompt and answer may have together, at least 1."""
         self._learned[engine_of(target)] = window
 
-    def learn_from_error(self, sent: UpstreamRequest, overflow: Overflow) -> None:
-        """Remember the window that an error named, unless the call had that number in its body or headers: where a
-        vendor repeats what it was sent, one client could set the window of all."""
-        window = overflow.window
-        if not window:
-            return
-        headers = " ".join(sent.headers.values()).encode()
-        numbers = str(window).encode(), f"{window:,}".encode()
-        if not any(number in sent.body or number in headers for number in numbers):
-            self.learn(sent.target, window)
-
     def known(self, target: Target) -> int | None:
         """Return the window to keep within: the engine's, or the operator's where that is smaller."""
         known = [
             window for window in (target.context_window, self._learned.get(engine_of(target))) if window is not None
         ]
         return min(known, default=None)
+
+
+def named_by_vendor(sent: UpstreamRequest, overflow: Overflow) -> int | None:
+    """Return the window that an error named, unless the call had that number in its body or headers: if a vendor
+    repeats what it was sent, one client could set the window of all."""
+    window = overflow.window
+    if not window:
+        return None
+    headers = " ".join(sent.headers.values()).encode()
+    numbers = str(window).encode(), f"{window:,}".encode()
+    return None if any(number in sent.body or number in headers for number in numbers) else window
 
 
 def engine_of(target: Target) -> tuple[str, str]:

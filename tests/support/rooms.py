@@ -64,7 +64,7 @@ PROXY: Final[Rooms] = {
     "telemetry": ("deployment_health", "limits", "ledger"),
     "listener": (),
     "forms": ("listener",),
-    "upstream": ("off_loop",),
+    "upstream": ("off_loop", "surfaces/request"),
     "http_client": ("upstream",),
     "vendor_credentials": ("upstream",),
     "overload": ("listener", "surfaces"),

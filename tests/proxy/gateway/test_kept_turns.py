@@ -15,6 +15,7 @@ from proxy.gateway.kept_turns import (
     GatheredTurns,
     TurnThinking,
     key_of_answer,
+    marks_of,
     missing_turns,
     pack_turn,
     thinking_to_keep,
@@ -138,7 +139,7 @@ def test_the_key_of_an_answer_is_that_of_the_client_s_next_request() -> None:
         answered = choice(tool_calls=(ToolCall(call_id, "f", "{}"), ToolCall("other", "g", "{}")))
         asked: JsonObject = {**ASKED, "tool_calls": [{**CALL, "id": call_id}]}
         (missing,) = missing_turns([USER, asked, RESULT])
-        assert missing.key == key_of_answer(answered, [USER])
+        assert missing.key == key_of_answer(answered, marks_of(USER))
         assert missing.position == 1
 
 
@@ -250,7 +251,7 @@ def test_a_stream_s_turn_is_gathered_until_it_ends() -> None:
     assert gathered.add(Usage(1, 1)) is None
     ended = there(gathered.add(Chunk(finish_reason="tool_calls")))
     assert thinking_to_keep(ended, CLAUDE) == KEPT
-    assert key_of_answer(ended, [USER]) == turn_key(ID, "f", USER)
+    assert key_of_answer(ended, marks_of(USER)) == turn_key(ID, "f", USER)
 
 
 def test_a_turn_without_calls_or_with_a_call_without_a_name_is_none() -> None:
