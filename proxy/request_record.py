@@ -178,7 +178,8 @@ class RequestRecord:
     changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
     already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
     they are in `billed`. `tags` are the team's in the table that the request began with; `aside` says that no
-    deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served.
+    deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` is
+    what a heavy request has made of its body and answer, to be freed off the event loop.
     """
 
     request_id: str
@@ -222,6 +223,7 @@ class RequestRecord:
     tags: Mapping[str, str] | None = None
     aside: bool = False
     unanswered: tuple[tuple[Usage, Price | None], ...] = ()
+    heavy: list[object] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def from_cache(self) -> bool:

@@ -99,6 +99,8 @@ async def first_success(
     candidates = Candidates(context.breakers, tenant, prepare)
     first = candidates.first(planned.plan, now)
     prepared: P = await first if isinstance(first, CoroutineType) else first  # type: ignore[assignment]  # see Later
+    if planned.heavy:
+        planned.record.heavy.append(prepared)
     target = prepared.target
     another = candidates.more and target.retries.attempts > 1 and target.retries.safety == "safe"
     share = context.rules.share * planned.deadlines.remaining if another else None
@@ -106,6 +108,7 @@ async def first_success(
         return await make(prepared, attempt_limits(target.timeouts, planned.total, share))
     except UpstreamError as error:
         others = OtherAttempts(context, planned, make, candidates, budget, prepared)
+        del prepared  # may be large, and is not needed once another one is called
         if not await others.follow(error):
             raise
     return await others.answer()
@@ -169,8 +172,20 @@ class OtherAttempts(Generic[P, T]):
             following = await self._candidates.next(now)
             if following is None:
                 raise UpstreamError(self._failure)
-            self._next = following
-        return await self._attempt()
+            self._turn_to(following)
+        try:
+            return await self._attempt()
+        except UpstreamError as error:
+            # Tenacity keeps it, and its traceback what was prepared for the attempt.
+            raise error.with_traceback(None) from None
+
+    def _turn_to(self, prepared: P) -> None:
+        """Call another target next. What a heavy request was prepared as for the one before is freed in a thread."""
+        before, self._next = self._next, prepared
+        if self.planned.heavy:
+            held = self.planned.record.heavy
+            held[:] = [*(each for each in held if each is not before), prepared]
+            self.context.off_loop.threads.free([before])
 
     def _attempt(self) -> Awaitable[T]:
         target, planned = self._next.target, self.planned
@@ -231,7 +246,7 @@ class OtherAttempts(Generic[P, T]):
         prepared = await self._candidates.next(context.now())
         if prepared is None:
             return None
-        self._next = prepared
+        self._turn_to(prepared)
         return wait_for_other(failure, context.rules, context.draw)
 
     def _leaves_enough_time(self, wait: float) -> bool:

@@ -181,7 +181,11 @@ class TextGeneration:
             continued = await self._continued(call, body, heavy=heavy)
             heavy = heavy or continued.heavy
             parse = partial(_parse_in_context, parse, call.http.headers, continued, not self._responses.off)
-        return await threads.run(call.record.owner, parse) if heavy else parse(), heavy
+        if not heavy:
+            return parse(), heavy
+        request = await threads.run(call.record.owner, parse)
+        call.record.heavy.append(request)
+        return request, heavy
 
     async def _shorter(
         self, call: ClientCall, job: PlannedRequest[UnifiedRequest], error: GatewayError

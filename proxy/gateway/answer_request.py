@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
-from providers.completion import Choice, Completion, ContentLogprobs, LegacyLogprobs
+from providers.completion import Choice, Completion
 from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.split_into_calls import CallPlan
@@ -28,13 +28,14 @@ from proxy.listener.buffered_response import header_lines
 from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.payload_log.gathering_renderer import GatheringRenderer
-from proxy.relay.relay_to_client import Relay
+from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.request_record import GuardMarks, RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.surface import AnswerFacts, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.metrics import Metrics
 from proxy.tracing.trace_notes import note_answer, noted_stream
+from proxy.upstream.unanswered_usage import usage_of_body
 
 Q = TypeVar("Q", bound=ClientRequest)
 
@@ -43,9 +44,6 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 LONG: Final = 512 * 1024
 """Characters of an answer that is written on the event loop."""
-
-_TOKEN: Final = 4096
-"""Characters that a token with up to 20 log probabilities counts as: it takes as long to write."""
 
 MANY_CHUNKS: Final = 256
 """Chunks of a stream whose end is written on the event loop, if its end holds all of it."""
@@ -83,6 +81,8 @@ class Exchange:
         if self.keeper is not None:
             pack = partial(self.keeper.packed, prepared.target, completion.choices)
             self.keeper.put(await self.threads.run(record.owner, pack) if long else pack())
+        if long:
+            record.heavy.append(completion)
         record.usage = completion.usage
         if record.sampled is not None:
             note_answer(record.sampled.notes, completion.choices)
@@ -108,7 +108,7 @@ class Exchange:
                         stream = self.keeper.watched(prepared.target, stream)
                     if record.sampled is not None:
                         stream = noted_stream(record.sampled.notes, stream)
-                    let_request_go(prepared, self.job.request, heavy=self.job.heavy)
+                    tokens = let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
                     renderer = self._renderer = self._make_renderer(prepared)
@@ -116,13 +116,11 @@ class Exchange:
                     record.status = 200
                     response = await self.call.begin_events(answer_lines(record))
                     shown = renderer if record.content is None else GatheringRenderer(renderer, record.content)
-                    relay = Relay(stream, shown, response.send, deadlines, record, prepared.request)
+                    aside = partial(self.threads.run, record.owner)
+                    relay = Relay(stream, shown, response.send, deadlines, record, prepared.request, tokens, aside)
                     await relay.run()
                     deadlines.pause()
-                    end = await self._end(renderer, relay.size)
-                    if self.store is not None:
-                        end = await self.store.keep(renderer, record, end)
-                    await response.write_eof(relay.held + end)
+                    await self._write_end(response, relay, renderer)
                     record.finished = self.call.shared.now()
                     deadlines.stop()
                     await stream.finish()
@@ -148,11 +146,20 @@ class Exchange:
         # Without a response the client left before the head could be written; what is returned is not sent.
         return response or web.Response(status=499)
 
-    async def _end(self, renderer: Renderer, size: int) -> bytes:
-        """Return the end of a stream of so many bytes, which may hold all of it again and what the client sent."""
-        many = size > LONG or self.job.record.chunks > MANY_CHUNKS
+    async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
+        """Write the end of a stream, which may hold all of it again and what the client sent."""
+        record, held, end = self.job.record, relay.held, renderer.end
+        if relay.size > LONG:
+            record.heavy += (relay, renderer)
+        many = relay.size > LONG or record.chunks > MANY_CHUNKS
         long = self.store is not None and (self.job.heavy or many)
-        return await self.threads.run(self.job.record.owner, renderer.end) if long else renderer.end()
+        last = await self.threads.run(record.owner, end) if long else end()
+        if self.store is not None:
+            last = await self.store.keep(renderer, record, last)
+        if len(held) > BUFFERED_BYTES:
+            await response.write(held)
+            held = b""
+        await response.write_eof(held + last)
 
     async def _end_failed(self, response: web.StreamResponse | None, error: UpstreamError | DeadlinePassed) -> None:
         """Report a failure to the client, in the stream where one has begun. Raises GatewayError where none has."""
@@ -199,30 +206,28 @@ def _weight(choice: Choice) -> int:
     weight = len(choice.text) + len(choice.reasoning or "")
     if choice.tool_calls:
         weight += sum([len(call.arguments) for call in choice.tool_calls])
-    match choice.logprobs:
-        case ContentLogprobs(content):
-            weight += _TOKEN * len(content)
-        case LegacyLogprobs(tokens):
-            weight += _TOKEN * len(tokens)
-        case None:
-            pass
+    if choice.logprobs is not None:
+        weight += weight_of_logprobs(choice.logprobs)
     if choice.extras is None:
         return weight
     return weight + (LONG + 1 if choice.extras.images or choice.extras.audio else size_of_extras(choice.extras))
 
 
-def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> None:
+def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> int | None:
     """Free the memory of what has been sent for a stream that has begun. Of several calls some may be still to come.
+    Return the tokens of a heavy request by its length, since its texts are not read on the event loop.
 
-    The conversation of a large request stays: estimating its tokens would take too long here.
+    The conversation of a heavy request stays: freeing it would take too long here.
     """
     if len(prepared.calls) != 1:
-        return
+        return None
     (call,) = prepared.calls
+    tokens = usage_of_body(call.sent).prompt_tokens if heavy else None
     call.sent.let_body_go()
     if not heavy:
         for request in (asked, prepared.request, call.request):
             let_conversation_go(request)
+    return tokens
 
 
 def make_job(call: ClientCall, plan: Plan, request: Q, *, heavy: bool) -> PlannedRequest[Q]:

@@ -45,6 +45,8 @@ class TaskAnswers:
         heavy = is_heavy(body)
         parse = partial(api.parse, body, call.snapshot.task_models.get((call.surface.name, task)))
         request = await self._threads.run(record.owner, parse) if heavy else parse()
+        if heavy:
+            record.heavy.append(request)
         record.asked = request.model
         if call.guards is not None:
             request = await call.guards.request_passed(request, record, heavy=heavy)
@@ -92,4 +94,7 @@ class TaskAnswers:
         self, api: TaskApi[Q, A], request: Q, answer: A, facts: AnswerFacts, record: RequestRecord
     ) -> bytes:
         work = partial(api.render, request, answer, facts)
-        return await self._threads.run(record.owner, work) if api.size(answer) > MANY_NUMBERS else work()
+        if api.size(answer) <= MANY_NUMBERS:
+            return work()
+        record.heavy.append(answer)
+        return await self._threads.run(record.owner, work)

@@ -54,6 +54,8 @@ class TokenCounting:
         threads = self._dispatcher.off_loop.threads
         heavy = is_heavy(body)
         request = await threads.run(record.owner, parse) if heavy else parse()
+        if heavy:
+            record.heavy.append(request)
         tokens, headers = await self.count(call, request, heavy=heavy)
         return await call.respond(orjson.dumps({"input_tokens": tokens}), headers)
 

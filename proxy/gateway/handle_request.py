@@ -202,6 +202,8 @@ class Gateway:
         if record.unanswered:
             record.bill_unanswered()
         self._emit(record)
+        if record.heavy:
+            self._dispatcher.off_loop.threads.free(record.heavy)
 
     def refuse(self, http: web.BaseRequest, error: GatewayError) -> BufferedResponse:
         """Answer a request that its head makes invalid, and record it."""

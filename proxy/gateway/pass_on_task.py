@@ -80,7 +80,9 @@ class PassThrough:
         body = await call.read_body()
         read = partial(read_passed, task, body, _default_model(call, task))
         if is_heavy(body):
-            return await self._answer(call, await self._threads.run(call.record.owner, read), heavy=True)
+            request = await self._threads.run(call.record.owner, read)
+            call.record.heavy.append(request)
+            return await self._answer(call, request, heavy=True)
         return await self._answer(call, read(), heavy=False)
 
     async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:

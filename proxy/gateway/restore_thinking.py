@@ -40,6 +40,7 @@ TURN_SECONDS: Final = 3600.0
 MOST_RESTORED: Final = 2 * 1024 * 1024
 """Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
 
+
 class Run(Protocol):
     """Runs work, of a heavy request off the event loop, and returns its result."""
 

@@ -30,6 +30,7 @@ class RequestThreads:
     def __init__(self) -> None:
         self._slots = FairSlots(THREADS)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
+        self._closed = False
 
     async def run(self, owner: str, work: Callable[[], T]) -> T:
         """Run `work` in a thread and return its result. `owner` is the team, or the client where there are no teams."""
@@ -45,8 +46,20 @@ class RequestThreads:
                 # Its exception holds this frame by its traceback, and with it a body of megabytes: a cycle.
                 del future, work
 
+    def free(self, things: list[object]) -> None:
+        """Empty a list in a thread, once the event loop's callback has ended: freeing 60,000 objects takes 15 ms, and
+        only the last reference frees."""
+        asyncio.get_running_loop().call_soon(self._free, things)
+
+    def _free(self, things: list[object]) -> None:
+        if self._closed:
+            things.clear()
+        else:
+            self._pool.submit(things.clear)
+
     def close(self) -> None:
         """Begin no more work. What runs is bounded and ends by itself."""
+        self._closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -14,10 +14,13 @@ own attributes. Every other piece goes the ordinary way, which gives the same by
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
 
-from providers.completion import Chunk, StreamEvent, TextRun
+from providers.completion import Chunk, ContentLogprobs, Logprobs, StreamEvent, TextRun, Usage
 from providers.dialect import RunDecoder
-from providers.emulation.estimate_missing_usage import estimate_usage, size_of, size_written
+from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, size_of, size_written
+from providers.emulation.join_extras import size_of_extras
 from providers.failure import FailureKind, UpstreamError
 from providers.framing.text_frames import PLAIN, Around, text_of_literal
 from providers.unified_request import UnifiedRequest
@@ -26,7 +29,10 @@ from proxy.loop_clock import loop_clock
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import FramingRenderer, Renderer
 from proxy.upstream.transport import Take, fail
-from proxy.upstream.vendor_stream import Aside, OpenStream, Parts, Stream, first_parts, hand_each, read_tail
+from proxy.upstream.vendor_stream import Aside, OpenStream, Parts, Stream, first_parts, hand_each, read_now, read_tail
+
+LONG_PART: Final = 256 * 1024
+"""Bytes of an event, or of an answer that ends, whose frames are written on the event loop."""
 
 OWN_WORK = 0.005
 """Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
@@ -36,13 +42,25 @@ Write = Callable[[bytes], bool | Awaitable[object]]
 ConnectionError when the client is gone."""
 
 
+TOKEN_WEIGHT: Final = 4096
+"""Characters that a token with up to 20 log probabilities counts as: it takes as long to write."""
+
+
+def weight_of_logprobs(logprobs: Logprobs) -> int:
+    """Return the number of characters that log probabilities count as."""
+    tokens = logprobs.content if isinstance(logprobs, ContentLogprobs) else logprobs.tokens
+    return TOKEN_WEIGHT * len(tokens)
+
+
 @dataclass(slots=True, eq=False)
 class Relay:
     """Relays one stream to the client that sent `request`.
 
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time. `size`
-    are the bytes of text, reasoning and calls so far.
+    are the bytes of text, reasoning and calls so far. `prompt_tokens` is the estimate of a heavy request, of another
+    `None`. `aside` writes the frames of long events, and those of the end of a long answer, which some APIs repeat;
+    `_rest` are the parts of a piece from such a one on.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
@@ -56,6 +74,8 @@ class Relay:
     deadlines: Deadlines
     record: RequestRecord
     request: UnifiedRequest
+    prompt_tokens: int | None = None
+    aside: Aside | None = None
     held: bytes = b""
     _expected: int = field(init=False)
     _finished: int = 0
@@ -63,6 +83,7 @@ class Relay:
     _idle_since: float = 0.0
     _unread: Awaitable[object] | None = None
     _broken: UpstreamError | None = None
+    _rest: Parts | None = None
     _short: tuple[int, bytes, bytes | None, bytes, tuple[bytes, ...], slice] | None = None
     _form: Around | None = None
     _counts: bool = True
@@ -88,6 +109,7 @@ class Relay:
         """
         stream, record, deadlines = self.stream, self.record, self.deadlines
         try:
+            self._idle_since = self._now()
             await self._emit(first_parts(stream))
             self._idle_since = deadlines.touch()
             while not stream.over and self._finished < self._expected:
@@ -103,6 +125,7 @@ class Relay:
                     await self._until_read()
                     self._idle_since = deadlines.advance()
                 self._raise_broken()
+                await self._emit_rest()
                 if isinstance(stream, OpenStream) and (aside := stream.aside_if_heavy) is not None:
                     await self._emit_aside(aside, stream.take)
             if not stream.over:
@@ -112,10 +135,15 @@ class Relay:
                 message = f"The upstream finished {self._finished} of {self._expected} choices."
                 raise fail(FailureKind.TRUNCATED, message)
             if record.usage is None:
-                await self._emit((estimate_usage(self.request, self.size),))
+                await self._emit((self._estimate(),))
         finally:
             if record.usage is None:
-                record.usage = estimate_usage(self.request, self.size)
+                record.usage = self._estimate()
+
+    def _estimate(self) -> Usage:
+        if self.prompt_tokens is None:
+            return estimate_usage(self.request, self.size)
+        return Usage(self.prompt_tokens, -(-self.size // BYTES_PER_TOKEN), estimated=True)
 
     async def _wait(self) -> None:
         before = self._now()
@@ -129,6 +157,13 @@ class Relay:
         self._pass_on(parts)
         await self._until_read()
         self._raise_broken()
+        await self._emit_rest()
+
+    async def _emit_rest(self) -> None:
+        """Write the frames of the parts that are left of a piece because they are long, if there are any."""
+        rest, self._rest = self._rest, None
+        if rest is not None and self.aside is not None:
+            await self._emit_aside(self.aside, lambda: rest)
 
     async def _emit_aside(self, aside: Aside, take: Callable[[], Parts]) -> None:
         """Do what `_emit` does, with the events read and written in a thread. Nothing else touches this object then."""
@@ -205,7 +240,8 @@ class Relay:
         frames = record.chunks
         self._pass_on(parts)
         self._idle_since = deadlines.advance() if record.chunks > frames else deadlines.touch()
-        return self._unread is None and self._broken is None and self._finished < self._expected
+        going = self._unread is None and self._broken is None and self._rest is None
+        return going and self._finished < self._expected
 
     def _run_came(self, run: TextRun) -> bool:
         """Do what `_piece_came` does for a piece that is a run: nearly all are, and nothing ends or breaks in one."""
@@ -259,7 +295,30 @@ class Relay:
 
     def _pass_on(self, parts: Parts) -> None:
         """Write the frames of parts of the stream at once, those before the point where it breaks included."""
-        self._send(self._frames(parts))
+        self._send(self._frames(parts if self.aside is None else self._until_long(parts)))
+
+    def _until_long(self, parts: Parts) -> Parts:
+        """Yield parts up to one whose frames are long, and leave the others to `_rest`."""
+        every = iter(parts)
+        for part in every:
+            if isinstance(part, Usage) or not self._is_long(part):
+                yield part
+            else:
+                self._rest = read_now(chain((part,), every))
+                return
+
+    def _is_long(self, part: Chunk | TextRun) -> bool:
+        """Return whether writing the frames of a part may take more than a few ms."""
+        if isinstance(part, TextRun):
+            return part.size > LONG_PART
+        if part.finish_reason is not None and self.size > LONG_PART:
+            return True
+        weight = size_written(part) if part.reasoning or part.tool_calls else len(part.text)
+        if part.logprobs is not None:
+            weight += weight_of_logprobs(part.logprobs)
+        if part.extras is not None:
+            weight += size_of_extras(part.extras)
+        return weight > LONG_PART
 
     def _frames(self, parts: Parts) -> bytes:
         """Return the frames of parts, up to the point where the stream breaks, which `_broken` then has."""

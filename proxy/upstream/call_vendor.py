@@ -36,7 +36,7 @@ from proxy.upstream.transport import (
     Repeats,
     fail,
 )
-from proxy.upstream.unanswered_usage import CountedCall, usage_of_call
+from proxy.upstream.unanswered_usage import CountedCall, estimated, usage_of_call
 from proxy.upstream.vendor_stream import (
     OpenStream,
     Stream,
@@ -88,7 +88,7 @@ class UpstreamCaller:
                         response = await self._calls.ask(call.sent, record, repeats)
                         read = read_answer(response, record, deadlines, call, self._off_loop)
                         completion = read if isinstance(read, Completion) else await read
-                    return completion if completion.usage is not None else with_usage(prepared.request, completion)
+                    return completion if completion.usage is not None else estimated(call, completion)
                 except UpstreamError as error:
                     again = await self._calls.again(call, error, repeats, record)
                     if again is None:
@@ -130,7 +130,7 @@ class UpstreamCaller:
                 if call.sent.stream:
                     make = partial(self._gather, record, own, answer, finishing)
                 # Estimated for each call: candidates that are not chosen and repeated prompts count.
-                completion = with_usage(call.request, await self._calls.make(call, record, make))
+                completion = estimated(call, await self._calls.make(call, record, make))
             if completion.usage is not None:
                 told.append(completion.usage)
             return completion

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeVar, cast
+from typing import TypeVar, cast
 
 import orjson
 
@@ -78,9 +78,7 @@ class Fitting:
         GatewayError where a default would not."""
         return (await self._counts(call, record))[0].tokens
 
-    async def _uncertain(
-        self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord
-    ) -> PlannedCall:
+    async def _uncertain(self, call: PlannedCall, limit: int, window: int | None, record: RequestRecord) -> PlannedCall:
         """Return the call where tokens cannot be counted, with the limit that is sure to fit under `truncate`. Raises
         GatewayError where the client, not a default, asks for the behaviour and it cannot be ensured."""
         bound = await self._done(call, record, partial(_bound, call.request))

@@ -6,7 +6,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 
 from providers.completion import Chunk, StreamEvent, Usage, has_content
-from providers.emulation.estimate_missing_usage import estimate_usage, size_written
+from providers.emulation.estimate_missing_usage import size_written
 from providers.emulation.merge_choices import UsageTally, renumber, total_usage
 from providers.emulation.post_processing import PostProcessor
 from providers.emulation.split_into_calls import PlannedCall
@@ -142,7 +142,7 @@ class MergedStream:
         finally:
             stream.close()
         if number in self._sizes:
-            self._note(number, estimate_usage(call.request, self._sizes[number]))
+            self._note(number, usage_of_call(call.request, call.sent, self._sizes[number]))
 
     async def _hand_over(self, number: int, call: PlannedCall, events: Iterator[StreamEvent]) -> int:
         """Hand over events with the choices renumbered, and return how many choices ended."""

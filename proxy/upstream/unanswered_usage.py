@@ -5,12 +5,13 @@ its time was over, the prompt counts as its estimate. What a vendor refused is n
 """
 
 import asyncio
+from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from providers.completion import StreamPart, Usage
+from providers.completion import Completion, StreamPart, Usage
 from providers.dialect import UpstreamRequest
-from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage
+from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, size_written
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
@@ -49,6 +50,14 @@ def usage_of_call(request: UnifiedRequest, sent: UpstreamRequest, size: int = 0)
     """Return an estimate of what a call used of whose answer `size` bytes came. It is made on the event loop, which the
     messages of a long request would hold: there the length of what was sent counts."""
     return usage_of_body(sent, size) if len(sent.body) > LONG_BODY else estimate_usage(request, size)
+
+
+def estimated(call: PlannedCall, completion: Completion) -> Completion:
+    """Return the answer of a call with a usage: the vendor's, or an estimate if it reported none."""
+    if completion.usage is not None:
+        return completion
+    size = sum(map(size_written, completion.choices))
+    return replace(completion, usage=usage_of_call(call.request, call.sent, size))
 
 
 class CountedCall:

@@ -259,9 +259,9 @@ def without_runs(parts: Iterable[StreamPart]) -> Iterator[StreamEvent]:
             yield part
 
 
-def read_now(events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+def read_now(events: Iterator[P]) -> Iterator[P]:
     """Read events, and return them, with the UpstreamError that ended them if there was one."""
-    found: list[StreamEvent] = []
+    found: list[P] = []
     try:
         found.extend(events)
     except UpstreamError as error:
@@ -269,7 +269,7 @@ def read_now(events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
     return iter(found)
 
 
-def _with_error(events: list[StreamEvent], error: UpstreamError) -> Iterator[StreamEvent]:
+def _with_error(events: list[P], error: UpstreamError) -> Iterator[P]:
     yield from events
     raise error
 
