@@ -19,6 +19,9 @@ from proxy.listener.request_body import BODY_PACE, BODY_WAIT, send_continue
 IN_MEMORY: Final = 256 * 1024
 """Bytes of a form that are kept in memory, and of a file that are read or written at once."""
 
+FED_AT_ONCE: Final = 32 * 1024
+"""Bytes that the parser of a form gets at once."""
+
 MAX_FIELD: Final = 64 * 1024
 """Bytes of a field's text that are read."""
 
@@ -174,6 +177,11 @@ class _Reading:
     _most: int = 0
 
     async def add(self, data: bytes) -> None:
+        # The parser copies what follows each part.
+        for at in range(0, len(data), FED_AT_ONCE):
+            await self._feed(data[at : at + FED_AT_ONCE])
+
+    async def _feed(self, data: bytes) -> None:
         for event in self.parser.feed(data):
             if isinstance(event, PartHead):
                 await self._end_part()

@@ -118,7 +118,9 @@ class Fitting:
             async with asyncio.timeout(COUNT_WAIT):
                 while (question := await self._done(call, record, counting.next)) is not None:
                     asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
-                    counting.answer(*await self._answer(replace(call, sent=asked), record))
+                    answered = await self._answer(replace(call, sent=asked), record)
+                    # Of a long prompt, it may hold as many tokens.
+                    await self._done(call, record, partial(counting.answer, *answered))
         except (TimeoutError, UpstreamError) as error:
             if WINDOW in call.request.injected:
                 # The call itself will show what is wrong with the engine.

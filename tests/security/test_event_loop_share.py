@@ -1,13 +1,15 @@
 """The event loop's share of one request is bounded: what grows with a body or an answer is done in other threads.
 
 Nothing is measured in seconds. Counted are the lines of Python that the event loop's thread runs at one go, and the
-bytes of JSON that it reads and writes.
+bytes of JSON that it reads and writes, of texts that it hashes, and of each write to a socket.
 """
 
 import asyncio
+import hashlib
 import inspect
 import sys
 import threading
+from asyncio.selector_events import _SelectorSocketTransport
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,11 +23,13 @@ from providers.json_types import JsonObject, JsonValue
 from providers.tasks.pass_on import PassedRequest
 from providers.unified_request import Operation, Task
 from proxy.gateway.read_passed import MOST_FIELDS, read_passed
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import CountAction, StoredAction
 from tests.proxy.kit import gateway_rig
 from tests.proxy.kit.gateway_rig import Rig, rig
-from tests.support.http_scripts import json_answer
+from tests.support.http_scripts import json_answer, sse_answer
+from tests.support.vendor_script import Script
 
 MOST_LINES = 20_000
 """Lines that take some 2 ms. The densest body of 256 KiB took ten times as many, one of 927 KiB 100 times."""
@@ -33,14 +37,21 @@ MOST_LINES = 20_000
 MOST_JSON = 512 * 1024
 """Bytes of JSON that take some 2 ms to read or to write; a little more than a body that is read on the event loop."""
 
+MOST_WRITTEN = 600_000
+"""Bytes of one write, head included: asyncio copies what a socket does not take."""
+
 TABLE = """
 defaults: {retries: {attempts: 1}}
 vendors:
   v: {profile: openai, api_key: k, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}
   e: {profile: vllm, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}
+  c: {profile: openai_compatible, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}
+  d: {profile: deepseek, api_key: k, base_url: "http://127.0.0.1:PORT", allow_private: true}
 models:
   v/m: {cache: {ttl: 10m}}
   e/m: {on_unsupported: drop}
+  c/m: {}
+  d/deepseek-chat: {context_length_exceeded_behavior: truncate}
 """
 
 FIELDS: Mapping[object, JsonObject] = {
@@ -102,10 +113,13 @@ def _long(value: JsonValue) -> JsonValue:
 
 @dataclass(slots=True)
 class LoopShare:
-    """The most lines that the event loop's thread has run at one go, and the most bytes of JSON in one call."""
+    """The most lines that the event loop's thread has run at one go, and the most bytes of JSON, of a hashed text and
+    of a write of the gateway's in one call."""
 
     lines: int = 0
     json: int = 0
+    hashed: int = 0
+    written: int = 0
     _now: int = 0
 
     def trace(self, frame: FrameType, event: str, argument: object) -> Any:  # noqa: ANN401 - as sys.settrace has it
@@ -131,14 +145,37 @@ class LoopShare:
 
         return counting
 
+    def hashing(self, call: Callable[..., Any], thread: int) -> Callable[..., object]:
+        """Return a hash function that counts the bytes that it begins with."""
+
+        def counting(data: bytes = b"", **options: object) -> object:
+            if threading.get_ident() == thread:
+                self.hashed = max(self.hashed, len(data))
+            return call(data, **options)
+
+        return counting
+
+    def writing(self, call: Callable[..., None]) -> Callable[..., None]:
+        """Return a transport's method that counts the bytes which the gateway writes."""
+
+        def counting(transport: asyncio.Transport, data: bytes) -> None:
+            if type(transport.get_protocol()).__module__.startswith("proxy."):
+                self.written = max(self.written, len(data))
+            call(transport, data)
+
+        return counting
+
 
 @contextmanager
 def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopShare]:
     """Measure what this thread, the event loop's, does within the block."""
     share, before = LoopShare(), sys.gettrace()
     with monkeypatch.context() as patch:
+        thread = threading.get_ident()
         for name in ("loads", "dumps"):
-            patch.setattr(orjson, name, share.counted(getattr(orjson, name), threading.get_ident()))
+            patch.setattr(orjson, name, share.counted(getattr(orjson, name), thread))
+        patch.setattr(hashlib, "sha256", share.hashing(hashlib.sha256, thread))
+        patch.setattr(_SelectorSocketTransport, "write", share.writing(_SelectorSocketTransport.write))
         sys.settrace(share.trace)
         try:
             yield share
@@ -172,6 +209,91 @@ async def test_threat_05_no_body_keeps_the_event_loop(made: Rig, monkeypatch: py
             share = await share_of(made, monkeypatch, path, body)
             assert share.lines < MOST_LINES, (model, name)
             assert share.json < MOST_JSON, (model, name)
+            assert share.written < MOST_WRITTEN, (model, name)
+
+
+LONG = "a b\n" * 500_000
+"""A text that takes four times MOST_JSON."""
+
+CALLED: JsonObject = {"role": "assistant", "tool_calls": [{"id": "f:0", "function": {"name": "f", "arguments": "{}"}}]}
+TOOLS: JsonObject = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+TOO_LONG = (
+    "This model's maximum context length is 600000 tokens. However, you requested 600100 tokens (599600 in the "
+    "messages, 500 in the completion)."
+)
+
+
+def _user(text: str) -> JsonObject:
+    return {"role": "user", "content": text}
+
+
+def _whole(**message: JsonValue) -> Script:
+    choice: JsonObject = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+    return json_answer(200, {"id": "x", "choices": [choice]})
+
+
+def _streamed(*texts: str) -> Script:
+    deltas: list[JsonObject] = [{"index": 0, "delta": {"content": text}} for text in texts]
+    events: list[JsonObject] = [{"id": "x", "choices": [choice]} for choice in deltas]
+    events.append({"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    return sse_answer(b"".join(b"data: %b\n\n" % orjson.dumps(each) for each in events) + b"data: [DONE]\n\n", 200_000)
+
+
+HEAVY: Mapping[str, tuple[str, JsonObject, list[Script]]] = {
+    "no usage": ("c/m", {"messages": [_user(LONG)]}, [_whole(content="x")]),
+    "a streamed answer without usage": ("c/m", {"messages": [_user(LONG)], "stream": True}, [_streamed("x")]),
+    "a long answer": ("c/m", {"messages": [_user("p")]}, [_whole(content=LONG)]),
+    "a long first event": ("c/m", {"messages": [_user("p")], "stream": True}, [_streamed(LONG)]),
+    "few long events": ("c/m", {"messages": [_user("p")], "stream": True}, [_streamed("x", *[LONG[:200_000]] * 10)]),
+    "a refused window": (
+        *("d/deepseek-chat", {"messages": [_user(LONG)], "max_tokens": 500}),
+        [json_answer(400, {"error": {"message": TOO_LONG}}), _whole(content="x")],
+    ),
+    "calls without reasoning": (
+        *("d/deepseek-chat", {"messages": [_user(LONG), CALLED, {**_user(LONG), "role": "tool"}], **TOOLS}),
+        [_whole(reasoning_content="r", **{name: value for name, value in CALLED.items() if name != "role"})],
+    ),
+}
+"""Heavy requests and answers: a model, what is asked in a chat, and what its vendor answers in turn."""
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+async def test_threat_05_neither_a_long_answer_nor_an_unusual_one_keeps_the_event_loop(
+    made: Rig, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for name, (model, asked, answers) in HEAVY.items():
+        if "tools" in asked and not path.endswith("completions"):
+            continue
+        body: JsonObject = {"model": model, "max_tokens": 100, **asked, "input": asked["messages"]}
+        body.pop("messages" if path.endswith("responses") else "input")
+        made.vendor.forget_answers()
+        made.vendor.answer(*answers)
+        share = await share_of(made, monkeypatch, path, body)
+        assert made.records[-1].outcome == "ok", (name, made.records[-1].code)
+        found = (share.lines < MOST_LINES, share.json < MOST_JSON, share.hashed < MOST_JSON)
+        assert (*found, share.written < MOST_WRITTEN) == (True,) * 4, (name, share)
+
+
+async def test_threat_05_what_a_heavy_request_held_is_freed_in_a_thread(
+    made: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[tuple[str, int]] = []
+    free = RequestThreads._free
+
+    def freed(threads: RequestThreads, things: list[object]) -> None:
+        held.extend((type(each).__name__, sys.getrefcount(each)) for each in things)
+        free(threads, things)
+
+    monkeypatch.setattr(RequestThreads, "_free", freed)
+    body: JsonObject = {
+        "model": "c/m",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "p"}] * 6000}],
+    }
+    made.vendor.answer(_whole(content="x"))
+    assert (await made.post("/v1/chat/completions", body)).status == 200
+    await made.finished(1)
+    # The list, the loop's variable and the argument of getrefcount: nobody else holds it.
+    assert {name for name, count in held if count <= 3} >= {"UnifiedRequest", "CallPlan"}, held
 
 
 @pytest.mark.parametrize("store", [True, False])

@@ -79,6 +79,10 @@ class Rig:
 
         return run(main())
 
+    def smaller(self, request: UnifiedRequest, failure: Failure, tries: int = 1) -> PlannedCall | None:
+        """The call to make after a refusal."""
+        return run(self.fitting.smaller(self.call(request), failure, tries, self.record))
+
     def limit(self, request: UnifiedRequest) -> object:
         (made,) = self.before(request)
         assert orjson.loads(made.sent.body).get("max_tokens") == made.request.params.get("max_tokens")
@@ -297,7 +301,7 @@ def smaller(
 ) -> int | None:
     rig = Rig(target=UNKNOWN)
     failure = Failure(FailureKind.CONTEXT_LENGTH, "no", overflow=overflow)
-    made = rig.fitting.smaller(rig.call(ask(prompt, params)), failure, tries, rig.record)
+    made = rig.smaller(ask(prompt, params), failure, tries)
     if made is None:
         assert (rig.record.emulated, rig.record.max_tokens) == ((), None)
         return None
@@ -342,7 +346,7 @@ def test_the_record_has_the_lowest_limit_and_names_the_behaviour_once() -> None:
     rig.record.emulated += ("prompt",)
     for window in (4096, 3000, 3500):
         failure = Failure(FailureKind.CONTEXT_LENGTH, "no", overflow=Overflow(window, 2000, exact=True))
-        assert rig.fitting.smaller(rig.call(ask("hi", LONG)), failure, 1, rig.record) is not None
+        assert rig.smaller(ask("hi", LONG), failure) is not None
     assert rig.record.max_tokens == 1000
     assert list(rig.record.emulated) == ["prompt", WINDOW]
 
@@ -355,7 +359,7 @@ def test_a_smaller_call_stays_in_the_client_s_own_api() -> None:
     request = replace(request, params=cast(Params, {**request.params, **TRUNCATE}), injected=frozenset({WINDOW}))
     rig = Rig(target=claude("anthropic", "claude-haiku-4-5"))
     refused = Failure(FailureKind.CONTEXT_LENGTH, "x", overflow=Overflow(window=1000, prompt=700))
-    smaller = rig.fitting.smaller(rig.call(request), refused, 1, rig.record)
+    smaller = rig.smaller(request, refused)
     assert smaller is not None
     body = orjson.loads(smaller.sent.body)
     assert (smaller.sent.native, body["unheard_of"]) == (True, 1)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import orjson
-import pytest
 
 from providers.context_overflow import Overflow
 from providers.dialect import UpstreamRequest
 from providers.unified_request import Operation
-from proxy.upstream.learned_context_windows import Windows
+from proxy.upstream.learned_context_windows import Windows, named_by_vendor
 from tests.providers.dialects.openai.kit import target
+from tests.support.looped import looped
 
 TARGET = target("vllm")
 
@@ -52,22 +52,17 @@ def sent(prompt: str) -> UpstreamRequest:
     return UpstreamRequest(TARGET, Operation.COMPLETIONS, "http://up", orjson.dumps({"prompt": prompt}), stream=False)
 
 
-def test_a_window_is_learned_from_an_error_that_names_one() -> None:
-    windows = Windows()
-    windows.learn_from_error(sent("hello"), Overflow(8192, 9000))
-    assert windows.known(TARGET) == 8192
-    windows.learn_from_error(sent("hello"), Overflow(prompt_alone=True))
-    assert windows.known(TARGET) == 8192
-
-
-@pytest.mark.parametrize("echoed", ["context length is 1024 tokens", "context size is 1,024 tokens"])
-def test_no_client_sets_the_window_by_words_that_the_vendor_repeats(echoed: str) -> None:
-    windows = Windows()
-    windows.learn_from_error(sent(f"maximum {echoed}"), Overflow(1024, 9000))
-    assert windows.known(TARGET) is None
-
-
-def test_a_window_of_nothing_is_not_believed() -> None:
-    windows = Windows()
-    windows.learn_from_error(sent("hello"), Overflow(0))
-    assert windows.known(TARGET) is None
+@looped(
+    ("prompt", "overflow", "window"),
+    [
+        ("hello", Overflow(8192, 9000), 8192),
+        ("hello", Overflow(prompt_alone=True), None),
+        ("hello", Overflow(0), None),
+        ("maximum context length is 1024 tokens", Overflow(1024, 9000), None),
+        ("maximum context size is 1,024 tokens", Overflow(1024, 9000), None),
+    ],
+)
+def test_a_window_is_learned_from_an_error_unless_the_vendor_repeats_a_client_s_words(
+    prompt: str, overflow: Overflow, window: int | None
+) -> None:
+    assert named_by_vendor(sent(prompt), overflow) == window

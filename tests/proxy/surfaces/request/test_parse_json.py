@@ -212,6 +212,8 @@ def test_no_bytes_raise_anything_but_a_gateway_error(body: bytes) -> None:
         (b'"":1,' * (MANY_QUOTES // 2), b'"":1,' * (MANY_QUOTES // 2 + 1)),
         (b"1," * MANY_COMMAS, b"1," * (MANY_COMMAS + 1)),
         (b'"%b"' % (b"prose, and more. " * 7000), b'"%b"' % (b"x" * (INLINE_PARSE_BYTES + 1))),
+        (b'"%b\\\\"' % (b"," * 2 * MANY_COMMAS), b'"\\\\","\\"",%b"\\""' % (b"1," * 2 * MANY_COMMAS)),
+        (b'"\\"%b"' % (b"," * 2 * MANY_COMMAS), b'"%b",%b' % (b"\\" * 64, b"1," * 2 * MANY_COMMAS)),
     ],
 )
 def test_a_dense_body_is_heavy(few: bytes, many: bytes) -> None:
