@@ -271,6 +271,17 @@ async def test_a_refusal_before_the_end_of_a_body_is_the_answer_and_the_connecti
     await vendor.connected(0)
 
 
+@pytest.mark.parametrize("status", [200, 413])
+async def test_an_answer_before_the_end_of_a_body_in_memory_is_the_answer_and_the_connection_s_last(
+    vendor: FakeVendor, transport: HttpTransport, status: int
+) -> None:
+    vendor.at_accept((Send(head(status, [("content-length", "2")]) + b"no"), Hang()))
+    response = await transport.open(call(vendor.base_url, body=bytes(MUCH // 2)), "req-1")
+    assert (response.status, await response.read()) == (status, b"no")
+    response.release()
+    await vendor.connected(0)
+
+
 @pytest.mark.parametrize("ending", [Fin(), Rst()])
 async def test_a_vendor_that_leaves_during_a_body_has_not_answered(
     vendor: FakeVendor, transport: HttpTransport, ending: Step

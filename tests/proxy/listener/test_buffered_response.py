@@ -6,13 +6,14 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 import pytest
-from aiohttp import HttpVersion, HttpVersion10, HttpVersion11
+from aiohttp import HttpVersion, HttpVersion10, HttpVersion11, web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.web_protocol import RequestHandler
 
 from proxy.listener.buffered_response import BufferedResponse, header_lines, start_line
 from proxy.listener.client_request import PlainRequest
 from proxy.listener.plain_head import read_plain_head
+from tests.proxy.kit.echo_listener import listening
 from tests.proxy.kit.gateway_rig import AUTH, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.support.http_scripts import json_answer
@@ -156,3 +157,27 @@ async def test_an_answer_is_sent_once_and_waits_for_a_client_that_does_not_read(
     await response.write_eof()
     assert client.sent == sent
     assert sent.endswith(b"\r\n\r\n{}")
+
+
+async def test_a_long_answer_comes_whole_to_a_client_that_reads_late_and_none_to_one_that_has_left() -> None:
+    data, ended = bytes(range(256)) * 65536, asyncio.Event()
+
+    async def handle(http: web.BaseRequest) -> BufferedResponse:
+        response = BufferedResponse(200, data, "")
+        try:
+            await response.prepare(http)
+        except (ConnectionError, asyncio.CancelledError):
+            ended.set()
+            raise
+        return response
+
+    async with listening(handle) as port:
+        async with connected(port) as client:
+            for _ in range(2):
+                await client.send(request("GET", "/"))
+                await asyncio.sleep(0.05)
+                answer = await client.answer()
+                assert (answer.whole, answer.body == data) == (True, True)
+            await client.send(request("GET", "/"))
+            await client.reader.readexactly(100)
+        await ended.wait()

@@ -11,6 +11,7 @@ from tests.proxy.kit.echo_listener import listening
 from tests.proxy.kit.raw_client import RawClient, connected, request
 
 KIND = {"Content-Type": "text/event-stream"}
+LONG = bytes(range(256)) * 8192
 Work = Callable[[StreamedResponse], Awaitable[None]]
 
 
@@ -160,3 +161,18 @@ async def test_what_was_broken_off_gets_no_end() -> None:
     async with listening(handle) as port, connected(port) as client:
         await client.send(get())
         assert (await client.closed()).endswith(b"4\r\npart\r\n")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("headers", [KIND, {**KIND, "Content-Length": "2097160"}])
+async def test_a_long_piece_comes_whole(headers: Mapping[str, str]) -> None:
+    async def long(response: StreamedResponse) -> None:
+        await response.write(b"head")
+        await response.write(LONG)
+        await response.write_eof(b"last")
+
+    async with listening(streaming(long, headers)) as port, connected(port) as client:
+        for _ in range(2):
+            await client.send(get())
+            answer = await client.answer()
+            assert (answer.whole, answer.body == b"head" + LONG + b"last") == (True, True)

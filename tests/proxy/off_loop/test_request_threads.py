@@ -46,3 +46,22 @@ async def test_a_cancelled_request_holds_its_slot_until_its_thread_is_done(threa
     await asyncio.wait(gone)
     assert [task.cancelled() for task in gone] == [True] * THREADS
     threads.close()
+
+
+async def test_what_is_let_go_is_freed_by_a_thread_once_the_callback_has_ended(threads: RequestThreads) -> None:
+    class Large:
+        def __del__(self) -> None:
+            freed.append(threading.get_ident())
+
+    freed: list[int] = []
+    things: list[object] = [Large()]
+    threads.free(things)
+    assert things
+    while not freed:  # noqa: ASYNC110 - a destructor tells no one
+        await asyncio.sleep(0)
+    assert freed[0] != threading.get_ident()
+    threads.close()
+    things.append(1)
+    threads.free(things)
+    await asyncio.sleep(0)
+    assert things == []
