@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import sys
 import threading
-from asyncio.selector_events import _SelectorSocketTransport
+from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]  # typeshed lacks it
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -239,19 +239,26 @@ def _streamed(*texts: str) -> Script:
     return sse_answer(b"".join(b"data: %b\n\n" % orjson.dumps(each) for each in events) + b"data: [DONE]\n\n", 200_000)
 
 
+def _row(model: str, asked: JsonObject, *answers: Script) -> tuple[str, JsonObject, list[Script]]:
+    return model, asked, list(answers)
+
+
 HEAVY: Mapping[str, tuple[str, JsonObject, list[Script]]] = {
-    "no usage": ("c/m", {"messages": [_user(LONG)]}, [_whole(content="x")]),
-    "a streamed answer without usage": ("c/m", {"messages": [_user(LONG)], "stream": True}, [_streamed("x")]),
-    "a long answer": ("c/m", {"messages": [_user("p")]}, [_whole(content=LONG)]),
-    "a long first event": ("c/m", {"messages": [_user("p")], "stream": True}, [_streamed(LONG)]),
-    "few long events": ("c/m", {"messages": [_user("p")], "stream": True}, [_streamed("x", *[LONG[:200_000]] * 10)]),
-    "a refused window": (
-        *("d/deepseek-chat", {"messages": [_user(LONG)], "max_tokens": 500}),
-        [json_answer(400, {"error": {"message": TOO_LONG}}), _whole(content="x")],
+    "no usage": _row("c/m", {"messages": [_user(LONG)]}, _whole(content="x")),
+    "a streamed answer without usage": _row("c/m", {"messages": [_user(LONG)], "stream": True}, _streamed("x")),
+    "a long answer": _row("c/m", {"messages": [_user("p")]}, _whole(content=LONG)),
+    "a long first event": _row("c/m", {"messages": [_user("p")], "stream": True}, _streamed(LONG)),
+    "few long events": _row("c/m", {"messages": [_user("p")], "stream": True}, _streamed("x", *[LONG[:200_000]] * 10)),
+    "a refused window": _row(
+        "d/deepseek-chat",
+        {"messages": [_user(LONG)], "max_tokens": 500},
+        json_answer(400, {"error": {"message": TOO_LONG}}),
+        _whole(content="x"),
     ),
-    "calls without reasoning": (
-        *("d/deepseek-chat", {"messages": [_user(LONG), CALLED, {**_user(LONG), "role": "tool"}], **TOOLS}),
-        [_whole(reasoning_content="r", **{name: value for name, value in CALLED.items() if name != "role"})],
+    "calls without reasoning": _row(
+        "d/deepseek-chat",
+        {"messages": [_user(LONG), CALLED, {**_user(LONG), "role": "tool"}], **TOOLS},
+        _whole(reasoning_content="r", tool_calls=CALLED["tool_calls"]),
     ),
 }
 """Heavy requests and answers: a model, what is asked in a chat, and what its vendor answers in turn."""
