@@ -179,7 +179,7 @@ def test_what_is_sure_to_fit_is_not_asked_about_whoever_named_the_window() -> No
     assert rig.asked == ["/tokenize", "/props"]
     rig = Rig()
     failure = Failure(FailureKind.CONTEXT_LENGTH, "no", overflow=Overflow(4096, 4000, exact=True))
-    rig.fitting.smaller(rig.call(ask("hi", ERROR)), failure, 1, rig.record)
+    rig.smaller(ask("hi", ERROR), failure)
     rig.before(ask("hi", ERROR))
     assert rig.asked == []
 
