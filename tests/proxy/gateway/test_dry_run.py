@@ -207,7 +207,8 @@ def test_bytes_that_are_no_json_are_an_error_not_a_crash(snapshot: Snapshot) -> 
     ],
 )
 def test_one_constraint_takes_each_vendors_own_form(snapshot: Snapshot, model: str, members: tuple[str, ...]) -> None:
-    chosen = there(ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen)
+    chosen = ask(snapshot, chatting(model, guided_json=SCHEMA)).chosen
+    assert chosen is not None
     body = found = orjson.loads(sent_calls(chosen)[0].body)
     for member in members:
         found = found[member]

@@ -41,7 +41,8 @@ class Desk:
         self.book.use(limits, budgets or {}, BERLIN, self.now)
 
     def ask(self, tokens: int = 1, cost: int | None = 0) -> Reservation | Exceeded:
-        outcome = there(self.book.admit(SCOPES, tokens, cost, self.now, WALL + self.now))
+        outcome = self.book.admit(SCOPES, tokens, cost, self.now, WALL + self.now)
+        assert outcome is not None
         return outcome
 
     def take(self, tokens: int = 1, cost: int | None = 0) -> Reservation:
