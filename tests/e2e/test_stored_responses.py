@@ -108,10 +108,7 @@ class TestOpenai:
         first = good(await drive(clients, gateway, sdk, "response", ONE))
         named: JsonObject = {
             "model": "mock/echo",
-            "input": [
-                {"type": "item_reference", "id": first["output"][0]["id"]},
-                {"role": "user", "content": "two"},
-            ],
+            "input": [{"type": "item_reference", "id": first["output"][0]["id"]}, {"role": "user", "content": "two"}],
         }
         good(await drive(clients, gateway, sdk, "response", named))
 

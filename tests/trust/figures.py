@@ -91,11 +91,7 @@ FIGURES: Final = (
         "0",
         "C",
         Tests(FAULTS, none_hung),
-        Sabotage(
-            "proxy/deadlines.py",
-            "self._alarm = self._alarms.set(due, self._check)",
-            "self._alarm = None",
-        ),
+        Sabotage("proxy/deadlines.py", "self._alarm = self._alarms.set(due, self._check)", "self._alarm = None"),
     ),
     Figure(
         "R03",
@@ -230,9 +226,7 @@ FIGURES: Final = (
         "C",
         Tests(("tests/trust/test_total_deadlines.py",)),
         Sabotage(
-            "proxy/deadlines.py",
-            "self._total_at = self._last + total",
-            "self._total_at = self._last + 1.01 * total",
+            "proxy/deadlines.py", "self._total_at = self._last + total", "self._total_at = self._last + 1.01 * total"
         ),
     ),
     Figure(

@@ -40,9 +40,7 @@ def test_what_no_request_can_bring_about_ejects_it_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("failure", [DENIED, Failure(FailureKind.QUOTA, "no credit", 402)])
-def test_what_a_vendor_says_to_one_team_alone_is_not_held_against_it(
-    failure: Failure,
-) -> None:
+def test_what_a_vendor_says_to_one_team_alone_is_not_held_against_it(failure: Failure) -> None:
     health = fresh()
     works(health, "b", 0.0)
     assert not fails(health, "a", 1.0, failure, 20)

@@ -134,7 +134,7 @@ async def test_the_list_has_what_the_vendors_list_with_windows_and_the_table_s_p
         assert sent["gemini"].header("x-goog-api-key") == "sk-gem"
         assert sent["ollama_native"].header("authorization") is None
         assert await made.status() == [
-            *("cl, 2 models", "co, 1 models", "ge, 2 models", "oa, 2 models", "ol, 2 models"),
+            *("cl, 2 models", "co, 1 models", "ge, 2 models", "oa, 2 models", "ol, 2 models")
         ]
 
 

@@ -75,9 +75,7 @@ def test_a_source_that_is_to_be_served_is_one_whose_credentials_may_be_there(
 @pytest.mark.parametrize(
     ("server", "form"),
     [
-        ("", "text"),
-        ("server: {port: 0}\n", "text"),
-        ("server: {log: json}\n", "json"),
+        *(("", "text"), ("server: {port: 0}\n", "text"), ("server: {log: json}\n", "json")),
         ("server: {log: {slow: 1s}}\n", "text"),
     ],
 )
