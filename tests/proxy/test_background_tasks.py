@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.background_tasks import SharedTask, Tasks, ended_within
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 
 @dataclass
@@ -147,72 +147,62 @@ def test_what_a_started_task_raised_is_the_starter_s_to_look_at() -> None:
     assert work.ends == [("bad", 1.0, "failed")]
 
 
-def test_a_block_without_tasks_is_left_at_once() -> None:
-    async def main() -> float:
-        async with Tasks():
-            pass
-        return asyncio.get_running_loop().time()
-
-    assert run(main()) == 0.0
+@in_virtual_time
+async def test_a_block_without_tasks_is_left_at_once() -> None:
+    async with Tasks():
+        pass
+    assert asyncio.get_running_loop().time() == 0.0
 
 
 # Work that several wait for ------------------------------------------------------------------------------------------
 
 
-def test_shared_work_runs_once_at_a_time_and_all_wait_for_the_same_run() -> None:
-    async def main() -> tuple[list[float], list[bool]]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 2))
-        running = [shared.running]
-        shared.start()
-        await asyncio.sleep(1)
-        running.append(shared.running)
-        await asyncio.gather(*(shared.run() for _ in range(10)))
-        running.append(shared.running)
-        await shared.run()
-        await shared.aclose()
-        return [at for _, at, _ in work.ends], running
-
-    assert run(main()) == ([2, 4], [False, True, False])
+@in_virtual_time
+async def test_shared_work_runs_once_at_a_time_and_all_wait_for_the_same_run() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 2))
+    running = [shared.running]
+    shared.start()
+    await asyncio.sleep(1)
+    running.append(shared.running)
+    await asyncio.gather(*(shared.run() for _ in range(10)))
+    running.append(shared.running)
+    await shared.run()
+    await shared.aclose()
+    assert ([at for _, at, _ in work.ends], running) == ([2, 4], [False, True, False])
 
 
-def test_a_waiter_that_is_cancelled_leaves_shared_work_running() -> None:
-    async def main() -> list[tuple[str, float, str]]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 2))
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1):
-                await shared.run()
-        assert shared.running
-        await shared.run()
-        return work.ends
-
-    assert run(main()) == [("run", 2, "done")]
+@in_virtual_time
+async def test_a_waiter_that_is_cancelled_leaves_shared_work_running() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 2))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await shared.run()
+    assert shared.running
+    await shared.run()
+    assert work.ends == [("run", 2, "done")]
 
 
-def test_every_waiter_is_told_how_shared_work_failed() -> None:
-    async def main() -> list[object]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 1, LookupError("broken")))
-        told = await asyncio.gather(shared.run(), shared.run(), return_exceptions=True)
-        return [type(each) for each in told]
-
-    assert run(main()) == [LookupError, LookupError]
+@in_virtual_time
+async def test_every_waiter_is_told_how_shared_work_failed() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 1, LookupError("broken")))
+    told = await asyncio.gather(shared.run(), shared.run(), return_exceptions=True)
+    assert [type(each) for each in told] == [LookupError, LookupError]
 
 
-def test_closed_shared_work_has_ended() -> None:
-    async def main() -> list[tuple[str, float, str]]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 5))
-        await shared.aclose()
-        shared.start()
-        await asyncio.sleep(1)
-        await shared.aclose()
-        assert alone()
-        await shared.aclose()
-        return work.ends
-
-    assert run(main()) == [("run", 2, "cancelled")]
+@in_virtual_time
+async def test_closed_shared_work_has_ended() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 5))
+    await shared.aclose()
+    shared.start()
+    await asyncio.sleep(1)
+    await shared.aclose()
+    assert alone()
+    await shared.aclose()
+    assert work.ends == [("run", 2, "cancelled")]
 
 
 async def test_work_within_its_time_returns_and_work_that_hangs_is_cancelled_and_given_up() -> None:
