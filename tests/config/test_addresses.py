@@ -153,9 +153,7 @@ def test_anything_else_is_refused_without_repeating_it(url: str, fault: str) -> 
         ("https://[64:ff9b::169.254.169.254]/v1", "names no host", "names no host"),
     ],
 )
-def test_the_own_network_needs_leave_and_the_public_one_https(
-    url: str, without: str | None, with_leave: str | None
-) -> None:
+def test_the_own_network_needs_leave_and_others_https(url: str, without: str | None, with_leave: str | None) -> None:
     for allow_private, expected in ((False, without), (True, with_leave)):
         fault = address_fault(url, allow_private=allow_private)
         assert (fault or "").startswith(expected or "")

@@ -210,9 +210,7 @@ def test_what_cohere_cannot_do_at_once_is_refused_by_name(snapshot: Snapshot) ->
         ({"tools": [TOOL]}, {"tools.0.function.name": "look_up", "tools.0.function.parameters": ARGUMENTS}),
     ],
 )
-def test_cohere_takes_the_image_with_either_of_them(
-    snapshot: Snapshot, judges: Judges, more: JsonObject, places: Places
-) -> None:
+def test_cohere_takes_images_with_either(snapshot: Snapshot, judges: Judges, more: JsonObject, places: Places) -> None:
     body = body_of(ask(snapshot, COHERE, {**QUESTION, **more}))
     expected = {**places, "messages.0.content.1.image_url.url": URI}
     assert {path: at(body, path) for path in expected} == expected

@@ -178,9 +178,7 @@ async def test_weights_share_the_requests_out(world: World) -> None:
     assert served(await world.ask("one/drawn/never"))[1] == "never"
 
 
-async def test_a_target_that_cannot_honour_a_field_is_passed_over_and_the_first_reason_is_the_last_word(
-    world: World,
-) -> None:
+async def test_a_target_that_cannot_honour_a_field_is_passed_over_and_the_first_reason_is_told(world: World) -> None:
     assert served(await world.ask("small"))[2] == "choosy/small/default"
     before = len(requests_for(world.one, "small"))
     answer = await world.ask("small", logit_bias={"1": 2})
@@ -307,9 +305,7 @@ async def test_a_client_that_leaves_a_stream_ends_it_at_the_vendor(world: World)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-async def test_a_client_that_leaves_before_its_answer_ends_the_request_at_the_vendor(
-    stream: bool, world: World
-) -> None:
+async def test_a_client_that_leaves_before_its_answer_ends_the_vendor_s_request(stream: bool, world: World) -> None:
     model = f"left-early-{stream}"
     arrived = asyncio.Event()
 

@@ -155,9 +155,7 @@ async def test_a_wrong_key_is_an_authentication_error_that_is_not_tried_again(
 
 
 @EVERY
-async def test_a_model_of_another_team_is_not_found_and_named(
-    way: Way, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_another_team_s_model_is_not_found_and_named(way: Way, clients: Clients, gateway: RunningGateway) -> None:
     fields: JsonObject = {**ASK, "model": "mine/secret"}
     raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
     check(way, raised, 404, "model_not_found", "model")
@@ -179,9 +177,7 @@ async def test_an_unknown_model_is_not_found_and_the_nearest_ones_of_the_team_ar
 
 
 @EVERY
-async def test_a_bad_field_is_named_with_the_surfaces_own_status(
-    way: Way, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_a_bad_field_is_named_with_its_own_status(way: Way, clients: Clients, gateway: RunningGateway) -> None:
     raised = await raised_by(way, "completion", {**ASK, "temperature": 9}, way.options(), clients, gateway)
     check(way, raised, way.bad_field, "invalid_value", "temperature")
     assert "'temperature' must be a number from 0 to 2" in raised["message"]

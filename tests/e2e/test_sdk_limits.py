@@ -71,9 +71,7 @@ async def outcomes(gateway: RunningGateway, team: str) -> dict[str, float]:
 
 
 @EVERY
-async def test_it_waits_for_a_rate_as_long_as_it_is_told_and_then_passes(
-    sdk: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_it_waits_for_a_rate_as_told_and_then_passes(sdk: str, clients: Clients, gateway: RunningGateway) -> None:
     options = Options(api_key=f"fast-{sdk}", prefix=None, max_retries=2)
     for _ in range(3):
         outcome = await clients(sdk).run("completion", gateway.url, ASK, options)

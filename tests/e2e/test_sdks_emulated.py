@@ -99,9 +99,7 @@ async def test_an_emulated_answer_is_a_native_one(
 
 @looped("sdk", ["openai3", "fireworks1", "scale_gp"])
 @KINDS
-async def test_twenty_one_stops_end_a_text_where_one_would(
-    sdk: str, kind: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_twenty_one_stops_end_as_one_does(sdk: str, kind: str, clients: Clients, gateway: RunningGateway) -> None:
     for vendor in ("mock", "plain"):
         fields: JsonObject = {"model": f"{vendor}/echo", "prompt": TEXT, "max_tokens": 20, "stop": [*NEVER, "and"]}
         outcome = await clients(sdk).run(kind, gateway.url, fields)

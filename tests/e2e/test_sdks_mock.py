@@ -176,9 +176,7 @@ async def test_an_integer_of_logprobs_gives_the_four_arrays(
     assert all(not part.get("content") for part in found)
 
 
-async def test_true_for_logprobs_gives_both_forms_to_the_sdk_that_asks_so(
-    clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_true_for_logprobs_gives_both_forms_to_who_asks_so(clients: Clients, gateway: RunningGateway) -> None:
     fields: JsonObject = {**ASK, "logprobs": True, "top_logprobs": 1}
     outcome = await clients("scale_gp_a58").run("completion", gateway.url, fields)
     logprobs = outcome["result"]["choices"][0]["logprobs"]
@@ -224,9 +222,7 @@ async def test_a_name_without_vendor_is_the_surfaces_own_and_comes_back_as_asked
     assert {answer["model"] for answer in outcome["chunks"] or [outcome["result"]]} == {model}
 
 
-async def test_a_name_without_vendor_on_the_private_ai_services_path_is_theirs(
-    clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_a_name_without_vendor_on_private_ai_s_path_is_theirs(clients: Clients, gateway: RunningGateway) -> None:
     outcome = await clients("openai3").run("chat", gateway.url, {**CHAT, "model": "echo"}, PAIS)
     assert (outcome["error"], outcome["text"]) == (None, TEXT)
     elsewhere = await clients("openai3").run("chat", gateway.url, {**CHAT, "model": "echo"})
@@ -247,9 +243,7 @@ async def test_only_openais_own_completions_stop_after_sixteen_tokens_unasked(
 
 @looped("kind", ["completion", "completion_stream"])
 @EVERY
-async def test_two_answers_to_one_prompt_are_told_apart(
-    way: Way, kind: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_two_answers_to_one_prompt_differ(way: Way, kind: str, clients: Clients, gateway: RunningGateway) -> None:
     outcome = await clients(way.sdk).run(kind, gateway.url, {**ASK, "model": "mock/long-3", "n": 2}, way.options)
     assert outcome["error"] is None
     texts = {0: "", 1: ""}
@@ -267,9 +261,7 @@ async def test_a_stop_string_ends_the_text_before_it(way: Way, clients: Clients,
     assert (outcome["error"], outcome["text"], outcome["finish_reason"]) == (None, "Say hi", "stop")
 
 
-async def test_the_fields_that_only_the_first_scale_schema_has_are_honoured(
-    clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_fields_that_only_the_first_scale_schema_has_count(clients: Clients, gateway: RunningGateway) -> None:
     scale = clients("scale_gp_a58")
     chosen = await scale.run("completion", gateway.url, {**ASK, "guided_choice": ["red", "blue"]})
     assert chosen["text"] in {"red", "blue"}
@@ -280,9 +272,7 @@ async def test_the_fields_that_only_the_first_scale_schema_has_are_honoured(
 
 
 @OPENAI
-async def test_several_prompts_are_answered_in_their_order(
-    name: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_several_prompts_are_answered_in_order(name: str, clients: Clients, gateway: RunningGateway) -> None:
     prompts: list[JsonValue] = ["first", "second", "third"]
     outcome = await clients(name).run("completion", gateway.url, {**ASK, "prompt": prompts})
     assert [choice["text"] for choice in choices_of(outcome)] == prompts
@@ -291,9 +281,7 @@ async def test_several_prompts_are_answered_in_their_order(
 
 
 @OPENAI
-async def test_the_request_id_is_shown_and_differs_by_request(
-    name: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_the_request_id_is_shown_and_always_another(name: str, clients: Clients, gateway: RunningGateway) -> None:
     seen = {(await clients(name).run("chat", gateway.url, CHAT))["request_id"] for _ in range(2)}
     assert len(seen) == 2
     assert None not in seen

@@ -57,9 +57,7 @@ class TestOpenai:
     pytestmark = CLIENTS
 
     @BOTH
-    async def test_it_goes_on_with_an_answer_by_its_id(
-        self, clients: Clients, gateway: RunningGateway, sdk: str
-    ) -> None:
+    async def test_it_continues_an_answer_by_its_id(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
         first = good(await drive(clients, gateway, sdk, "response", ONE))
         fields: JsonObject = {"model": "mock/echo", "input": "two", "previous_response_id": first["id"]}
         streamed = await drive(clients, gateway, sdk, "response_stream", fields)
@@ -69,9 +67,7 @@ class TestOpenai:
         assert good(await drive(clients, gateway, sdk, "response_retrieve", {"response_id": final["id"]})) == final
 
     @BOTH
-    async def test_it_lists_what_was_said_page_by_page(
-        self, clients: Clients, gateway: RunningGateway, sdk: str
-    ) -> None:
+    async def test_it_lists_what_was_said_by_pages(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
         last = None
         for number in range(4):
             fields: JsonObject = {"model": "mock/echo", "input": f"turn {number}"}

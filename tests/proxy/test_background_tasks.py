@@ -51,18 +51,15 @@ def test_results_come_in_the_order_of_the_works_not_of_their_ends() -> None:
     assert run(main()) == ["slow", "quick", "quicker"]
 
 
-def test_the_first_failure_is_raised_at_once_and_the_others_are_cancelled_and_waited_for() -> None:
+@in_virtual_time
+async def test_the_first_failure_is_raised_at_once_and_the_others_are_cancelled_and_waited_for() -> None:
     work = Work()
-
-    async def main() -> None:
-        with pytest.raises(LookupError, match="broken"):
-            async with Tasks() as tasks:
-                await tasks.all(
-                    [work.takes("slow", 9), work.takes("bad", 2, LookupError("broken")), work.takes("quick", 1)]
-                )
-        assert alone()
-
-    run(main())
+    with pytest.raises(LookupError, match="broken"):
+        async with Tasks() as tasks:
+            await tasks.all(
+                [work.takes("slow", 9), work.takes("bad", 2, LookupError("broken")), work.takes("quick", 1)]
+            )
+    assert alone()
     assert work.ends == [("quick", 1.0, "done"), ("bad", 2.0, "failed"), ("slow", 3.0, "cancelled")]
 
 
@@ -81,21 +78,19 @@ def test_of_failures_at_the_same_time_one_is_told_and_none_complains(recwarn: py
     assert list(recwarn) == []
 
 
-def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
+@in_virtual_time
+async def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
     work = Work()
-
-    async def main() -> None:
-        async with Tasks() as tasks:
-            tasks.start(work.started("long", 60))
-            tasks.start(work.started("short", 2))
-            await asyncio.sleep(5)
-        assert alone()
-
-    run(main())
+    async with Tasks() as tasks:
+        tasks.start(work.started("long", 60))
+        tasks.start(work.started("short", 2))
+        await asyncio.sleep(5)
+    assert alone()
     assert work.ends == [("short", 2.0, "done"), ("long", 6.0, "cancelled")]
 
 
-def test_leaving_by_an_error_does_so_too_and_the_error_goes_on() -> None:
+@in_virtual_time
+async def test_leaving_by_an_error_does_so_too_and_the_error_goes_on() -> None:
     work = Work()
 
     async def starter() -> None:
@@ -104,31 +99,26 @@ def test_leaving_by_an_error_does_so_too_and_the_error_goes_on() -> None:
             await asyncio.sleep(1)
             raise KeyError("of the starter")
 
-    async def main() -> None:
-        with pytest.raises(KeyError):
-            await starter()
-        assert alone()
-
-    run(main())
+    with pytest.raises(KeyError):
+        await starter()
+    assert alone()
     assert work.ends == [("long", 2.0, "cancelled")]
 
 
-def test_a_starter_that_is_cancelled_takes_its_tasks_with_it() -> None:
+@in_virtual_time
+async def test_a_starter_that_is_cancelled_takes_its_tasks_with_it() -> None:
     work = Work()
 
     async def starter() -> None:
         async with Tasks() as tasks:
             await tasks.all([work.takes("one", 60), work.takes("two", 60)])
 
-    async def main() -> None:
-        task = asyncio.create_task(starter())
-        await asyncio.sleep(1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert alone()
-
-    run(main())
+    task = asyncio.create_task(starter())
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert alone()
     assert work.ends == [("one", 2.0, "cancelled"), ("two", 2.0, "cancelled")]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
 from tests.proxy.kit.deadline_outcomes import AGES, TOTAL, attempt, cancelling, deadline_of, passes, under
-from tests.proxy.kit.virtual_time import in_virtual_time, run
+from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.support.looped import looped
 
 
@@ -219,18 +219,16 @@ async def test_a_shutdown_ends_a_try_and_everything(clock: Deadlines) -> None:
         await asyncio.sleep(AGES)
 
 
-def test_an_error_within_a_try_is_not_hidden_and_its_limit_is_gone() -> None:
+@in_virtual_time
+async def test_an_error_within_a_try_is_not_hidden_and_its_limit_is_gone() -> None:
     def fail(clock: Deadlines) -> None:
         clock.enter(Phase.FIRST_EVENT, 20.0)
         raise LookupError("inside")
 
-    async def main() -> None:
-        with Deadlines(TOTAL) as clock:
-            with pytest.raises(LookupError):
-                await trying(clock, fail)
-            await asyncio.sleep(500)
-
-    run(main())
+    with Deadlines(TOTAL) as clock:
+        with pytest.raises(LookupError):
+            await trying(clock, fail)
+        await asyncio.sleep(500)
 
 
 @in_virtual_time
@@ -275,16 +273,14 @@ async def test_after_a_deadline_the_task_goes_on_as_if_it_had_never_been_cancell
             await asyncio.sleep(10)
 
 
-def test_an_error_inside_is_not_hidden() -> None:
+@in_virtual_time
+async def test_an_error_inside_is_not_hidden() -> None:
     async def work(clock: Deadlines) -> None:
         await asyncio.sleep(1)
         raise LookupError("inside")
 
-    async def main() -> None:
-        with pytest.raises(LookupError, match="inside"):
-            await under(Deadlines(5.0), work)
-
-    run(main())
+    with pytest.raises(LookupError, match="inside"):
+        await under(Deadlines(5.0), work)
 
 
 @in_virtual_time

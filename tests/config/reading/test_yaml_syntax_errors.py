@@ -89,9 +89,7 @@ def test_a_mistake_is_explained_by_its_lines(
 
 
 @pytest.mark.parametrize("loader", [getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml.SafeLoader])
-def test_a_bad_escape_is_reported_with_both_ways_out(
-    loader: type[yaml.SafeLoader], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_escape_is_told_with_two_ways_out(loader: type[yaml.SafeLoader], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "_LOADER", loader)
     (problem,) = parse('a: "C:\\dir"\n', "t").problems
     assert problem.message == "not YAML: in \"...\" a backslash begins an escape: write two, or use '...'"

@@ -66,9 +66,7 @@ def far_away(made: LoadedTable) -> SharedState:
     return SharedState(section, lambda cooldowns, now: None)
 
 
-async def test_each_process_keeps_its_own_share_for_a_start_without_redis(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def counted(shared: object, siblings: Siblings, clock: Callable[[], float]) -> LeaseBook:
         return LeaseBook(Generous(), siblings.processes, clock)
 

@@ -133,9 +133,7 @@ async def test_a_good_table_is_taken(operator: Operator) -> None:
     assert status["deployments"] == ["mock/*/default", "mock/other/default"]
 
 
-async def test_a_taken_setting_that_needs_a_restart_is_told_in_the_answer_the_status_and_the_page(
-    operator: Operator,
-) -> None:
+async def test_a_taken_setting_that_needs_a_restart_is_told_in_answer_status_and_page(operator: Operator) -> None:
     operator.path.write_text(f"{TABLE}server: {{drain_grace: 3s}}\n", encoding="utf-8")
     answer = await operator.ask("POST", "/-/reload")
     assert (answer.status, answer.json()["needs_restart"]) == (200, ["server.drain_grace"])
@@ -216,9 +214,7 @@ PATHS = [("GET", "/"), ("GET", "/metrics"), ("GET", "/status"), ("POST", "/-/rel
 @pytest.mark.parametrize(
     "given", [None, "", "Bearer", "Bearer wrong", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN} ", f"Bearer {TOKEN}x"]
 )
-async def test_with_a_token_everything_but_health_asks_for_it(
-    guarded: Operator, method: str, path: str, given: str | None
-) -> None:
+async def test_all_but_health_asks_for_the_token(guarded: Operator, method: str, path: str, given: str | None) -> None:
     answer = await guarded.ask(method, path, None if given is None else {"Authorization": given})
     permitted = given is not None and given.split() in (["Bearer", TOKEN], ["bearer", TOKEN])
     assert (answer.status == 401) is not permitted

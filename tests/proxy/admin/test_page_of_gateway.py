@@ -130,9 +130,7 @@ async def test_another_site_s_page_cannot_reload_with_the_browser_s_password(gua
     assert said(await guarded.ask("GET", "/status", BEARER))["reloads"] == []
 
 
-async def test_pages_that_are_asked_for_at_once_are_drawn_together(
-    operator: Operator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pages_asked_for_at_once_are_drawn_together(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[PageQuery] = []
 
     def noted(page: StatusPage) -> str:

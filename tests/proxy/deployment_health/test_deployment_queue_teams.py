@@ -69,9 +69,7 @@ async def test_a_team_that_has_filled_the_line_gives_way_in_it_to_another_until_
     st.booleans(),
 )
 @in_virtual_time
-async def test_whatever_teams_do_places_are_counted_and_all_are_given_back(
-    story: list[tuple[str, str]], size: int, hard: bool
-) -> None:
+async def test_whatever_teams_do_all_places_are_given_back(story: list[tuple[str, str]], size: int, hard: bool) -> None:
     """Beyond a learned limit a quarter more is for teams below their share; the operator's is never passed."""
     queue = small(size) if hard else taught_exactly(size)
     takers: list[tuple[str, asyncio.Task[str]]] = []

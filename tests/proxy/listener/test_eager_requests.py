@@ -100,9 +100,7 @@ async def test_a_request_that_an_answer_cuts_is_read_as_one(made: Desk) -> None:
 
 
 @at_a_desk
-async def test_what_is_kept_of_a_client_that_sends_on_is_bounded_and_all_of_it_is_answered(
-    made: Desk, client: RawClient
-) -> None:
+async def test_what_is_kept_of_a_client_that_sends_on_is_bounded_and_answered(made: Desk, client: RawClient) -> None:
     await made.waits(client)
     count = 80
     many = b"".join(request("POST", f"/{number}", b"a" * 100_000) for number in range(count))
@@ -209,9 +207,7 @@ async def test_a_shutdown_cancels_what_takes_too_long(made: Desk, client: RawCli
 
 
 @at_a_desk
-async def test_malformed_bytes_behind_a_good_request_are_refused_after_its_answer(
-    made: Desk, client: RawClient
-) -> None:
+async def test_malformed_bytes_behind_a_request_are_refused_after_its_answer(made: Desk, client: RawClient) -> None:
     await made.waits(client)
     await client.send(b"\0\0\0\r\n\r\n")
     await settle()
@@ -222,9 +218,7 @@ async def test_malformed_bytes_behind_a_good_request_are_refused_after_its_answe
 
 
 @at_a_desk
-async def test_a_head_that_is_too_long_behind_a_request_is_refused_after_its_answer(
-    made: Desk, client: RawClient
-) -> None:
+async def test_a_head_too_long_behind_a_request_is_refused_after_its_answer(made: Desk, client: RawClient) -> None:
     await made.waits(client)
     await client.send(b"GET /long HTTP/1.1\r\n" + b"A: 1\r\n" * 20_000)
     await settle()
@@ -234,9 +228,7 @@ async def test_a_head_that_is_too_long_behind_a_request_is_refused_after_its_ans
 
 
 @at_a_desk
-async def test_a_handler_that_fails_is_answered_for(
-    made: Desk, client: RawClient, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_failing_handler_is_answered(made: Desk, client: RawClient, caplog: pytest.LogCaptureFixture) -> None:
     await client.send(get("/raise"))
     assert (await answered(client))[0] == 500
     assert await client.closed() == b""
@@ -245,9 +237,7 @@ async def test_a_handler_that_fails_is_answered_for(
 
 
 @at_a_desk
-async def test_a_handler_that_raises_what_is_no_exception_loses_its_connection_only(
-    made: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_base_exception_costs_its_connection_only(made: Desk, caplog: pytest.LogCaptureFixture) -> None:
     async with connected(made.port) as client:
         await client.send(get("/abandon"))
         assert await client.closed() == b""

@@ -144,9 +144,7 @@ HEADS = st.lists(st.tuples(NAMES, COLONS, VALUES), max_size=8)
     HEADS, st.sampled_from([path for _, path in PATHS] + ["/", "/v1//completions", "/V1/completions"]), st.booleans()
 )
 @example([("Host", ": ", "a"), ("Content-Length", ": ", "002")], "/v1/completions", False)
-def test_what_is_read_is_what_the_parser_reads_and_nothing_more(
-    fields: list[tuple[str, str, str]], path: str, framed: bool
-) -> None:
+def test_no_more_is_read_than_the_parser_reads(fields: list[tuple[str, str, str]], path: str, framed: bool) -> None:
     start = [("Host", ": ", "a"), ("Content-Length", ": ", "2")] if framed else []
     lines = "".join(f"{name}{colon}{value}\r\n" for name, colon, value in start + fields)
     data = f"POST {path} HTTP/1.1\r\n{lines}\r\n{{}}".encode("latin-1")

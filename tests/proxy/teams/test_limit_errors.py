@@ -63,9 +63,7 @@ def test_the_least_wait_is_one_that_sdks_take() -> None:
     ("unit", "limit", "used", "shown"),
     [(Unit.USD, 40 * NANO, 40_004_000_000, "40.00 USD of 40.00 USD"), (Unit.TOKENS, 9, 9, "9 tokens of 9 tokens")],
 )
-def test_a_budget_is_told_with_the_end_of_its_period_in_the_zone_of_the_table(
-    unit: Unit, limit: int, used: int, shown: str
-) -> None:
+def test_a_budget_is_told_with_the_end_of_its_period_in_its_zone(unit: Unit, limit: int, used: int, shown: str) -> None:
     spent = Exceeded("team t", LimitKind.BUDGET, unit, Period.DAY, limit, used, 1, 7200.0, MIDNIGHT)
     facts = limit_exceeded(spent, NOTHING, ZoneInfo("Europe/Berlin"), lambda: 0.0).facts
     assert (facts.status, facts.type, facts.code) == (429, "insufficient_quota", "insufficient_quota")

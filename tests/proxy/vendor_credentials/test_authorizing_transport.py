@@ -259,9 +259,7 @@ KINDS: list[Source] = [AwsSource("bedrock", "eu-central-1"), GoogleSource("scope
 
 
 @pytest.mark.parametrize("source", KINDS)
-async def test_each_kind_is_fetched_by_its_own_library_in_a_thread(
-    source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_kind_is_fetched_by_its_library_in_a_thread(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(monkeypatch)
     async with rig() as made:
         assert await made.status(made.provider.call(source)) == 200
@@ -271,9 +269,7 @@ async def test_each_kind_is_fetched_by_its_own_library_in_a_thread(
 
 
 @pytest.mark.parametrize("source", KINDS)
-async def test_what_a_library_cannot_get_is_the_gateway_s_own_failure(
-    source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_no_library_can_get_is_the_gateway_s_fault(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     Library(monkeypatch, fails=True)
     async with rig() as made:
         with pytest.raises(UpstreamError) as caught:

@@ -140,9 +140,7 @@ async def test_a_vendor_that_refuses_every_token_makes_502(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("old", "new", "tokens"), [("v/other", "v/another", 1), ("scope: all", "scope: some", 2)])
-async def test_a_reload_keeps_the_token_unless_it_says_something_else_of_it(
-    tmp_path: Path, old: str, new: str, tokens: int
-) -> None:
+async def test_a_reload_keeps_tokens_unless_it_says_otherwise(tmp_path: Path, old: str, new: str, tokens: int) -> None:
     async with world(tmp_path) as made:
         await made.post()
         made.path.write_text(made.path.read_text("utf-8").replace(old, new), encoding="utf-8")

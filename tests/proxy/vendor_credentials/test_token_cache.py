@@ -81,9 +81,7 @@ async def test_a_hundred_calls_at_once_cause_one_fetch(held: CachedToken) -> Non
 
 
 @fetches_at([0, HOUR - 299], HOUR)
-async def test_a_token_serves_until_five_minutes_before_its_end_and_is_then_renewed_beside_the_calls(
-    held: CachedToken,
-) -> None:
+async def test_a_token_serves_to_five_minutes_before_its_end_and_is_renewed_beside_the_calls(held: CachedToken) -> None:
     await held.token()
     await until(HOUR - 300)
     assert await held.token() == Numbered(1)
