@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 import pytest
 
 from proxy.admin.admin_server import MOST_PROBES, MOST_STRANGERS
 from tests.proxy.admin.operators import BEARER, Operator
 from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.whole_gateway import port_of
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -17,12 +17,6 @@ RIGHT = request("GET", "/metrics", headers=BEARER)
 PROBE = request("GET", "/health/live")
 
 LIGHT = request("POST", "/v1/completions", {"model": "mock/echo", "prompt": "hi"}, {"Authorization": "Bearer k"})
-
-
-def port_of(url: str) -> int:
-    port = urlsplit(url).port
-    assert port is not None
-    return port
 
 
 async def opened(guarded: Operator, count: int) -> list[Streams]:

@@ -79,6 +79,11 @@ class Desk:
         await client.send(get("/wait"))
         await self.until(lambda: self.begun == ["/wait"])
 
+    async def opens(self, client: RawClient) -> None:
+        """Have the request that waits answered."""
+        self.opened.set()
+        assert await answered(client) == (200, b"/wait:")
+
     @property
     def connection(self) -> PublicHandler:
         """The only connection's protocol."""

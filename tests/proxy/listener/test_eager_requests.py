@@ -73,8 +73,7 @@ async def test_requests_that_come_during_an_answer_are_answered_in_order(made: D
         await client.send(request("POST", f"/{number}", b"%d" % number))
         await settle()
     assert made.begun == ["/wait"]
-    made.opened.set()
-    assert await answered(client) == (200, b"/wait:")
+    await made.opens(client)
     for number in range(5):
         assert await answered(client) == (200, b"/%d:%d" % (number, number))
 
@@ -93,8 +92,7 @@ async def test_a_request_that_an_answer_cuts_is_read_as_one(made: Desk) -> None:
                 await made.until(lambda: made.begun == ["/wait"])
                 await client.send(following[first:second])
                 await settle()
-                made.opened.set()
-                assert await answered(client) == (200, b"/wait:")
+                await made.opens(client)
                 await client.send(following[second:])
                 assert await answered(client) == (200, b"/next:body")
 
@@ -111,8 +109,7 @@ async def test_what_is_kept_of_a_client_that_sends_on_is_bounded_and_answered(ma
         assert len(made.connection._ahead) <= MAX_AHEAD + 262_144
     assert made.connection._buffer_paused
     assert made.begun == ["/wait"]
-    made.opened.set()
-    assert await answered(client) == (200, b"/wait:")
+    await made.opens(client)
     for number in range(count):
         status, body = await answered(client)
         assert (status, len(body)) == (200, 100_000 + len(f"/{number}:"))
@@ -124,8 +121,7 @@ async def test_a_long_row_of_small_requests_does_not_grow_the_stack(made: Desk, 
     await made.waits(client)
     client.writer.write(b"".join(get(f"/{number}") for number in range(SMALL)))
     await asyncio.sleep(0.05)
-    made.opened.set()
-    assert await answered(client) == (200, b"/wait:")
+    await made.opens(client)
     for number in range(SMALL):
         assert await answered(client) == (200, b"/%d:" % number)
     assert max(made.depths) - min(made.depths) < 60
@@ -153,8 +149,7 @@ async def test_the_keep_alive_limit_does_not_cut_an_answer_but_an_idle_connectio
         await client.send(get("/wait"))
         await made.until(lambda: len(made.begun) == 2)
         await asyncio.sleep(0.4)
-        made.opened.set()
-        assert await answered(client) == (200, b"/wait:")
+        await made.opens(client)
         assert await client.closed() == b""
 
 
@@ -190,8 +185,7 @@ async def test_a_shutdown_waits_for_an_answer(made: Desk, client: RawClient) -> 
     stopping = asyncio.get_running_loop().create_task(made.server.shutdown(10))
     await settle()
     assert not stopping.done()
-    made.opened.set()
-    assert await answered(client) == (200, b"/wait:")
+    await made.opens(client)
     await stopping
     assert await client.closed() == b""
     assert made.cancelled == []
@@ -211,8 +205,7 @@ async def test_malformed_bytes_behind_a_request_are_refused_after_its_answer(mad
     await made.waits(client)
     await client.send(b"\0\0\0\r\n\r\n")
     await settle()
-    made.opened.set()
-    assert await answered(client) == (200, b"/wait:")
+    await made.opens(client)
     assert (await answered(client))[0] == 400
     assert await client.closed() == b""
 
@@ -222,8 +215,7 @@ async def test_a_head_too_long_behind_a_request_is_refused_after_its_answer(made
     await made.waits(client)
     await client.send(b"GET /long HTTP/1.1\r\n" + b"A: 1\r\n" * 20_000)
     await settle()
-    made.opened.set()
-    assert await answered(client) == (200, b"/wait:")
+    await made.opens(client)
     assert (await answered(client))[0] in (400, 431)
 
 
@@ -277,8 +269,7 @@ async def test_connection_close_is_kept_and_what_follows_is_not_read(made: Desk,
     await made.until(lambda: bool(made.begun))
     await client.send(get("/next"))
     await settle()
-    made.opened.set()
-    assert await answered(client) == (200, b"/wait:")
+    await made.opens(client)
     assert await client.closed() == b""
     assert made.begun == ["/wait"]
 
