@@ -133,7 +133,8 @@ def at_a_desk(test: Callable[..., Coroutine[None, None, None]]) -> Callable[...,
 
     loop = inspect.Parameter("on", inspect.Parameter.KEYWORD_ONLY)
     runs.__signature__ = wanted.replace(parameters=[*fixtures, loop])  # type: ignore[attr-defined]
-    return pytest.mark.parametrize("on", LOOPS)(runs)
+    made: Callable[..., None] = pytest.mark.parametrize("on", LOOPS)(runs)
+    return made
 
 
 async def answered(client: RawClient) -> tuple[int, bytes]:
