@@ -14,14 +14,9 @@ ORIGIN = TypeAdapter[str](AllowedOrigin)
 @looped(
     ("authority", "host"),
     [
-        ("localhost", "localhost"),
-        ("LocalHost:8080", "localhost"),
-        ("localhost.:8080", "localhost"),
-        ("127.0.0.1:80", "127.0.0.1"),
-        ("[::1]", "::1"),
-        ("[::1]:8080", "::1"),
-        ("[::FFFF:127.0.0.1]:1", "::ffff:127.0.0.1"),
-        ("my_gateway:8080", "my_gateway"),
+        *(("localhost", "localhost"), ("LocalHost:8080", "localhost"), ("localhost.:8080", "localhost")),
+        *(("127.0.0.1:80", "127.0.0.1"), ("[::1]", "::1"), ("[::1]:8080", "::1")),
+        *(("[::FFFF:127.0.0.1]:1", "::ffff:127.0.0.1"), ("my_gateway:8080", "my_gateway")),
     ],
 )
 def test_a_host_is_read_without_port_brackets_case_and_trailing_dot(authority: str, host: str) -> None:
@@ -39,11 +34,8 @@ def test_what_is_no_authority_has_no_host(authority: str) -> None:
 @looped(
     ("written", "kept"),
     [
-        ("llm.example.com", "llm.example.com"),
-        ("LLM.Example.com.", "llm.example.com"),
-        ("*.example.com", "*.example.com"),
-        ("192.0.2.7", "192.0.2.7"),
-        ("[2001:DB8::0:1]", "2001:db8::1"),
+        *(("llm.example.com", "llm.example.com"), ("LLM.Example.com.", "llm.example.com")),
+        *(("*.example.com", "*.example.com"), ("192.0.2.7", "192.0.2.7"), ("[2001:DB8::0:1]", "2001:db8::1")),
         ("gateway", "gateway"),
     ],
 )
@@ -106,11 +98,8 @@ LISTED = OriginPatterns.of(["https://app.example.com", "http://localhost:*", "mo
 @looped(
     "origin",
     [
-        "https://app.example.com",
-        "http://localhost",
-        "http://localhost:5173",
-        "moz-extension://6f0b6c1e-0000-4000-8000-000000000000",
-        "file://",
+        *("https://app.example.com", "http://localhost", "http://localhost:5173"),
+        *("moz-extension://6f0b6c1e-0000-4000-8000-000000000000", "file://"),
     ],
 )
 def test_a_listed_origin_is_known(origin: str) -> None:

@@ -60,10 +60,7 @@ SCHEMA: Final[JsonObject] = {
     "additionalProperties": False,
 }
 ARGUMENTS: Final[JsonObject] = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
-FORMAT: Final[JsonObject] = {
-    "type": "json_schema",
-    "json_schema": {"name": "place", "schema": SCHEMA, "strict": True},
-}
+FORMAT: Final[JsonObject] = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA, "strict": True}}
 TOOL: Final[JsonObject] = {
     "type": "function",
     "function": {"name": "look_up", "description": "Looks it up.", "parameters": ARGUMENTS},
@@ -73,10 +70,7 @@ QUESTION: Final[JsonObject] = {
     "messages": [
         {
             "role": "user",
-            "content": [
-                {"type": "text", "text": "Where is this?"},
-                {"type": "image_url", "image_url": {"url": URI}},
-            ],
+            "content": [{"type": "text", "text": "Where is this?"}, {"type": "image_url", "image_url": {"url": URI}}],
         }
     ],
 }
@@ -216,9 +210,7 @@ def test_what_cohere_cannot_do_at_once_is_refused_by_name(snapshot: Snapshot) ->
         ({"tools": [TOOL]}, {"tools.0.function.name": "look_up", "tools.0.function.parameters": ARGUMENTS}),
     ],
 )
-def test_cohere_takes_the_image_with_either_of_them(
-    snapshot: Snapshot, judges: Judges, more: JsonObject, places: Places
-) -> None:
+def test_cohere_takes_images_with_either(snapshot: Snapshot, judges: Judges, more: JsonObject, places: Places) -> None:
     body = body_of(ask(snapshot, COHERE, {**QUESTION, **more}))
     expected = {**places, "messages.0.content.1.image_url.url": URI}
     assert {path: at(body, path) for path in expected} == expected

@@ -89,9 +89,7 @@ def test_what_a_vendor_takes_passes(judges: Judges, judge: str, operation: str, 
 
 
 @looped(("judge", "operation", "body", "word"), BAD)
-def test_what_a_vendor_refuses_does_not(
-    judges: Judges, judge: str, operation: str, body: JsonObject, word: str
-) -> None:
+def test_what_a_vendor_refuses_is_not(judges: Judges, judge: str, operation: str, body: JsonObject, word: str) -> None:
     fault = refused(judges, judge, operation, body)
     assert fault is not None
     assert word in fault

@@ -1,11 +1,12 @@
 """Fixtures of the tests from outside: real parts alone."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import aiohttp
 import pytest
 
-from tests.support.clients import clients
+from tests.e2e.kit import Sdks
+from tests.support.clients import Client, clients
 from tests.support.engine import engine
 from tests.support.gateway import RunningGateway
 
@@ -17,3 +18,9 @@ async def http(gateway: RunningGateway) -> AsyncIterator[aiohttp.ClientSession]:
     """Yield a client of the module's gateway."""
     async with aiohttp.ClientSession(gateway.url) as session:
         yield session
+
+
+@pytest.fixture
+def sdks(clients: Callable[[str], Client], gateway: RunningGateway) -> Sdks:
+    """The vendors' SDKs before the module's gateway."""
+    return Sdks(clients, gateway)

@@ -1,19 +1,45 @@
 """Keys, requests and the reading of answers for the tests from outside."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import orjson
 import pytest
+import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
-from tests.support.clients import Outcome
-from tests.support.gateway import RunningGateway
+from tests.support.clients import USUAL, Client, Options, Outcome
+from tests.support.gateway import RunningGateway, running_gateway
 
 CLIENTS = [pytest.mark.clients, pytest.mark.timeout(300)]
 """Marks of a module that drives the vendors' SDKs; the first run installs them."""
+
+
+def gateway_of(table: str) -> object:
+    """The fixture of a module's gateway."""
+
+    @pytest_asyncio.fixture(scope="module", loop_scope="module")
+    async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+        async with running_gateway(table, tmp_path_factory.mktemp("gateway")) as running:
+            yield running
+
+    return gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Sdks:
+    """The vendors' SDKs before the module's gateway."""
+
+    clients: Callable[[str], Client]
+    gateway: RunningGateway
+
+    async def run(self, sdk: str, scenario: str, fields: Mapping[str, JsonValue], options: Options = USUAL) -> Outcome:
+        """Let an SDK do one thing, as `Client.run` has it."""
+        return await self.clients(sdk).run(scenario, self.gateway.url, fields, options)
+
 
 TOTALS = ("prompt_tokens", "completion_tokens", "total_tokens")
 

@@ -209,9 +209,7 @@ TABBY: JsonObject = {
     ("vendor", "upstream"),
     [("mistral", "/v1/fim/completions"), ("deepseek", "/v1/beta/completions"), ("any", "/v1/completions")],
 )
-async def test_08_filling_in_the_middle_is_served_in_chats_shape(
-    world: World, path: str, vendor: str, upstream: str
-) -> None:
+async def test_08_the_middle_is_filled_in_chats_shape(world: World, path: str, vendor: str, upstream: str) -> None:
     name = f"fim-{vendor}"
     for body in (CONTINUE, {**CONTINUE, "stream": False}):
         answer = await world.post(path, {"model": f"{vendor}/{name}", **body})

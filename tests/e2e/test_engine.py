@@ -100,9 +100,7 @@ async def test_token_ids_are_a_prompt(http: aiohttp.ClientSession) -> None:
 # Log probabilities --------------------------------------------------------------------------------------------------
 
 
-async def test_the_engines_entries_become_the_four_arrays_with_offsets_into_prompt_and_text(
-    http: aiohttp.ClientSession,
-) -> None:
+async def test_entries_become_the_four_arrays_with_offsets_into_prompt_and_text(http: aiohttp.ClientSession) -> None:
     answer = await post(http, COMPLETIONS, {**GREEDY, "logprobs": 2})
     choice = answer["choices"][0]
     found = choice["logprobs"]
@@ -211,9 +209,7 @@ async def test_the_engine_stops_generating_when_the_client_of_a_stream_leaves(
 @pytest.mark.clients
 @pytest.mark.timeout(300)
 @looped("name", RECIPES)
-async def test_every_sdk_gets_the_engines_answers(
-    name: str, clients: Callable[[str], Client], gateway: RunningGateway
-) -> None:
+async def test_sdks_get_engines_answers(name: str, clients: Callable[[str], Client], gateway: RunningGateway) -> None:
     for kind, fields in (("completion", GREEDY), ("chat", TALK)):
         whole = await clients(name).run(kind, gateway.url, fields)
         stream = await clients(name).run(f"{kind}_stream", gateway.url, fields)

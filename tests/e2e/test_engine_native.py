@@ -45,9 +45,7 @@ models:
 
 @looped("prompt", ["The quick", [1, 2, 3]], ids=["text", "tokens"])
 @looped("more", [{}, {"logprobs": 2}, {"top_k": 3, "repetition_penalty": 1.3, "min_p": 0}])
-async def test_both_ways_to_the_engine_give_the_same(
-    prompt: JsonValue, more: JsonObject, http: aiohttp.ClientSession
-) -> None:
+async def test_both_ways_give_the_same(prompt: JsonValue, more: JsonObject, http: aiohttp.ClientSession) -> None:
     asked: JsonObject = {**GREEDY, **more, "prompt": prompt}
     own, other = await post(http, PATH, asked), await post(http, PATH, {**asked, "model": COMPATIBLE})
     assert own["choices"][0]["text"] == other["choices"][0]["text"] != ""
@@ -70,9 +68,7 @@ async def test_a_stream_says_what_the_whole_answer_says(http: aiohttp.ClientSess
 
 
 @pytest.mark.parametrize("prompts", [["The quick", "hi"], [[1, 2, 3], [4]]], ids=["texts", "tokens"])
-async def test_several_prompts_go_in_one_call_and_are_all_counted(
-    prompts: list[JsonValue], http: aiohttp.ClientSession
-) -> None:
+async def test_several_prompts_are_a_call_and_all_count(prompts: list[JsonValue], http: aiohttp.ClientSession) -> None:
     alone = [await post(http, PATH, {**GREEDY, "prompt": prompt}) for prompt in prompts]
     asked: JsonObject = {**GREEDY, "prompt": prompts}
     together = await post(http, PATH, asked)

@@ -111,9 +111,7 @@ async def test_candidates_without_a_seed_differ_too(http: aiohttp.ClientSession)
     assert len({text for text, _ in told(answer)}) > 1
 
 
-async def test_three_prompts_with_two_candidates_are_six_choices_whole_and_streamed(
-    http: aiohttp.ClientSession,
-) -> None:
+async def test_three_prompts_of_two_candidates_are_six_choices_whole_and_streamed(http: aiohttp.ClientSession) -> None:
     prompts: list[JsonValue] = ["The quick", "hi", "Grüße"]
     singles: list[JsonObject] = [{**NOISE, "prompt": prompt, "seed": seed} for prompt in prompts for seed in (11, 12)]
     each = [await alone(http, COMPLETIONS, body) for body in singles]
@@ -181,9 +179,7 @@ NOT_SAID: list[JsonValue] = [f"never{number}" for number in range(20)]
 @looped(
     ("stops", "emulated"),
     [
-        (["zwei", " three", "ten"], None),
-        ([*NOT_SAID[:15], " three"], None),
-        ([*NOT_SAID, " three"], "stop"),
+        *((["zwei", " three", "ten"], None), ([*NOT_SAID[:15], " three"], None), ([*NOT_SAID, " three"], "stop")),
         ([" three", *NOT_SAID], "stop"),
     ],
     ids=["three", "sixteen", "the last of twenty-one", "the first of twenty-one"],
@@ -202,9 +198,7 @@ async def test_many_stops_end_the_text_as_few_do(
 
 
 @pytest.mark.parametrize("stops", [[" three"], [*NOT_SAID, " three"]])
-async def test_a_stop_stays_in_the_text_for_those_who_want_it(
-    stops: list[JsonValue], http: aiohttp.ClientSession
-) -> None:
+async def test_a_stop_stays_in_the_text_for_who_wants_it(stops: list[JsonValue], http: aiohttp.ClientSession) -> None:
     body: JsonObject = {**SAID, "stop": stops, "include_stop_str_in_output": True}
     answer, headers = await headed(http, body)
     assert told(answer) == [("one two three", "stop")]
@@ -265,9 +259,7 @@ async def test_what_fits_exactly_is_answered(model: str, http: aiohttp.ClientSes
 
 @MODELS
 @pytest.mark.parametrize("path", [COMPLETIONS, "/inference/v1/completions"])
-async def test_what_does_not_fit_is_shortened_for_those_who_want_that(
-    model: str, path: str, http: aiohttp.ClientSession
-) -> None:
+async def test_what_does_not_fit_is_shortened_for_who_wants(model: str, path: str, http: aiohttp.ClientSession) -> None:
     body: JsonObject = {**NOISE, "model": model, "prompt": LONG, "max_tokens": 500, **IGNORE_EOS}
     if path == COMPLETIONS:
         body["context_length_exceeded_behavior"] = "truncate"

@@ -1,21 +1,18 @@
 """What the vendors' own SDKs raise when the gateway refuses, when a vendor fails, and when a stream breaks."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject
-from tests.e2e.kit import CLIENTS, choices_of
+from tests.e2e.kit import CLIENTS, Sdks, choices_of, gateway_of
 from tests.proxy.kit.tables import digest_of
-from tests.support.clients import RECIPES, Client, Options, Raised
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.clients import RECIPES, Options, Raised
+from tests.support.gateway import RunningGateway
 
 pytestmark = CLIENTS
-
-Clients = Callable[[str], Client]
 
 KEY, OTHER_KEY = "sk-of-search", "sk-of-ads"
 FAULTS = (
@@ -99,10 +96,7 @@ RETRYING = pytest.mark.parametrize(
 """fireworks-ai 0.x never tries again by itself."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
-        yield running
+gateway = gateway_of(TABLE)
 
 
 def facts_of(raised: Raised) -> JsonObject:
@@ -111,10 +105,8 @@ def facts_of(raised: Raised) -> JsonObject:
     return dict(raised["body"].get("error", raised["body"]))
 
 
-async def raised_by(
-    way: Way, kind: str, fields: JsonObject, options: Options, clients: Clients, gateway: RunningGateway
-) -> Raised:
-    outcome = await clients(way.sdk).run(kind, gateway.url, fields, options)
+async def raised_by(sdks: Sdks, way: Way, kind: str, fields: JsonObject, options: Options) -> Raised:
+    outcome = await sdks.run(way.sdk, kind, fields, options)
     assert outcome["error"] is not None, outcome
     return outcome["error"]
 
@@ -143,54 +135,46 @@ def test_every_sdk_is_driven() -> None:
 
 @EVERY
 @pytest.mark.parametrize("kind", ["completion", "chat_stream"])
-async def test_a_wrong_key_is_an_authentication_error_that_is_not_tried_again(
-    way: Way, kind: str, clients: Clients, gateway: RunningGateway
-) -> None:
-    before = await answered(gateway)
+async def test_a_wrong_key_is_an_authentication_error_that_is_not_tried_again(way: Way, kind: str, sdks: Sdks) -> None:
+    before = await answered(sdks.gateway)
     fields = ASK if kind == "completion" else CHAT
-    raised = await raised_by(way, kind, fields, way.options("sk-nobody", max_retries=2), clients, gateway)
+    raised = await raised_by(sdks, way, kind, fields, way.options("sk-nobody", max_retries=2))
     check(way, raised, 401, "invalid_api_key", None)
-    assert await answered(gateway) - before == 1
+    assert await answered(sdks.gateway) - before == 1
     assert "sk-nobody" not in raised["message"]
 
 
 @EVERY
-async def test_a_model_of_another_team_is_not_found_and_named(
-    way: Way, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_another_team_s_model_is_not_found_and_named(way: Way, sdks: Sdks) -> None:
     fields: JsonObject = {**ASK, "model": "mine/secret"}
-    raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
+    raised = await raised_by(sdks, way, "completion", fields, way.options())
     check(way, raised, 404, "model_not_found", "model")
     assert "mine/secret" in raised["message"]
-    outcome = await clients(way.sdk).run("completion", gateway.url, fields, way.options(OTHER_KEY))
+    outcome = await sdks.run(way.sdk, "completion", fields, way.options(OTHER_KEY))
     assert outcome["error"] is None
 
 
 @EVERY
-async def test_an_unknown_model_is_not_found_and_the_nearest_ones_of_the_team_are_named(
-    way: Way, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_an_unknown_model_is_not_found_and_the_nearest_ones_of_the_team_are_named(way: Way, sdks: Sdks) -> None:
     fields: JsonObject = {**ASK, "model": "mocks/echo"}
-    raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
+    raised = await raised_by(sdks, way, "completion", fields, way.options())
     check(way, raised, 404, "model_not_found", "model")
     assert "'mock/echo'" in raised["message"]
-    hidden = await raised_by(way, "completion", {**ASK, "model": "mine/secrets"}, way.options(), clients, gateway)
+    hidden = await raised_by(sdks, way, "completion", {**ASK, "model": "mine/secrets"}, way.options())
     assert "'mine/secret'" not in hidden["message"]
 
 
 @EVERY
-async def test_a_bad_field_is_named_with_the_surfaces_own_status(
-    way: Way, clients: Clients, gateway: RunningGateway
-) -> None:
-    raised = await raised_by(way, "completion", {**ASK, "temperature": 9}, way.options(), clients, gateway)
+async def test_a_bad_field_is_named_with_its_own_status(way: Way, sdks: Sdks) -> None:
+    raised = await raised_by(sdks, way, "completion", {**ASK, "temperature": 9}, way.options())
     check(way, raised, way.bad_field, "invalid_value", "temperature")
     assert "'temperature' must be a number from 0 to 2" in raised["message"]
 
 
 @pytest.mark.parametrize("name", ["scale_gp_a58", "scale_gp", "scale_gp_beta"])
-async def test_every_bad_field_is_in_the_detail_list(name: str, clients: Clients, gateway: RunningGateway) -> None:
+async def test_every_bad_field_is_in_the_detail_list(name: str, sdks: Sdks) -> None:
     fields: JsonObject = {**ASK, "temperature": 9, "top_p": 7}
-    raised = await raised_by(WAYS[name], "completion", fields, WAYS[name].options(), clients, gateway)
+    raised = await raised_by(sdks, WAYS[name], "completion", fields, WAYS[name].options())
     assert [problem["loc"] for problem in raised["body"]["detail"]] == [["body", "temperature"], ["body", "top_p"]]
 
 
@@ -212,10 +196,10 @@ async def test_every_bad_field_is_in_the_detail_list(name: str, clients: Clients
     ],
 )
 async def test_a_vendors_failure_is_raised_as_what_it_means_to_the_caller(
-    way: Way, model: str, status: int, code: str, clients: Clients, gateway: RunningGateway
+    way: Way, model: str, status: int, code: str, sdks: Sdks
 ) -> None:
     fields: JsonObject = {**ASK, "model": f"mock/{model}"}
-    raised = await raised_by(way, "completion", fields, way.options(), clients, gateway)
+    raised = await raised_by(sdks, way, "completion", fields, way.options())
     assert raised["kind"] == way.kind(status)
     assert facts_of(raised)["code"] == code
     assert "sk-mock" not in raised["message"]
@@ -223,12 +207,12 @@ async def test_a_vendors_failure_is_raised_as_what_it_means_to_the_caller(
 
 @EVERY
 async def test_a_stream_that_fails_before_its_first_content_is_refused_like_a_whole_answer(
-    way: Way, clients: Clients, gateway: RunningGateway
+    way: Way, sdks: Sdks
 ) -> None:
     for model in ("error-429", "overflow", "midstream-error-0"):
         fields: JsonObject = {**ASK, "model": f"mock/{model}"}
-        whole = await raised_by(way, "completion", fields, way.options(), clients, gateway)
-        streamed = await raised_by(way, "completion_stream", fields, way.options(), clients, gateway)
+        whole = await raised_by(sdks, way, "completion", fields, way.options())
+        streamed = await raised_by(sdks, way, "completion_stream", fields, way.options())
         assert (streamed["kind"], facts_of(streamed)) == (whole["kind"], facts_of(whole))
 
 
@@ -243,10 +227,10 @@ async def test_a_stream_that_fails_before_its_first_content_is_refused_like_a_wh
     ],
 )
 async def test_a_stream_that_breaks_is_noticed_after_its_text_and_never_looks_finished(
-    way: Way, kind: str, model: str, code: str, clients: Clients, gateway: RunningGateway
+    way: Way, kind: str, model: str, code: str, sdks: Sdks
 ) -> None:
     fields: JsonObject = {**(CHAT if kind == "chat_stream" else ASK), "model": f"mock/{model}"}
-    outcome = await clients(way.sdk).run(kind, gateway.url, fields, way.options())
+    outcome = await sdks.run(way.sdk, kind, fields, way.options())
     raised = outcome["error"]
     assert raised is not None
     assert raised["kind"] == way.broken
@@ -271,19 +255,17 @@ async def test_a_stream_that_breaks_is_noticed_after_its_text_and_never_looks_fi
         "overflow",
     ],
 )
-async def test_an_sdk_does_not_try_again_what_has_been_tried_or_is_no_use(
-    way: Way, model: str, clients: Clients, gateway: RunningGateway
-) -> None:
-    before = await answered(gateway)
+async def test_an_sdk_does_not_try_again_what_has_been_tried_or_is_no_use(way: Way, model: str, sdks: Sdks) -> None:
+    before = await answered(sdks.gateway)
     fields: JsonObject = {**ASK, "model": f"mock/{model}"}
-    await raised_by(way, "completion", fields, way.options(max_retries=1), clients, gateway)
-    assert await answered(gateway) - before == 1
+    await raised_by(sdks, way, "completion", fields, way.options(max_retries=1))
+    assert await answered(sdks.gateway) - before == 1
 
 
-async def test_an_answer_that_took_too_long_is_not_asked_for_again(clients: Clients, gateway: RunningGateway) -> None:
-    before = await answered(gateway)
+async def test_an_answer_that_took_too_long_is_not_asked_for_again(sdks: Sdks) -> None:
+    before = await answered(sdks.gateway)
     way = WAYS["scale_gp_a58"]
     fields: JsonObject = {**ASK, "model": "mock/hang-0", "inference_timeout": "0.05"}
-    raised = await raised_by(way, "completion", fields, way.options(max_retries=2), clients, gateway)
+    raised = await raised_by(sdks, way, "completion", fields, way.options(max_retries=2))
     check(way, raised, 504, "upstream_timeout", None)
-    assert await answered(gateway) - before == 1
+    assert await answered(sdks.gateway) - before == 1

@@ -2,17 +2,15 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
 
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject
 from tests.e2e.agents.environments import environment
-from tests.e2e.kit import CLIENTS
+from tests.e2e.kit import CLIENTS, Sdks, gateway_of
 from tests.proxy.kit.tables import digest_of
-from tests.support.clients import Client, Options
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.clients import Options
+from tests.support.gateway import RunningGateway
 from tests.support.looped import looped
 
 pytestmark = CLIENTS
@@ -29,8 +27,6 @@ for _ in range(int(sys.argv[3])):
         print(error.body["error"]["type"])
 """
 """Asks so many times by Anthropic's SDK, and prints how it went."""
-
-Clients = Callable[[str], Client]
 
 STAINLESS = ("openai2", "openai3", "scale_gp_a58", "scale_gp", "scale_gp_beta", "fireworks1")
 """SDKs that try again by themselves."""
@@ -54,10 +50,7 @@ teams:
 ASK: JsonObject = {"model": "mock/echo", "prompt": "Say hi now"}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
-        yield running
+gateway = gateway_of(TABLE)
 
 
 async def outcomes(gateway: RunningGateway, team: str) -> dict[str, float]:
@@ -71,14 +64,12 @@ async def outcomes(gateway: RunningGateway, team: str) -> dict[str, float]:
 
 
 @EVERY
-async def test_it_waits_for_a_rate_as_long_as_it_is_told_and_then_passes(
-    sdk: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_it_waits_for_a_rate_as_told_and_then_passes(sdk: str, sdks: Sdks) -> None:
     options = Options(api_key=f"fast-{sdk}", prefix=None, max_retries=2)
     for _ in range(3):
-        outcome = await clients(sdk).run("completion", gateway.url, ASK, options)
+        outcome = await sdks.run(sdk, "completion", ASK, options)
         assert outcome["error"] is None
-    seen = await outcomes(gateway, f"fast_{sdk}")
+    seen = await outcomes(sdks.gateway, f"fast_{sdk}")
     # Once for each wait, which is never too short.
     assert seen["ok"] == 3
     assert seen.get("limited", 0) <= 2
@@ -86,17 +77,15 @@ async def test_it_waits_for_a_rate_as_long_as_it_is_told_and_then_passes(
 
 @EVERY
 @looped(("kind", "code"), [("slow", "rate_limit_exceeded"), ("poor", "insufficient_quota")])
-async def test_what_is_over_for_the_month_is_not_tried_again(
-    sdk: str, kind: str, code: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_what_is_over_for_the_month_is_not_tried_again(sdk: str, kind: str, code: str, sdks: Sdks) -> None:
     options = Options(api_key=f"{kind}-{sdk}", prefix=None, max_retries=2)
-    first = await clients(sdk).run("completion", gateway.url, ASK, options)
+    first = await sdks.run(sdk, "completion", ASK, options)
     assert first["error"] is None
-    raised = (await clients(sdk).run("completion", gateway.url, ASK, options))["error"]
+    raised = (await sdks.run(sdk, "completion", ASK, options))["error"]
     assert raised is not None
     assert (raised["kind"], raised["status_code"]) == ("RateLimitError", 429)
     assert code in str(raised["body"])
-    assert await outcomes(gateway, f"{kind}_{sdk}") == {"ok": 1, "limited": 1}
+    assert await outcomes(sdks.gateway, f"{kind}_{sdk}") == {"ok": 1, "limited": 1}
 
 
 async def by_anthropic(gateway: RunningGateway, key: str, count: int) -> list[str]:

@@ -4,7 +4,7 @@ The mock vendor answers both times: by itself, and as if it were an engine that 
 knows neither `echo` nor `best_of`.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -12,8 +12,8 @@ import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
 from providers.mock import server as mock
-from tests.e2e.kit import CLIENTS, choices_of, totals
-from tests.support.clients import Client, Outcome
+from tests.e2e.kit import CLIENTS, Sdks, choices_of, totals
+from tests.support.clients import Outcome
 from tests.support.gateway import RunningGateway, running_gateway
 from tests.support.http_scripts import body_answer
 from tests.support.looped import looped
@@ -21,8 +21,6 @@ from tests.support.vendor import FakeVendor
 from tests.support.vendor_script import Received, Script
 
 pytestmark = [*CLIENTS, pytest.mark.asyncio(loop_scope="module")]
-
-Clients = Callable[[str], Client]
 
 TABLE = """\
 version: 1
@@ -80,12 +78,10 @@ def whole(outcome: Outcome) -> dict[int, tuple[str, str | None]]:
 @looped("sdk", SDKS)
 @KINDS
 @looped("case", CASES)
-async def test_an_emulated_answer_is_a_native_one(
-    sdk: str, kind: str, case: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_an_emulated_answer_is_a_native_one(sdk: str, kind: str, case: str, sdks: Sdks) -> None:
     fields: JsonObject = {"prompt": TEXT, "max_tokens": 20, **CASES[case]}
     native, emulated = [
-        await clients(sdk).run(kind, gateway.url, {"model": f"{vendor}/echo", **fields}) for vendor in ("mock", "plain")
+        await sdks.run(sdk, kind, {"model": f"{vendor}/echo", **fields}) for vendor in ("mock", "plain")
     ]
     if not CASES[case].get("echo"):
         # The mock tells an echoed prompt word by word, the gateway all at once.
@@ -99,34 +95,30 @@ async def test_an_emulated_answer_is_a_native_one(
 
 @looped("sdk", ["openai3", "fireworks1", "scale_gp"])
 @KINDS
-async def test_twenty_one_stops_end_a_text_where_one_would(
-    sdk: str, kind: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_twenty_one_stops_end_as_one_does(sdk: str, kind: str, sdks: Sdks) -> None:
     for vendor in ("mock", "plain"):
         fields: JsonObject = {"model": f"{vendor}/echo", "prompt": TEXT, "max_tokens": 20, "stop": [*NEVER, "and"]}
-        outcome = await clients(sdk).run(kind, gateway.url, fields)
+        outcome = await sdks.run(sdk, kind, fields)
         assert (outcome["error"], outcome["text"], outcome["finish_reason"]) == (None, "Say hi now ", "stop")
 
 
 @looped("sdk", ["openai2", "openai3", "scale_gp"])
-async def test_the_best_of_three_is_one(sdk: str, clients: Clients, gateway: RunningGateway) -> None:
+async def test_the_best_of_three_is_one(sdk: str, sdks: Sdks) -> None:
     fields: JsonObject = {"model": "plain/long-4", "prompt": TEXT, "max_tokens": 20, "seed": 5}
-    singles = [
-        await clients(sdk).run("completion", gateway.url, {**fields, "seed": seed, "logprobs": 1}) for seed in (5, 6, 7)
-    ]
+    singles = [await sdks.run(sdk, "completion", {**fields, "seed": seed, "logprobs": 1}) for seed in (5, 6, 7)]
     means = {}
     for single in singles:
         (choice,) = choices_of(single)
         numbers = choice["logprobs"]["token_logprobs"]
         means[choice["text"]] = sum(numbers) / len(numbers)
-    best = await clients(sdk).run("completion", gateway.url, {**fields, "best_of": 3})
+    best = await sdks.run(sdk, "completion", {**fields, "best_of": 3})
     assert best["text"] == max(means, key=means.__getitem__)
     assert totals(best["usage"]) == [5, 12, 17]
 
 
 @pytest.mark.parametrize("sdk", ["openai3", "fireworks1"])
-async def test_candidates_of_the_sampled_text_differ(sdk: str, clients: Clients, gateway: RunningGateway) -> None:
+async def test_candidates_of_the_sampled_text_differ(sdk: str, sdks: Sdks) -> None:
     for kind in ("completion", "completion_stream"):
         fields: JsonObject = {"model": "plain/long-4", "prompt": TEXT, "max_tokens": 20, "n": 3, "seed": 5}
-        found = whole(await clients(sdk).run(kind, gateway.url, fields))
+        found = whole(await sdks.run(sdk, kind, fields))
         assert len({text for text, _ in found.values()}) == 3

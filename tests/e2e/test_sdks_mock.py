@@ -1,20 +1,15 @@
 """The vendors' own SDKs, unmodified, against the gateway with the mock vendor behind it: whole and streamed answers."""
 
-from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
-from tests.e2e.kit import CLIENTS, choices_of, totals
-from tests.support.clients import RECIPES, USUAL, Client, Options, Outcome
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.e2e.kit import CLIENTS, Sdks, choices_of, gateway_of, totals
+from tests.support.clients import RECIPES, USUAL, Options, Outcome
 from tests.support.looped import looped
 
 pytestmark = CLIENTS
-
-Clients = Callable[[str], Client]
 
 TABLE = """\
 version: 1
@@ -70,10 +65,7 @@ KINDS = looped(("kind", "fields"), [("completion", ASK), ("chat", CHAT)])
 OPENAI = pytest.mark.parametrize("name", ["openai2", "openai3"])
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
-        yield running
+gateway = gateway_of(TABLE)
 
 
 def id_prefix(kind: str) -> str:
@@ -94,9 +86,9 @@ def test_every_sdk_is_driven() -> None:
 @EVERY
 @KINDS
 async def test_a_whole_answer_reaches_the_sdk_in_its_own_shape(
-    way: Way, kind: str, fields: JsonObject, clients: Clients, gateway: RunningGateway
+    way: Way, kind: str, fields: JsonObject, sdks: Sdks
 ) -> None:
-    outcome = await clients(way.sdk).run(kind, gateway.url, fields, way.options)
+    outcome = await sdks.run(way.sdk, kind, fields, way.options)
     assert outcome["error"] is None
     assert (outcome["text"], outcome["finish_reason"]) == (TEXT, "stop")
     assert totals(outcome["usage"]) == [3, 3, 6]
@@ -111,9 +103,9 @@ async def test_a_whole_answer_reaches_the_sdk_in_its_own_shape(
 @EVERY
 @KINDS
 async def test_a_stream_reaches_the_sdk_frame_by_frame_and_ends_well(
-    way: Way, kind: str, fields: JsonObject, clients: Clients, gateway: RunningGateway
+    way: Way, kind: str, fields: JsonObject, sdks: Sdks
 ) -> None:
-    outcome = await clients(way.sdk).run(f"{kind}_stream", gateway.url, fields, way.options)
+    outcome = await sdks.run(way.sdk, f"{kind}_stream", fields, way.options)
     assert outcome["error"] is None
     assert outcome["text"] == TEXT
     chunks = outcome["chunks"]
@@ -132,11 +124,11 @@ async def test_a_stream_reaches_the_sdk_frame_by_frame_and_ends_well(
 @EVERY
 @KINDS
 async def test_usage_that_was_asked_for_comes_where_the_surface_has_it(
-    way: Way, kind: str, fields: JsonObject, clients: Clients, gateway: RunningGateway
+    way: Way, kind: str, fields: JsonObject, sdks: Sdks
 ) -> None:
     # fireworks-ai 1.x has no argument for it.
     asked: JsonObject = {"extra_body": WITH_USAGE} if way.sdk == "fireworks1" else WITH_USAGE
-    outcome = await clients(way.sdk).run(f"{kind}_stream", gateway.url, {**fields, **asked}, way.options)
+    outcome = await sdks.run(way.sdk, f"{kind}_stream", {**fields, **asked}, way.options)
     assert outcome["error"] is None
     assert totals(outcome["usage"]) == [3, 3, 6]
     assert places_of_usage(outcome) == [-1]
@@ -146,24 +138,20 @@ async def test_usage_that_was_asked_for_comes_where_the_surface_has_it(
 
 
 @OPENAI
-async def test_frames_before_the_usage_say_null_to_those_who_asked_and_nothing_to_others(
-    name: str, clients: Clients, gateway: RunningGateway
-) -> None:
-    asked = await clients(name).run("completion_stream", gateway.url, {**ASK, **WITH_USAGE})
+async def test_frames_before_the_usage_say_null_to_those_who_asked_and_nothing_to_others(name: str, sdks: Sdks) -> None:
+    asked = await sdks.run(name, "completion_stream", {**ASK, **WITH_USAGE})
     assert [chunk["usage"] for chunk in asked["chunks"][:-1]] == [None] * 4
-    unasked = await clients(name).run("completion_stream", gateway.url, ASK)
+    unasked = await sdks.run(name, "completion_stream", ASK)
     assert all("usage" not in chunk for chunk in unasked["chunks"])
 
 
 @looped("kind", ["completion", "completion_stream"])
 @EVERY
-async def test_an_integer_of_logprobs_gives_the_four_arrays(
-    way: Way, kind: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_an_integer_of_logprobs_gives_the_four_arrays(way: Way, kind: str, sdks: Sdks) -> None:
     fields: JsonObject = {**ASK, "logprobs": 2}
     if way.sdk == "scale_gp_a58":  # its own argument is a boolean
         fields = {**ASK, "extra_body": {"logprobs": 2}}
-    outcome = await clients(way.sdk).run(kind, gateway.url, fields, way.options)
+    outcome = await sdks.run(way.sdk, kind, fields, way.options)
     assert outcome["error"] is None
     found = [choice["logprobs"] for choice in choices_of(outcome) if choice["logprobs"]]
     assert [token for part in found for token in part["tokens"]] == PIECES
@@ -176,11 +164,9 @@ async def test_an_integer_of_logprobs_gives_the_four_arrays(
     assert all(not part.get("content") for part in found)
 
 
-async def test_true_for_logprobs_gives_both_forms_to_the_sdk_that_asks_so(
-    clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_true_for_logprobs_gives_both_forms_to_who_asks_so(sdks: Sdks) -> None:
     fields: JsonObject = {**ASK, "logprobs": True, "top_logprobs": 1}
-    outcome = await clients("scale_gp_a58").run("completion", gateway.url, fields)
+    outcome = await sdks.run("scale_gp_a58", "completion", fields)
     logprobs = outcome["result"]["choices"][0]["logprobs"]
     assert [entry["token"] for entry in logprobs["content"]] == PIECES == logprobs["tokens"]
     assert [entry["logprob"] for entry in logprobs["content"]] == logprobs["token_logprobs"]
@@ -189,8 +175,8 @@ async def test_true_for_logprobs_gives_both_forms_to_the_sdk_that_asks_so(
 
 @pytest.mark.parametrize("kind", ["chat", "chat_stream"])
 @OPENAI
-async def test_chat_gives_logprobs_as_entries(name: str, kind: str, clients: Clients, gateway: RunningGateway) -> None:
-    outcome = await clients(name).run(kind, gateway.url, {**CHAT, "logprobs": True, "top_logprobs": 2})
+async def test_chat_gives_logprobs_as_entries(name: str, kind: str, sdks: Sdks) -> None:
+    outcome = await sdks.run(name, kind, {**CHAT, "logprobs": True, "top_logprobs": 2})
     entries = [entry for choice in choices_of(outcome) for entry in (choice["logprobs"] or {}).get("content", [])]
     assert [entry["token"] for entry in entries] == PIECES
     assert [len(entry["top_logprobs"]) for entry in entries] == [2, 2, 2]
@@ -198,10 +184,8 @@ async def test_chat_gives_logprobs_as_entries(name: str, kind: str, clients: Cli
 
 @OPENAI
 @pytest.mark.parametrize("options", [USUAL, Options(prefix=""), PAIS], ids=["v1", "bare", "pais"])
-async def test_models_are_listed_and_found_by_their_whole_name(
-    name: str, options: Options, clients: Clients, gateway: RunningGateway
-) -> None:
-    listed = await clients(name).run("models", gateway.url, {}, options)
+async def test_models_are_listed_and_found_by_their_whole_name(name: str, options: Options, sdks: Sdks) -> None:
+    listed = await sdks.run(name, "models", {}, options)
     cards = {card["id"]: card for card in listed["result"]["data"]}
     lengths = ["mock/long-3", "mock/long-40"]
     assert list(cards) == ["mock/echo", *lengths, "fireworks/accounts/acme/models/echo", "pais/echo"]
@@ -209,36 +193,32 @@ async def test_models_are_listed_and_found_by_their_whole_name(
     assert "max_model_len" not in cards["pais/echo"]
     for model, card in cards.items():
         assert (card["object"], card["root"], card["owned_by"]) == ("model", model, model.partition("/")[0])
-        found = await clients(name).run("model", gateway.url, {"model": model}, options)
+        found = await sdks.run(name, "model", {"model": model}, options)
         assert found["result"] == card
 
 
 @looped("name", ["fireworks0", "fireworks1"])
 @looped("kind", ["completion", "completion_stream"])
 async def test_a_name_without_vendor_is_the_surfaces_own_and_comes_back_as_asked(
-    name: str, kind: str, clients: Clients, gateway: RunningGateway
+    name: str, kind: str, sdks: Sdks
 ) -> None:
     model = "accounts/acme/models/echo"
-    outcome = await clients(name).run(kind, gateway.url, {**ASK, "model": model})
+    outcome = await sdks.run(name, kind, {**ASK, "model": model})
     assert (outcome["error"], outcome["text"]) == (None, TEXT)
     assert {answer["model"] for answer in outcome["chunks"] or [outcome["result"]]} == {model}
 
 
-async def test_a_name_without_vendor_on_the_private_ai_services_path_is_theirs(
-    clients: Clients, gateway: RunningGateway
-) -> None:
-    outcome = await clients("openai3").run("chat", gateway.url, {**CHAT, "model": "echo"}, PAIS)
+async def test_a_name_without_vendor_on_private_ai_s_path_is_theirs(sdks: Sdks) -> None:
+    outcome = await sdks.run("openai3", "chat", {**CHAT, "model": "echo"}, PAIS)
     assert (outcome["error"], outcome["text"]) == (None, TEXT)
-    elsewhere = await clients("openai3").run("chat", gateway.url, {**CHAT, "model": "echo"})
+    elsewhere = await sdks.run("openai3", "chat", {**CHAT, "model": "echo"})
     assert elsewhere["error"] is not None
     assert elsewhere["error"]["status_code"] == 404
 
 
 @EVERY
-async def test_only_openais_own_completions_stop_after_sixteen_tokens_unasked(
-    way: Way, clients: Clients, gateway: RunningGateway
-) -> None:
-    outcome = await clients(way.sdk).run("completion", gateway.url, {**ASK, "model": "mock/long-40"}, way.options)
+async def test_only_openais_own_completions_stop_after_sixteen_tokens_unasked(way: Way, sdks: Sdks) -> None:
+    outcome = await sdks.run(way.sdk, "completion", {**ASK, "model": "mock/long-40"}, way.options)
     openai = way.sdk.startswith("openai") and way.options is not PAIS
     assert outcome["finish_reason"] == ("length" if openai else "stop")
     assert outcome["usage"] is not None
@@ -247,10 +227,8 @@ async def test_only_openais_own_completions_stop_after_sixteen_tokens_unasked(
 
 @looped("kind", ["completion", "completion_stream"])
 @EVERY
-async def test_two_answers_to_one_prompt_are_told_apart(
-    way: Way, kind: str, clients: Clients, gateway: RunningGateway
-) -> None:
-    outcome = await clients(way.sdk).run(kind, gateway.url, {**ASK, "model": "mock/long-3", "n": 2}, way.options)
+async def test_two_answers_to_one_prompt_differ(way: Way, kind: str, sdks: Sdks) -> None:
+    outcome = await sdks.run(way.sdk, kind, {**ASK, "model": "mock/long-3", "n": 2}, way.options)
     assert outcome["error"] is None
     texts = {0: "", 1: ""}
     for choice in choices_of(outcome):
@@ -262,38 +240,32 @@ async def test_two_answers_to_one_prompt_are_told_apart(
 
 
 @EVERY
-async def test_a_stop_string_ends_the_text_before_it(way: Way, clients: Clients, gateway: RunningGateway) -> None:
-    outcome = await clients(way.sdk).run("completion", gateway.url, {**ASK, "stop": [" now"]}, way.options)
+async def test_a_stop_string_ends_the_text_before_it(way: Way, sdks: Sdks) -> None:
+    outcome = await sdks.run(way.sdk, "completion", {**ASK, "stop": [" now"]}, way.options)
     assert (outcome["error"], outcome["text"], outcome["finish_reason"]) == (None, "Say hi", "stop")
 
 
-async def test_the_fields_that_only_the_first_scale_schema_has_are_honoured(
-    clients: Clients, gateway: RunningGateway
-) -> None:
-    scale = clients("scale_gp_a58")
-    chosen = await scale.run("completion", gateway.url, {**ASK, "guided_choice": ["red", "blue"]})
+async def test_fields_that_only_the_first_scale_schema_has_count(sdks: Sdks) -> None:
+    scale = "scale_gp_a58"
+    chosen = await sdks.run(scale, "completion", {**ASK, "guided_choice": ["red", "blue"]})
     assert chosen["text"] in {"red", "blue"}
-    short = await scale.run("completion", gateway.url, {**ASK, "max_new_tokens": 2})
+    short = await sdks.run(scale, "completion", {**ASK, "max_new_tokens": 2})
     assert (short["text"], short["finish_reason"]) == ("Say hi", "length")
-    stopped = await scale.run("completion", gateway.url, {**ASK, "stop_sequences": [" hi"]})
+    stopped = await sdks.run(scale, "completion", {**ASK, "stop_sequences": [" hi"]})
     assert stopped["text"] == "Say"
 
 
 @OPENAI
-async def test_several_prompts_are_answered_in_their_order(
-    name: str, clients: Clients, gateway: RunningGateway
-) -> None:
+async def test_several_prompts_are_answered_in_order(name: str, sdks: Sdks) -> None:
     prompts: list[JsonValue] = ["first", "second", "third"]
-    outcome = await clients(name).run("completion", gateway.url, {**ASK, "prompt": prompts})
+    outcome = await sdks.run(name, "completion", {**ASK, "prompt": prompts})
     assert [choice["text"] for choice in choices_of(outcome)] == prompts
     assert [choice["index"] for choice in choices_of(outcome)] == [0, 1, 2]
     assert totals(outcome["usage"]) == [3, 3, 6]
 
 
 @OPENAI
-async def test_the_request_id_is_shown_and_differs_by_request(
-    name: str, clients: Clients, gateway: RunningGateway
-) -> None:
-    seen = {(await clients(name).run("chat", gateway.url, CHAT))["request_id"] for _ in range(2)}
+async def test_the_request_id_is_shown_and_always_another(name: str, sdks: Sdks) -> None:
+    seen = {(await sdks.run(name, "chat", CHAT))["request_id"] for _ in range(2)}
     assert len(seen) == 2
     assert None not in seen

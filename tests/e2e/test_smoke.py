@@ -1,18 +1,18 @@
 """Every endpoint of every surface answers once, over a socket, from the program as a process with its mock vendor."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import CountAction, Endpoint, ReadAction, StoredAction, Surface
+from tests.e2e.kit import gateway_of
 from tests.proxy.kit.raw_client import Answer, exchange, request
-from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.gateway import RunningGateway
 from tests.support.looped import looped
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.smoke]
@@ -43,10 +43,7 @@ def body_of(surface: Surface, endpoint: Endpoint) -> JsonObject:
     return {"model": "mock/echo", **BODIES[endpoint.action]}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
-        yield running
+gateway = gateway_of(TABLE)
 
 
 async def answer(gateway: RunningGateway, endpoint: Endpoint, body: JsonObject | None) -> Answer:

@@ -2,22 +2,20 @@
 them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject
-from tests.e2e.kit import CLIENTS
+from tests.e2e.kit import CLIENTS, Sdks, gateway_of
 from tests.proxy.kit.tables import digest_of
-from tests.support.clients import Client, Options, Outcome
+from tests.support.clients import Options, Outcome
 from tests.support.gateway import SERVER, RunningGateway, running_gateway
 from tests.support.redis import real_redis
 
-Clients = Callable[[str], Client]
 Sdk = Callable[..., Any]
 
 TABLE = f"""\
@@ -32,16 +30,11 @@ teams:
 ONE: JsonObject = {"model": "mock/echo", "input": "one"}
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    async with running_gateway(TABLE, tmp_path_factory.mktemp("gateway")) as running:
-        yield running
+gateway = gateway_of(TABLE)
 
 
-async def drive(
-    clients: Clients, gateway: RunningGateway, sdk: str, scenario: str, fields: JsonObject, team: str = "a"
-) -> Outcome:
-    return await clients(sdk).run(scenario, gateway.url, fields, Options(api_key=f"dk-{team}"))
+async def drive(sdks: Sdks, sdk: str, scenario: str, fields: JsonObject, team: str = "a") -> Outcome:
+    return await sdks.run(sdk, scenario, fields, Options(api_key=f"dk-{team}"))
 
 
 def good(outcome: Outcome) -> dict[str, Any]:  # an SDK's own shape
@@ -57,63 +50,56 @@ class TestOpenai:
     pytestmark = CLIENTS
 
     @BOTH
-    async def test_it_goes_on_with_an_answer_by_its_id(
-        self, clients: Clients, gateway: RunningGateway, sdk: str
-    ) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", ONE))
+    async def test_it_continues_an_answer_by_its_id(self, sdks: Sdks, sdk: str) -> None:
+        first = good(await drive(sdks, sdk, "response", ONE))
         fields: JsonObject = {"model": "mock/echo", "input": "two", "previous_response_id": first["id"]}
-        streamed = await drive(clients, gateway, sdk, "response_stream", fields)
+        streamed = await drive(sdks, sdk, "response_stream", fields)
         assert streamed["error"] is None
         final = streamed["chunks"][-1]["response"]
         assert final["previous_response_id"] == first["id"]
-        assert good(await drive(clients, gateway, sdk, "response_retrieve", {"response_id": final["id"]})) == final
+        assert good(await drive(sdks, sdk, "response_retrieve", {"response_id": final["id"]})) == final
 
     @BOTH
-    async def test_it_lists_what_was_said_page_by_page(
-        self, clients: Clients, gateway: RunningGateway, sdk: str
-    ) -> None:
+    async def test_it_lists_what_was_said_by_pages(self, sdks: Sdks, sdk: str) -> None:
         last = None
         for number in range(4):
             fields: JsonObject = {"model": "mock/echo", "input": f"turn {number}"}
             if last is not None:
                 fields["previous_response_id"] = last
-            last = good(await drive(clients, gateway, sdk, "response", fields))["id"]
-        listed = await drive(clients, gateway, sdk, "response_items", {"response_id": last, "limit": 2, "order": "asc"})
+            last = good(await drive(sdks, sdk, "response", fields))["id"]
+        listed = await drive(sdks, sdk, "response_items", {"response_id": last, "limit": 2, "order": "asc"})
         assert listed["error"] is None
         assert [each["role"] for each in listed["chunks"]] == ["user", "assistant"] * 3 + ["user"]
         assert len({each["id"] for each in listed["chunks"]}) == 7
 
     @BOTH
-    async def test_what_it_deletes_is_gone(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", ONE))
-        assert (await drive(clients, gateway, sdk, "response_delete", {"response_id": first["id"]}))["error"] is None
-        gone = (await drive(clients, gateway, sdk, "response_retrieve", {"response_id": first["id"]}))["error"]
+    async def test_what_it_deletes_is_gone(self, sdks: Sdks, sdk: str) -> None:
+        first = good(await drive(sdks, sdk, "response", ONE))
+        assert (await drive(sdks, sdk, "response_delete", {"response_id": first["id"]}))["error"] is None
+        gone = (await drive(sdks, sdk, "response_retrieve", {"response_id": first["id"]}))["error"]
         assert gone is not None
         assert (gone["kind"], gone["status_code"]) == ("NotFoundError", 404)
 
     @BOTH
-    async def test_another_team_finds_nothing(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", ONE))
+    async def test_another_team_finds_nothing(self, sdks: Sdks, sdk: str) -> None:
+        first = good(await drive(sdks, sdk, "response", ONE))
         for scenario in ("response_retrieve", "response_delete", "response_items"):
-            error = (await drive(clients, gateway, sdk, scenario, {"response_id": first["id"]}, "b"))["error"]
+            error = (await drive(sdks, sdk, scenario, {"response_id": first["id"]}, "b"))["error"]
             assert error is not None
             assert error["kind"] == "NotFoundError"
         fields: JsonObject = {"model": "mock/echo", "input": "two", "previous_response_id": first["id"]}
-        error = (await drive(clients, gateway, sdk, "response", fields, "b"))["error"]
+        error = (await drive(sdks, sdk, "response", fields, "b"))["error"]
         assert error is not None
         assert (error["status_code"], error["code"]) == (400, "previous_response_not_found")
 
     @BOTH
-    async def test_an_item_that_it_names_is_found(self, clients: Clients, gateway: RunningGateway, sdk: str) -> None:
-        first = good(await drive(clients, gateway, sdk, "response", ONE))
+    async def test_an_item_that_it_names_is_found(self, sdks: Sdks, sdk: str) -> None:
+        first = good(await drive(sdks, sdk, "response", ONE))
         named: JsonObject = {
             "model": "mock/echo",
-            "input": [
-                {"type": "item_reference", "id": first["output"][0]["id"]},
-                {"role": "user", "content": "two"},
-            ],
+            "input": [{"type": "item_reference", "id": first["output"][0]["id"]}, {"role": "user", "content": "two"}],
         }
-        good(await drive(clients, gateway, sdk, "response", named))
+        good(await drive(sdks, sdk, "response", named))
 
 
 async def test_workers_that_share_a_redis_go_on_with_each_other_s_answers(tmp_path: Path) -> None:

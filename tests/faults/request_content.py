@@ -169,17 +169,8 @@ async def numbers_and_encodings_that_parsers_read_differently(rig: Rig) -> None:
         await refused(rig, asking(temperature=number))
         await refused(rig, asking(seed=number))
     values = [orjson.loads(number) for number in NUMBERS]
-    texts: list[JsonValue] = [
-        "",
-        "\u2028\u2029\x7f\x00",
-        "\U0001f600",
-        "e\u0301",
-        "\ufeff",
-        '\\"',
-        None,
-        True,
-        {"": []},
-    ]
+    texts: list[JsonValue] = ["", "\u2028\u2029\x7f\x00", "\U0001f600", "e\u0301", "\ufeff", '\\"', None, True]
+    texts.append({"": []})
     await taken(rig, asking(x=b"[" + b",".join(NUMBERS) + b"]", y=orjson.dumps(texts)), x=values, y=texts)
     assert all(b"9007199254740993,18446744073709551615," in received.body for received in rig.one.requests)
     plain, mark = asking(), codecs.BOM_UTF8

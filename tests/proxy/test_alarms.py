@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.alarms import PRUNED_FROM, Alarms, alarms
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 Step = tuple[float, float, bool]
 
@@ -49,38 +49,33 @@ def test_each_alarm_rings_at_its_time_unless_it_was_dropped(steps: list[Step]) -
     assert [at for _, at in heard] == sorted(at for _, at in due)
 
 
-def test_an_alarm_may_set_another_before_those_that_wait() -> None:
+@in_virtual_time
+async def test_an_alarm_may_set_another_before_those_that_wait() -> None:
     heard: list[float] = []
+    loop, kept = asyncio.get_running_loop(), alarms()
 
-    async def main() -> None:
-        loop, kept = asyncio.get_running_loop(), alarms()
+    def again() -> None:
+        kept.set(5.0, lambda: heard.append(loop.time()))
 
-        def again() -> None:
-            kept.set(5.0, lambda: heard.append(loop.time()))
-
-        kept.set(1.0, again)
-        kept.set(3.0, lambda: heard.append(loop.time()))
-        await asyncio.sleep(10.0)
-
-    run(main())
+    kept.set(1.0, again)
+    kept.set(3.0, lambda: heard.append(loop.time()))
+    await asyncio.sleep(10.0)
     assert heard == [3.0, 5.0]
 
 
-def test_an_alarm_that_raises_leaves_the_others_ringing() -> None:
+@in_virtual_time
+async def test_an_alarm_that_raises_leaves_the_others_ringing() -> None:
     heard: list[float] = []
     told: list[object] = []
 
     def fail() -> None:
         raise ValueError("a bug")
 
-    async def main() -> None:
-        loop, kept = asyncio.get_running_loop(), alarms()
-        loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
-        kept.set(1.0, fail)
-        kept.set(1.0, lambda: heard.append(loop.time()))
-        await asyncio.sleep(2.0)
-
-    run(main())
+    loop, kept = asyncio.get_running_loop(), alarms()
+    loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+    kept.set(1.0, fail)
+    kept.set(1.0, lambda: heard.append(loop.time()))
+    await asyncio.sleep(2.0)
     assert heard == [1.0]
     assert [str(error) for error in told] == ["a bug"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.background_tasks import SharedTask, Tasks, ended_within
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 
 @dataclass
@@ -51,18 +51,15 @@ def test_results_come_in_the_order_of_the_works_not_of_their_ends() -> None:
     assert run(main()) == ["slow", "quick", "quicker"]
 
 
-def test_the_first_failure_is_raised_at_once_and_the_others_are_cancelled_and_waited_for() -> None:
+@in_virtual_time
+async def test_the_first_failure_is_raised_at_once_and_the_others_are_cancelled_and_waited_for() -> None:
     work = Work()
-
-    async def main() -> None:
-        with pytest.raises(LookupError, match="broken"):
-            async with Tasks() as tasks:
-                await tasks.all(
-                    [work.takes("slow", 9), work.takes("bad", 2, LookupError("broken")), work.takes("quick", 1)]
-                )
-        assert alone()
-
-    run(main())
+    with pytest.raises(LookupError, match="broken"):
+        async with Tasks() as tasks:
+            await tasks.all(
+                [work.takes("slow", 9), work.takes("bad", 2, LookupError("broken")), work.takes("quick", 1)]
+            )
+    assert alone()
     assert work.ends == [("quick", 1.0, "done"), ("bad", 2.0, "failed"), ("slow", 3.0, "cancelled")]
 
 
@@ -81,21 +78,19 @@ def test_of_failures_at_the_same_time_one_is_told_and_none_complains(recwarn: py
     assert list(recwarn) == []
 
 
-def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
+@in_virtual_time
+async def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
     work = Work()
-
-    async def main() -> None:
-        async with Tasks() as tasks:
-            tasks.start(work.started("long", 60))
-            tasks.start(work.started("short", 2))
-            await asyncio.sleep(5)
-        assert alone()
-
-    run(main())
+    async with Tasks() as tasks:
+        tasks.start(work.started("long", 60))
+        tasks.start(work.started("short", 2))
+        await asyncio.sleep(5)
+    assert alone()
     assert work.ends == [("short", 2.0, "done"), ("long", 6.0, "cancelled")]
 
 
-def test_leaving_by_an_error_does_so_too_and_the_error_goes_on() -> None:
+@in_virtual_time
+async def test_leaving_by_an_error_does_so_too_and_the_error_goes_on() -> None:
     work = Work()
 
     async def starter() -> None:
@@ -104,31 +99,26 @@ def test_leaving_by_an_error_does_so_too_and_the_error_goes_on() -> None:
             await asyncio.sleep(1)
             raise KeyError("of the starter")
 
-    async def main() -> None:
-        with pytest.raises(KeyError):
-            await starter()
-        assert alone()
-
-    run(main())
+    with pytest.raises(KeyError):
+        await starter()
+    assert alone()
     assert work.ends == [("long", 2.0, "cancelled")]
 
 
-def test_a_starter_that_is_cancelled_takes_its_tasks_with_it() -> None:
+@in_virtual_time
+async def test_a_starter_that_is_cancelled_takes_its_tasks_with_it() -> None:
     work = Work()
 
     async def starter() -> None:
         async with Tasks() as tasks:
             await tasks.all([work.takes("one", 60), work.takes("two", 60)])
 
-    async def main() -> None:
-        task = asyncio.create_task(starter())
-        await asyncio.sleep(1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert alone()
-
-    run(main())
+    task = asyncio.create_task(starter())
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert alone()
     assert work.ends == [("one", 2.0, "cancelled"), ("two", 2.0, "cancelled")]
 
 
@@ -147,72 +137,62 @@ def test_what_a_started_task_raised_is_the_starter_s_to_look_at() -> None:
     assert work.ends == [("bad", 1.0, "failed")]
 
 
-def test_a_block_without_tasks_is_left_at_once() -> None:
-    async def main() -> float:
-        async with Tasks():
-            pass
-        return asyncio.get_running_loop().time()
-
-    assert run(main()) == 0.0
+@in_virtual_time
+async def test_a_block_without_tasks_is_left_at_once() -> None:
+    async with Tasks():
+        pass
+    assert asyncio.get_running_loop().time() == 0.0
 
 
 # Work that several wait for ------------------------------------------------------------------------------------------
 
 
-def test_shared_work_runs_once_at_a_time_and_all_wait_for_the_same_run() -> None:
-    async def main() -> tuple[list[float], list[bool]]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 2))
-        running = [shared.running]
-        shared.start()
-        await asyncio.sleep(1)
-        running.append(shared.running)
-        await asyncio.gather(*(shared.run() for _ in range(10)))
-        running.append(shared.running)
-        await shared.run()
-        await shared.aclose()
-        return [at for _, at, _ in work.ends], running
-
-    assert run(main()) == ([2, 4], [False, True, False])
+@in_virtual_time
+async def test_shared_work_runs_once_at_a_time_and_all_wait_for_the_same_run() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 2))
+    running = [shared.running]
+    shared.start()
+    await asyncio.sleep(1)
+    running.append(shared.running)
+    await asyncio.gather(*(shared.run() for _ in range(10)))
+    running.append(shared.running)
+    await shared.run()
+    await shared.aclose()
+    assert ([at for _, at, _ in work.ends], running) == ([2, 4], [False, True, False])
 
 
-def test_a_waiter_that_is_cancelled_leaves_shared_work_running() -> None:
-    async def main() -> list[tuple[str, float, str]]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 2))
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1):
-                await shared.run()
-        assert shared.running
-        await shared.run()
-        return work.ends
-
-    assert run(main()) == [("run", 2, "done")]
+@in_virtual_time
+async def test_a_waiter_that_is_cancelled_leaves_shared_work_running() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 2))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await shared.run()
+    assert shared.running
+    await shared.run()
+    assert work.ends == [("run", 2, "done")]
 
 
-def test_every_waiter_is_told_how_shared_work_failed() -> None:
-    async def main() -> list[object]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 1, LookupError("broken")))
-        told = await asyncio.gather(shared.run(), shared.run(), return_exceptions=True)
-        return [type(each) for each in told]
-
-    assert run(main()) == [LookupError, LookupError]
+@in_virtual_time
+async def test_every_waiter_is_told_how_shared_work_failed() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 1, LookupError("broken")))
+    told = await asyncio.gather(shared.run(), shared.run(), return_exceptions=True)
+    assert [type(each) for each in told] == [LookupError, LookupError]
 
 
-def test_closed_shared_work_has_ended() -> None:
-    async def main() -> list[tuple[str, float, str]]:
-        work = Work()
-        shared = SharedTask(lambda: work.started("run", 5))
-        await shared.aclose()
-        shared.start()
-        await asyncio.sleep(1)
-        await shared.aclose()
-        assert alone()
-        await shared.aclose()
-        return work.ends
-
-    assert run(main()) == [("run", 2, "cancelled")]
+@in_virtual_time
+async def test_closed_shared_work_has_ended() -> None:
+    work = Work()
+    shared = SharedTask(lambda: work.started("run", 5))
+    await shared.aclose()
+    shared.start()
+    await asyncio.sleep(1)
+    await shared.aclose()
+    assert alone()
+    await shared.aclose()
+    assert work.ends == [("run", 2, "cancelled")]
 
 
 async def test_work_within_its_time_returns_and_work_that_hangs_is_cancelled_and_given_up() -> None:

@@ -21,9 +21,7 @@ WAITS: dict[str, Callable[[], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("kind", WAITS)
-def test_cancel_raises_in_the_loops_next_turn_whatever_is_waited_for(
-    loop: asyncio.AbstractEventLoop, kind: str
-) -> None:
+def test_cancel_raises_in_the_next_turn_whatever_is_waited_for(loop: asyncio.AbstractEventLoop, kind: str) -> None:
     seen: list[object] = []
 
     async def work() -> None:

@@ -58,9 +58,7 @@ def with_output(redirection: str, arguments: str) -> "subprocess.CompletedProces
 @pytest.mark.parametrize(
     ("arguments", "unbuffered"), [("schema", ""), ("key new", ""), ("--version", ""), ("--help", ""), ("version", "1")]
 )
-def test_an_output_that_takes_nothing_is_one_line(
-    arguments: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_that_is_full_is_one_line(arguments: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     done = with_output(">/dev/full", arguments)
     own = [line for line in done.stderr.splitlines() if not line.startswith("The key, ")]

@@ -44,23 +44,11 @@ def test_a_valid_parent_is_followed_and_flags_that_are_not_known_are_left_out(li
 @looped(
     "lines",
     [
-        [],
-        [""],
-        [VALID, VALID],
-        [f"ff-{TRACE}-{SPAN}-01"],
-        [f"00-{TRACE}-{SPAN}-01-more"],
-        [f"01-{TRACE}-{SPAN}-01more"],
-        [f"00-{'0' * 32}-{SPAN}-01"],
-        [f"00-{TRACE}-{'0' * 16}-01"],
-        [VALID.upper()],
-        [f"00-{TRACE}-{SPAN}"],
-        [f"00-{TRACE}-{SPAN}-1"],
-        [f"00-{TRACE}-{SPAN}-01\n"],
-        [f"0x-{TRACE}-{SPAN}-01"],
-        [f"00-{TRACE[:-1]}é-{SPAN}-01"],
-        [f"00-{TRACE[:-1]}٣-{SPAN}-01"],
-        [f"01-{TRACE}-{SPAN}-01-{'x' * 10_000}"],
-        ["\udcff" * 55],
+        *([], [""], [VALID, VALID], [f"ff-{TRACE}-{SPAN}-01"], [f"00-{TRACE}-{SPAN}-01-more"]),
+        *([f"01-{TRACE}-{SPAN}-01more"], [f"00-{'0' * 32}-{SPAN}-01"], [f"00-{TRACE}-{'0' * 16}-01"]),
+        *([VALID.upper()], [f"00-{TRACE}-{SPAN}"], [f"00-{TRACE}-{SPAN}-1"], [f"00-{TRACE}-{SPAN}-01\n"]),
+        *([f"0x-{TRACE}-{SPAN}-01"], [f"00-{TRACE[:-1]}é-{SPAN}-01"], [f"00-{TRACE[:-1]}٣-{SPAN}-01"]),
+        *([f"01-{TRACE}-{SPAN}-01-{'x' * 10_000}"], ["\udcff" * 55]),
     ],
 )
 def test_whatever_else_comes_begins_a_new_trace(lines: list[str]) -> None:
@@ -83,19 +71,9 @@ def test_a_valid_state_is_passed_on_as_one_line(lines: list[str], state: str) ->
 @looped(
     "lines",
     [
-        ["a=1,a=2"],
-        ["A=1"],
-        ["a"],
-        ["a="],
-        ["a=x=y"],
-        ["a=\x00"],
-        ["a=x\r\ninjected: yes"],
-        ["a=é"],
-        ["a=\udcff"],
-        ["a=" + "x" * 257],
-        [",".join(f"k{number}=v" for number in range(33))],
-        [f"a={'x' * 200},b={'x' * 200},c={'x' * 200}"],
-        ["=" * MOST_STATE],
+        *(["a=1,a=2"], ["A=1"], ["a"], ["a="], ["a=x=y"], ["a=\x00"], ["a=x\r\ninjected: yes"], ["a=é"]),
+        *(["a=\udcff"], ["a=" + "x" * 257], [",".join(f"k{number}=v" for number in range(33))]),
+        *([f"a={'x' * 200},b={'x' * 200},c={'x' * 200}"], ["=" * MOST_STATE]),
     ],
 )
 def test_a_state_that_is_not_valid_or_too_large_is_left_out(lines: list[str]) -> None:

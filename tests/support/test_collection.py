@@ -55,9 +55,7 @@ def test_a_quick_run_imports_no_file_without_quick_tests() -> None:
     assert files_of(config) == {ROOT / "tests/e2e/test_smoke.py"}
 
 
-def test_a_worker_imports_its_share_and_no_other_and_leaves_errors_to_the_collection(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_imports_its_share_alone_and_leaves_errors_to_the_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     imported: list[str] = []
 
     def broken(name: str) -> None:

@@ -132,9 +132,7 @@ async def test_generation_stops_when_the_client_of_a_stream_leaves(http: aiohttp
     assert 0 < await engine.generated_tokens() - before < 2000
 
 
-async def test_generation_goes_on_when_the_client_of_a_whole_answer_leaves(
-    http: aiohttp.ClientSession, engine: Engine
-) -> None:
+async def test_generation_goes_on_when_an_answers_client_leaves(http: aiohttp.ClientSession, engine: Engine) -> None:
     await engine.quiet()
     before = await engine.generated_tokens()
     with pytest.raises(TimeoutError):

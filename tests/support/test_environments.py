@@ -94,9 +94,7 @@ def test_a_failed_installation_says_why(some: Environment, monkeypatch: pytest.M
     assert not some.directory.exists()
 
 
-def test_a_lock_is_made_of_all_requirements_without_what_is_left_out(
-    some: Environment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_has_all_requirements_but_what_is_left_out(some: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, bool, str]] = []
 
     def run(command: list[str], *, input: str, **_: object) -> "subprocess.CompletedProcess[str]":

@@ -105,9 +105,7 @@ async def status_of(http: aiohttp.ClientSession, url: str, model: str = "") -> i
         return answer.status
 
 
-async def test_the_queue_beats_the_model_and_the_model_the_path(
-    vendor: FakeVendor, http: aiohttp.ClientSession
-) -> None:
+async def test_the_queue_beats_the_model_and_that_the_path(vendor: FakeVendor, http: aiohttp.ClientSession) -> None:
     vendor.answer(json_answer(201, None))
     vendor.answer_model("m", json_answer(202, None))
     vendor.answer_path("/p", json_answer(203, None))

@@ -77,39 +77,23 @@ def _none(word: str, cases: Sequence[Case]) -> Result:
 
 FIGURES: Final = (
     Figure(
-        "R01",
-        "Faults that end as documented",
-        "69 of 69 on both loops",
-        "C",
+        *("R01", "Faults that end as documented", "69 of 69 on both loops", "C"),
         Tests(FAULTS, faults_shown),
         Sabotage("proxy/http_client/http1_connection.py", 'b"HTTP/1.1 1", b"HTTP/1.0 1"', 'b"HTTP/1.0 1"'),
         0.8,
     ),
     Figure(
-        "R02",
-        "Hung requests over them",
-        "0",
-        "C",
+        *("R02", "Hung requests over them", "0", "C"),
         Tests(FAULTS, none_hung),
-        Sabotage(
-            "proxy/deadlines.py",
-            "self._alarm = self._alarms.set(due, self._check)",
-            "self._alarm = None",
-        ),
+        Sabotage("proxy/deadlines.py", "self._alarm = self._alarms.set(due, self._check)", "self._alarm = None"),
     ),
     Figure(
-        "R03",
-        "Leaks after them",
-        "0 sockets, descriptors, tasks, places, gauges",
-        "C",
+        *("R03", "Leaks after them", "0 sockets, descriptors, tasks, places, gauges", "C"),
         Tests(FAULTS, none_leaked),
         Sabotage("proxy/dispatch/running_attempt.py", "self._queue.release(self._planned.team.name)", "pass"),
     ),
     Figure(
-        "R04",
-        "Silent truncations",
-        "0 of 1,000 random cuts",
-        "C",
+        *("R04", "Silent truncations", "0 of 1,000 random cuts", "C"),
         Tests(("tests/faults/test_cuts.py",)),
         Sabotage(
             "proxy/gateway/answer_request.py",
@@ -119,19 +103,13 @@ FIGURES: Final = (
         0.4,
     ),
     Figure(
-        "R11",
-        "Objects left by requests of every outcome",
-        "0 of our classes, 250 requests each",
-        "C",
+        *("R11", "Objects left by requests of every outcome", "0 of our classes, 250 requests each", "C"),
         Tests(("tests/trust/test_objects.py",)),
         Sabotage("proxy/deadlines.py", "self._among.discard(self)", "pass"),
         0.2,
     ),
     Figure(
-        "R14",
-        "Departed clients whose upstream goes on",
-        "0 of 500, before and after headers, in a wait",
-        "C",
+        *("R14", "Departed clients whose upstream goes on", "0 of 500, before and after headers, in a wait", "C"),
         Tests(("tests/trust/test_departures.py",)),
         Sabotage(
             "proxy/listener/eager_requests.py",
@@ -140,10 +118,7 @@ FIGURES: Final = (
         ),
     ),
     Figure(
-        "R15",
-        "Retry amplification, all dead (virtual time)",
-        "<= 1.3x without ejection, <= 0.1x with it",
-        "C",
+        *("R15", "Retry amplification, all dead (virtual time)", "<= 1.3x without ejection, <= 0.1x with it", "C"),
         Tests(
             (
                 f"{SIMULATION}test_dead_deployments_get_next_to_nothing_of_the_load",
@@ -158,10 +133,7 @@ FIGURES: Final = (
         ),
     ),
     Figure(
-        "R16",
-        "One of three dead (virtual time)",
-        "0 errors; <= 40 tries on it in 60 s",
-        "C",
+        *("R16", "One of three dead (virtual time)", "0 errors; <= 40 tries on it in 60 s", "C"),
         Tests((f"{SIMULATION}test_one_dead_deployment_of_three_costs_few_tries_and_no_answer",)),
         Sabotage(
             "proxy/deployment_health/circuit_breaker.py",
@@ -170,10 +142,7 @@ FIGURES: Final = (
         ),
     ),
     Figure(
-        "R17",
-        "One of three hanging (virtual time)",
-        "p99 of the first byte <= 5 s",
-        "C",
+        *("R17", "One of three hanging (virtual time)", "p99 of the first byte <= 5 s", "C"),
         Tests((f"{SIMULATION}test_one_hanging_deployment_of_three_delays_few_requests",)),
         Sabotage(
             "proxy/deployment_health/circuit_breaker.py",
@@ -199,10 +168,7 @@ FIGURES: Final = (
         ),
     ),
     Figure(
-        "R19",
-        "Herd after a cooldown, 200 waiters",
-        "1 probe at a time; <= 10 % in the first second",
-        "C",
+        *("R19", "Herd after a cooldown, 200 waiters", "1 probe at a time; <= 10 % in the first second", "C"),
         Tests(
             (
                 f"{SIMULATION}test_of_two_hundred_waiters_one_goes_to_the_deployment_that_returns",
@@ -216,30 +182,19 @@ FIGURES: Final = (
         ),
     ),
     Figure(
-        "R20",
-        "Retry-After honoured",
-        "1,000 of 1,000: never early, never above the cap",
-        "C",
+        *("R20", "Retry-After honoured", "1,000 of 1,000: never early, never above the cap", "C"),
         Tests(("tests/trust/test_retry_after.py",)),
         Sabotage("providers/read_retry_after.py", "return float(text) / unit", "return 0.9 * float(text) / unit"),
     ),
     Figure(
-        "R22",
-        "Deadlines kept (virtual time)",
-        "2,000 of 2,000 at the limit; 0 tries after it",
-        "C",
+        *("R22", "Deadlines kept (virtual time)", "2,000 of 2,000 at the limit; 0 tries after it", "C"),
         Tests(("tests/trust/test_total_deadlines.py",)),
         Sabotage(
-            "proxy/deadlines.py",
-            "self._total_at = self._last + total",
-            "self._total_at = self._last + 1.01 * total",
+            "proxy/deadlines.py", "self._total_at = self._last + total", "self._total_at = self._last + 1.01 * total"
         ),
     ),
     Figure(
-        "R24",
-        "Fuzz, properties",
-        "20 properties, 5,000 examples each, 0 failures",
-        "N",
+        *("R24", "Fuzz, properties", "20 properties, 5,000 examples each, 0 failures", "N"),
         properties,
         Sabotage(
             "providers/read_retry_after.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:"
@@ -247,26 +202,17 @@ FIGURES: Final = (
         4.0,
     ),
     Figure(
-        "R26",
-        "Smuggling corpus",
-        "all refused or read in one way",
-        "C",
+        *("R26", "Smuggling corpus", "all refused or read in one way", "C"),
         Tests(("tests/proxy/listener/test_head_checks.py",)),
         Sabotage("proxy/listener/head_checks.py", 'if "#" in target:', "if False:"),
     ),
     Figure(
-        "R27",
-        "Secrets found in what leaves the gateway",
-        "0",
-        "C",
+        *("R27", "Secrets found in what leaves the gateway", "0", "C"),
         Tests(("tests/security/test_canary.py",)),
         Sabotage("proxy/dispatch/running_attempt.py", "return target.credential.conceal(text, fetched)", "return text"),
     ),
     Figure(
-        "R28",
-        "Requests that move a call",
-        "0 of 50,000 change host, path depth or credential",
-        "C",
+        *("R28", "Requests that move a call", "0 of 50,000 change host, path depth or credential", "C"),
         Tests(("tests/security/test_destination.py",)),
         Sabotage(
             "providers/dialects/bedrock/converse.py",
@@ -276,10 +222,7 @@ FIGURES: Final = (
         0.4,
     ),
     Figure(
-        "R29",
-        "Series that clients make",
-        "0 of 10,000 names and 10,000 paths",
-        "C",
+        *("R29", "Series that clients make", "0 of 10,000 names and 10,000 paths", "C"),
         Tests(("tests/security/test_cardinality.py",)),
         Sabotage(
             "proxy/gateway/answer_generation.py",
@@ -289,10 +232,7 @@ FIGURES: Final = (
         0.2,
     ),
     Figure(
-        "R30",
-        "Words of one tenant that another reads",
-        "0 in 2,000 marked requests of 50 teams",
-        "C",
+        *("R30", "Words of one tenant that another reads", "0 in 2,000 marked requests of 50 teams", "C"),
         Tests(("tests/security/test_isolation.py",)),
         Sabotage(
             "proxy/teams/client_keys.py",
@@ -301,10 +241,7 @@ FIGURES: Final = (
         ),
     ),
     Figure(
-        "R32",
-        "Log lines of 1,000 broken streams",
-        "1,000 of <= 4 KiB, and <= 10 of the process",
-        "C",
+        *("R32", "Log lines of 1,000 broken streams", "1,000 of <= 4 KiB, and <= 10 of the process", "C"),
         Tests(
             (
                 "tests/trust/test_log_lines.py",
@@ -318,10 +255,7 @@ FIGURES: Final = (
         ),
     ),
     Figure(
-        "R34",
-        "Dependency floors and start-up hooks",
-        "0 below a floor; planted hole refused; 0 hooks",
-        "C",
+        *("R34", "Dependency floors and start-up hooks", "0 below a floor; planted hole refused; 0 hooks", "C"),
         Tests(
             (
                 "tests/security/test_floor.py",
@@ -332,10 +266,7 @@ FIGURES: Final = (
         Sabotage("tests/security/floor.py", "release(version) < release(floor.least):", "not release(version):"),
     ),
     Figure(
-        "R36",
-        "Stall of others by costly requests, on a busy machine",
-        "none of 1.5 s, over the whole corpus",
-        "C",
+        *("R36", "Stall of others by costly requests, on a busy machine", "none of 1.5 s, over the whole corpus", "C"),
         Tests(("tests/security/test_costly_requests.py",)),
         Sabotage(
             "proxy/off_loop/answer_check_process.py",
@@ -345,10 +276,7 @@ FIGURES: Final = (
         0.5,
     ),
     Figure(
-        "R38",
-        "Random constraints that crash, hold the loop or keep memory",
-        "0 of 500; 20,000 at night",
-        "C",
+        *("R38", "Random constraints that crash, hold the loop or keep memory", "0 of 500; 20,000 at night", "C"),
         Tests(("tests/security/test_constraint_fuzz.py",)),
         Sabotage(
             "proxy/off_loop/answer_check_process.py", "threading.stack_size(STACK_BYTES)", "threading.stack_size(2**16)"
@@ -356,19 +284,13 @@ FIGURES: Final = (
         0.2,
     ),
     Figure(
-        "R39",
-        "Tenants hurt by another's behaviour",
-        "0: uploads, deadlines, quoted words, grants",
-        "C",
+        *("R39", "Tenants hurt by another's behaviour", "0: uploads, deadlines, quoted words, grants", "C"),
         Tests(("tests/security/test_fair_share.py", "tests/security/test_grants.py")),
         Sabotage("proxy/routing/resolve_model.py", "if found.deployment is None or not allowed(", "if not allowed("),
         0.3,
     ),
     Figure(
-        "R40",
-        "FailoverBench, by its own rules",
-        "12 pass, 4 safe (what broke in mid-stream), 7 runs each",
-        "C",
+        *("R40", "FailoverBench, by its own rules", "12 pass, 4 safe (what broke in mid-stream), 7 runs each", "C"),
         Tests((f"{FAILOVER}.py", f"{FAILOVER}_verdicts.py"), failed_over),
         Sabotage(
             "providers/failure.py",
@@ -381,10 +303,7 @@ FIGURES: Final = (
 
 UNHELD: Final = (
     Figure(
-        "R35",
-        "Flake rate of this board",
-        "0 unexplained red in 20 nightly runs",
-        "N",
+        *("R35", "Flake rate of this board", "0 unexplained red in 20 nightly runs", "N"),
         NotHeld("kept by whoever runs the board at night: no run knows of the others"),
     ),
 )

@@ -39,10 +39,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         0.5,
     ),
     Figure(
-        "R06",
-        "SIGTERM beyond the drain limit",
-        "every survivor gets an error event or an envelope",
-        "C",
+        *("R06", "SIGTERM beyond the drain limit", "every survivor gets an error event or an envelope", "C"),
         load_drain.r06,
         Sabotage("proxy/gateway/handle_request.py", "deadlines.expire(Phase.DRAIN)", "pass"),
         0.15,
@@ -90,10 +87,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         60.2,
     ),
     Figure(
-        "R10",
-        "Cycle leak",
-        "memory after 5 cycles of 20,000 requests at most 1 % above that after 2",
-        "N",
+        *("R10", "Cycle leak", "memory after 5 cycles of 20,000 requests at most 1 % above that after 2", "N"),
         soak.r10,
         Sabotage(
             "proxy/process/request_observer.py",
@@ -103,10 +97,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         4.2,
     ),
     Figure(
-        "R12",
-        "Memory of an idle relayed stream",
-        "at most 40 KB, and 220 MB with 4,000 of them",
-        "N",
+        *("R12", "Memory of an idle relayed stream", "at most 40 KB, and 220 MB with 4,000 of them", "N"),
         load_memory.r12,
         Sabotage(
             "proxy/gateway/client_call.py",
@@ -229,19 +220,13 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         1.3,
     ),
     Figure(
-        "R36",
-        "Stall of others by costly requests",
-        "at most 50 ms more than at rest, over the whole corpus",
-        "N",
+        *("R36", "Stall of others by costly requests", "at most 50 ms more than at rest, over the whole corpus", "N"),
         load_hostile.r36,
         Sabotage("proxy/off_loop/answer_check_pool.py", "if check.brief(text):", "if True:"),
         0.5,
     ),
     Figure(
-        "R37",
-        "Memory kept after costly requests",
-        "at most 20 MB",
-        "N",
+        *("R37", "Memory kept after costly requests", "at most 20 MB", "N"),
         load_hostile.r37,
         Sabotage(
             "proxy/off_loop/answer_check_pool.py",
@@ -251,10 +236,7 @@ LOAD_FIGURES: tuple[Figure, ...] = (
         0.5,
     ),
     Figure(
-        "R40",
-        "FailoverBench at its own times",
-        "12 pass, 4 safe (what broke in mid-stream), 7 runs each",
-        "N",
+        *("R40", "FailoverBench at its own times", "12 pass, 4 safe (what broke in mid-stream), 7 runs each", "N"),
         load_failover.r40,
         Sabotage(
             "proxy/dispatch/attempt_loop.py", "self._fallbacks_used = (*self._fallbacks_used, kind)", "return None"

@@ -70,9 +70,7 @@ def test_a_deployment_s_limit_above_its_model_s_or_vendor_s_is_doubted() -> None
         ("requests_per_minute: 9000, burst: 60, requests_per_hour: 29", "requests_per_minute", "requests_per_hour, 29"),
     ],
 )
-def test_a_limit_that_another_of_the_same_section_never_lets_come_to_is_doubted(
-    limits: str, key: str, outer: str
-) -> None:
+def test_a_limit_that_another_of_its_section_never_lets_come_to_is_doubted(limits: str, key: str, outer: str) -> None:
     message = f"has no effect: it is above {outer}, which holds too"
     assert told(f"limits: {{{limits}}}") == [f"teams.t.limits.{key}: {message}"]
     place = f"teams.t.limits.models.openai/gpt-4o.{key}"
@@ -214,10 +212,7 @@ def test_many_models_without_a_price_are_counted() -> None:
         ("{ledger: off}", "server.ledger: without a ledger limits and budgets of the calendar begin anew with"),
         ("{ledger: 'sqlite:l.db'}", ""),
         ("{ledger: 'postgresql://h/l', shared: {redis: 'redis://h'}}", ""),
-        (
-            "{ledger: 'sqlite:l.db', shared: {redis: 'redis://h'}}",
-            "server.ledger: a ledger in a file is one gateway's",
-        ),
+        ("{ledger: 'sqlite:l.db', shared: {redis: 'redis://h'}}", "server.ledger: a ledger in a file is one gateway's"),
         ("{shared: {redis: 'redis://h'}}", "server.shared: a ledger in a file is one gateway's alone"),
     ],
 )

@@ -165,9 +165,7 @@ def test_a_chain_of_includes_has_an_end(tmp_path: Path) -> None:
         ("[more]", "4:11 include: cannot read the file more: not a regular file"),
     ],
 )
-def test_an_include_that_leads_nowhere_is_refused_and_names_are_not_judged(
-    tmp_path: Path, include: str, expected: str
-) -> None:
+def test_an_include_that_leads_nowhere_is_refused_before_names(tmp_path: Path, include: str, expected: str) -> None:
     files = {"main.yaml": MAIN + f"include: {include}\nroutes: {{r: elsewhere/x}}\n", "more/x": ""}
     assert complaints(tmp_path, files)[0] == f"main.yaml:{expected}"
     assert not any("elsewhere" in told for told in complaints(tmp_path, files))

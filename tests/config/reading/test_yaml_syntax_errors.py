@@ -89,9 +89,7 @@ def test_a_mistake_is_explained_by_its_lines(
 
 
 @pytest.mark.parametrize("loader", [getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml.SafeLoader])
-def test_a_bad_escape_is_reported_with_both_ways_out(
-    loader: type[yaml.SafeLoader], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_escape_is_told_with_two_ways_out(loader: type[yaml.SafeLoader], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "_LOADER", loader)
     (problem,) = parse('a: "C:\\dir"\n', "t").problems
     assert problem.message == "not YAML: in \"...\" a backslash begins an escape: write two, or use '...'"
@@ -105,12 +103,8 @@ def test_other_syntax_errors_keep_the_parser_s_wording() -> None:
 @looped(
     "text",
     [
-        "key: canary\n  canary: canary\n",
-        "canary\nb: 1\n",
-        "a:\n   canary: canary\n canary: 1\n",
-        'a: "canary" canary\n',
-        "a: canary: canary\n",
-        "a: [canary\nb: canary\n",
+        *("key: canary\n  canary: canary\n", "canary\nb: 1\n", "a:\n   canary: canary\n canary: 1\n"),
+        *('a: "canary" canary\n', "a: canary: canary\n", "a: [canary\nb: canary\n"),
     ],
 )
 def test_no_message_repeats_the_text(text: str) -> None:

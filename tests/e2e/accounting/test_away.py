@@ -25,9 +25,7 @@ async def alone(gateway: RunningGateway, value: float) -> None:
         pass
 
 
-async def test_a_redis_that_is_lost_and_back_neither_stops_traffic_nor_opens_a_limit(
-    tmp_path: Path, client: Client
-) -> None:
+async def test_a_redis_that_is_lost_and_back_stops_nothing_and_opens_no_limit(tmp_path: Path, client: Client) -> None:
     text = table("limits: {requests_per_minute: 300}", 'shared: {redis: "${REDIS}"}')
     with real_redis(tmp_path) as redis:
         async with started(text, tmp_path, {"REDIS": redis.url}) as gateway:
@@ -46,9 +44,7 @@ async def test_a_redis_that_is_lost_and_back_neither_stops_traffic_nor_opens_a_l
     assert gateway.messages().count("limits: who counts for all does not answer") == 1
 
 
-async def test_keys_in_whose_place_another_program_wrote_are_said_shown_and_replaced(
-    tmp_path: Path, client: Client
-) -> None:
+async def test_keys_that_another_program_wrote_are_said_shown_and_replaced(tmp_path: Path, client: Client) -> None:
     limits = "limits: {requests_per_minute: 600, concurrent: 50}\nbudget: {usd: 1, per: day}"
     with real_redis(tmp_path) as redis:
         text = table(limits, 'shared: {redis: "${REDIS}"}', 2)

@@ -124,9 +124,7 @@ async def test_a_killed_workers_places_are_free_at_once(tmp_path: Path, client: 
         assert await client.ask(gateway, 1) == {429: 1}
 
 
-async def test_a_killed_workers_places_are_free_at_the_other_gateway_before_they_lapse(
-    tmp_path: Path, client: Client
-) -> None:
+async def test_a_killed_workers_places_are_free_elsewhere_before_they_lapse(tmp_path: Path, client: Client) -> None:
     text = "limits: {concurrent: 3}", 'shared: {redis: "${REDIS}"}'
     places = [tmp_path / name for name in ("one", "two")]
     for place in places:

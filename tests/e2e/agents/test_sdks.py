@@ -232,9 +232,7 @@ RAISED = {
 @TALKING
 @STREAMED
 @pytest.mark.parametrize("fault", FAILING)
-async def test_a_failure_is_raised_with_its_status(
-    place: str, client: str, stream: bool, fault: str, bench: Bench
-) -> None:
+async def test_a_failure_raises_its_status(place: str, client: str, stream: bool, fault: str, bench: Bench) -> None:
     model = f"mock/{fault}"
     outcome = await bench.run(place, "talk", client, model=model, prompt=prompt_of(SCRIPT), stream=stream)
     error = outcome["error"]
@@ -247,9 +245,7 @@ async def test_a_failure_is_raised_with_its_status(
 
 @TALKING
 @pytest.mark.parametrize("fault", BROKEN)
-async def test_a_stream_that_broke_is_never_taken_for_an_answer(
-    place: str, client: str, fault: str, bench: Bench
-) -> None:
+async def test_a_stream_that_broke_is_never_an_answer(place: str, client: str, fault: str, bench: Bench) -> None:
     model = f"mock/{fault}"
     outcome = await bench.run(place, "talk", client, model=model, prompt=prompt_of(SCRIPT), stream=True)
     assert outcome["error"] is not None, outcome

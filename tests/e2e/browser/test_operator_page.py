@@ -95,9 +95,7 @@ async def focused(page: SystemBrowser) -> str:
     return str(await page.take("evaluate", code="document.activeElement.innerText"))
 
 
-async def test_without_scripts_the_page_is_whole_and_its_filter_works(
-    browser: SystemBrowser, app: WholeGateway
-) -> None:
+async def test_without_scripts_the_page_is_whole_and_filtering_works(browser: SystemBrowser, app: WholeGateway) -> None:
     page = await opened(browser, app, scripts=False)
     text = await text_of(page, "main")
     for part in ("Overview", "down/m/one", "Failed requests", "team search", "changed: budget", HOSTILE):

@@ -106,9 +106,7 @@ def refusal(code: str) -> JsonObject:
 @pytest.mark.parametrize(
     ("status", "kind"), [(401, "AuthenticationError"), (422, "UnprocessableEntityError"), (502, "InternalServerError")]
 )
-async def test_a_refusal_is_raised_with_its_status(
-    name: str, status: int, kind: str, clients: Clients, vendor: FakeVendor
-) -> None:
+async def test_refusals_have_a_status(name: str, status: int, kind: str, clients: Clients, vendor: FakeVendor) -> None:
     vendor.answer(json_answer(status, refusal("some_code")))
     outcome = await clients(name).run("completion", vendor.base_url, ASK)
     assert outcome["error"] is not None
@@ -134,9 +132,7 @@ async def test_a_refusal_is_raised_by_the_old_fireworks_sdk_in_its_own_words(
 
 
 @EVERY
-async def test_a_stream_cut_half_way_is_raised_after_its_chunks(
-    name: str, clients: Clients, vendor: FakeVendor
-) -> None:
+async def test_a_stream_cut_half_way_raises_after_its_chunks(name: str, clients: Clients, vendor: FakeVendor) -> None:
     vendor.answer(sse_unterminated(openai_wire.completion_frames(["Hel", "lo"])[:1], Fin()))
     outcome = await clients(name).run("completion_stream", vendor.base_url, ASK)
     assert (outcome["text"], outcome["finish_reason"]) == ("Hel", None)
@@ -144,9 +140,7 @@ async def test_a_stream_cut_half_way_is_raised_after_its_chunks(
 
 
 @pytest.mark.parametrize("name", ["openai2", "openai3"])
-async def test_an_error_inside_a_stream_is_raised_with_its_code(
-    name: str, clients: Clients, vendor: FakeVendor
-) -> None:
+async def test_an_error_in_a_stream_is_raised_with_its_code(name: str, clients: Clients, vendor: FakeVendor) -> None:
     frames = [*openai_wire.completion_frames(["Hel"])[:1], *data_frames(refusal("upstream_error"))]
     vendor.answer(sse_answer(frames))
     outcome = await clients(name).run("completion_stream", vendor.base_url, ASK)
@@ -164,9 +158,7 @@ async def test_a_client_that_has_enough_closes_its_connection(name: str, clients
 
 
 @STAINLESS
-async def test_a_field_that_the_sdk_does_not_know_is_sent_as_extra_body(
-    name: str, clients: Clients, vendor: FakeVendor
-) -> None:
+async def test_a_field_that_no_sdk_knows_is_sent_as_extra_body(name: str, clients: Clients, vendor: FakeVendor) -> None:
     vendor.answer(script_for(name, "completion"))
     extra: JsonObject = {"guided_choice": ["a", "b"]}
     await clients(name).run("completion", vendor.base_url, {**ASK, "extra_body": extra})
@@ -186,9 +178,7 @@ async def test_retries_are_off_unless_asked_for(name: str, clients: Clients, ven
 
 
 @pytest.mark.parametrize("name", ["openai2", "openai3"])
-async def test_models_can_be_listed_and_looked_up_under_another_prefix(
-    name: str, clients: Clients, vendor: FakeVendor
-) -> None:
+async def test_models_are_listed_and_found_at_another_prefix(name: str, clients: Clients, vendor: FakeVendor) -> None:
     model: JsonObject = {"id": "v/m", "object": "model", "created": 1, "owned_by": "v"}
     vendor.answer(json_answer(200, {"object": "list", "data": [model]}), json_answer(200, model))
     listed = await clients(name).run("models", vendor.base_url, {}, Options(prefix="/p"))

@@ -159,7 +159,7 @@ async def test_what_is_spent_is_known_after_a_restart_and_counted_once(tmp_path:
         assert sums(settings) == (2, 2 * (20_000 * 150 + 10 * 600))
 
 
-async def test_what_a_killed_process_left_is_known_before_the_first_request(
+async def test_what_a_killed_process_left_is_known_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CATCH_UP", 30.0)  # beside many others a process may take seconds to start
@@ -249,9 +249,7 @@ async def test_a_fault_while_reading_ends_nothing_and_is_logged_once(
     assert [each.exc_text is not None for each in caplog.records if each.levelno == logging.ERROR] == [True]
 
 
-async def test_rows_of_a_busy_second_of_which_some_are_loaded_count_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_rows_of_a_second_that_is_half_loaded_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = table(tmp_path)
     ledger, book = service(made)
     now = 0.0

@@ -84,9 +84,7 @@ async def test_what_was_written_is_in_the_ledger_at_the_end_and_counted_and_noth
         os.kill(starts.pid, 0)
 
 
-async def test_one_that_is_killed_is_started_again_and_its_counts_go_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_one_that_is_killed_is_replaced_and_counts_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings, state, starts = sqlite(tmp_path), LedgerState(), Starts(2)
     async with loading(settings, state, "json", starts):
         written(settings, 3)

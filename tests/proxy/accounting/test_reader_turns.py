@@ -40,9 +40,7 @@ async def test_what_takes_too_long_is_interrupted_and_the_next_reads_on(settings
     await turns.aclose()
 
 
-async def test_who_no_longer_waits_leaves_no_thread_that_reads(
-    settings: LedgerSettings, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_who_leaves_leaves_no_reading_thread(settings: LedgerSettings, caplog: pytest.LogCaptureFixture) -> None:
     """Many times, since a file that is closed under a thread ends the process now and then."""
     reading: asyncio.Task[object] | None = None
     for _ in range(20):

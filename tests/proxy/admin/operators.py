@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from proxy.process.assemble_app import Addresses, WholeGateway, running
 from proxy.process.load_table import Source
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.proxy.kit.tables import digest_of
+from tests.proxy.kit.whole_gateway import port_of
 
 TOKEN = "admin-token-canary"
 TABLE = f"""version: 1
@@ -33,9 +33,7 @@ class Operator:
     path: Path
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        port = urlsplit(self.app.admin_url).port
-        assert port is not None
-        return await exchange(port, request(method, path, None, headers))
+        return await exchange(port_of(self.app.admin_url), request(method, path, None, headers))
 
 
 @asynccontextmanager

@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -19,6 +18,7 @@ from tests.proxy.admin.operators import BEARER, TABLE, TOKEN, Operator, said, up
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import Answer, connected, exchange, request
 from tests.proxy.kit.tables import digest_of
+from tests.proxy.kit.whole_gateway import port_of
 
 
 @pytest.mark.smoke
@@ -133,9 +133,7 @@ async def test_a_good_table_is_taken(operator: Operator) -> None:
     assert status["deployments"] == ["mock/*/default", "mock/other/default"]
 
 
-async def test_a_taken_setting_that_needs_a_restart_is_told_in_the_answer_the_status_and_the_page(
-    operator: Operator,
-) -> None:
+async def test_a_taken_setting_that_needs_a_restart_is_told_in_answer_status_and_page(operator: Operator) -> None:
     operator.path.write_text(f"{TABLE}server: {{drain_grace: 3s}}\n", encoding="utf-8")
     answer = await operator.ask("POST", "/-/reload")
     assert (answer.status, answer.json()["needs_restart"]) == (200, ["server.drain_grace"])
@@ -179,9 +177,7 @@ async def test_another_method_says_which_is_allowed(operator: Operator) -> None:
 
 
 async def test_a_probe_that_wants_no_body_gets_none(operator: Operator) -> None:
-    port = urlsplit(operator.app.admin_url).port
-    assert port is not None
-    async with connected(port) as client:
+    async with connected(port_of(operator.app.admin_url)) as client:
         await client.send(request("HEAD", "/health/live", None, {"Connection": "close"}))
         status, headers = await client.head()
         assert (status, headers["content-length"]) == (200, "15")
@@ -192,9 +188,7 @@ async def test_a_probe_that_wants_no_body_gets_none(operator: Operator) -> None:
     "data", [b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/2.0\r\n\r\n", b"GET /#x HTTP/1.1\r\nHost: localhost\r\n\r\n"]
 )
 async def test_what_is_no_http_gets_an_error_of_ours_and_no_echo(operator: Operator, data: bytes) -> None:
-    port = urlsplit(operator.app.admin_url).port
-    assert port is not None
-    answer = await exchange(port, data)
+    answer = await exchange(port_of(operator.app.admin_url), data)
     assert (answer.status, answer.headers["server"]) == (400, "dragoman")
     assert answer.headers["content-type"] == "application/json"
     assert isinstance(answer.json()["error"], str)
@@ -216,9 +210,7 @@ PATHS = [("GET", "/"), ("GET", "/metrics"), ("GET", "/status"), ("POST", "/-/rel
 @pytest.mark.parametrize(
     "given", [None, "", "Bearer", "Bearer wrong", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN} ", f"Bearer {TOKEN}x"]
 )
-async def test_with_a_token_everything_but_health_asks_for_it(
-    guarded: Operator, method: str, path: str, given: str | None
-) -> None:
+async def test_all_but_health_asks_for_the_token(guarded: Operator, method: str, path: str, given: str | None) -> None:
     answer = await guarded.ask(method, path, None if given is None else {"Authorization": given})
     permitted = given is not None and given.split() in (["Bearer", TOKEN], ["bearer", TOKEN])
     assert (answer.status == 401) is not permitted
@@ -241,14 +233,11 @@ async def test_health_needs_no_token(guarded: Operator) -> None:
 
 async def test_a_token_of_other_bytes_is_wrong_and_no_fault(guarded: Operator) -> None:
     data = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \xff\xfe\r\n\r\n"
-    port = urlsplit(guarded.app.admin_url).port
-    assert port is not None
-    assert (await exchange(port, data)).status == 401
+    assert (await exchange(port_of(guarded.app.admin_url), data)).status == 401
 
 
 async def test_no_completion_is_served_here(operator: Operator) -> None:
-    port = urlsplit(operator.app.admin_url).port
-    assert port is not None
+    port = port_of(operator.app.admin_url)
     assert (await exchange(port, request("POST", "/v1/completions", ask("mock/echo")))).status == 404
 
 
@@ -269,9 +258,7 @@ ECHO = ask("mock/echo", max_tokens=5)
 
 
 async def as_team(operator: Operator, method: str, path: str, key: str, body: JsonValue = None) -> Answer:
-    port = urlsplit(operator.app.url).port
-    assert port is not None
-    return await exchange(port, request(method, path, body, {"Authorization": f"Bearer {key}"}))
+    return await exchange(port_of(operator.app.url), request(method, path, body, {"Authorization": f"Bearer {key}"}))
 
 
 @pytest.fixture

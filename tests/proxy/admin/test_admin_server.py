@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 import pytest
 
 from proxy.admin.admin_server import MOST_PROBES, MOST_STRANGERS
 from tests.proxy.admin.operators import BEARER, Operator
 from tests.proxy.kit.raw_client import exchange, request
+from tests.proxy.kit.whole_gateway import port_of
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -17,12 +17,6 @@ RIGHT = request("GET", "/metrics", headers=BEARER)
 PROBE = request("GET", "/health/live")
 
 LIGHT = request("POST", "/v1/completions", {"model": "mock/echo", "prompt": "hi"}, {"Authorization": "Bearer k"})
-
-
-def port_of(url: str) -> int:
-    port = urlsplit(url).port
-    assert port is not None
-    return port
 
 
 async def opened(guarded: Operator, count: int) -> list[Streams]:
@@ -52,9 +46,7 @@ async def test_a_wrong_token_ends_its_connection_and_asks_for_the_right_one(guar
     end([streams])
 
 
-async def test_of_a_crowd_so_many_are_answered_at_once_and_whoever_has_shown_the_token_stays(
-    guarded: Operator,
-) -> None:
+async def test_of_a_crowd_so_many_are_answered_at_once_and_whoever_has_shown_the_token_stays(guarded: Operator) -> None:
     (known,) = await opened(guarded, 1)
     known[1].write(RIGHT)
     assert (await known[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")

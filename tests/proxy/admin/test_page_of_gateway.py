@@ -4,7 +4,6 @@ import asyncio
 from base64 import b64encode
 from pathlib import Path
 from typing import cast
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,6 +19,7 @@ from tests.proxy.admin.kit import view
 from tests.proxy.admin.operators import BEARER, TABLE, TOKEN, WITH_TOKEN, Operator, said, up
 from tests.proxy.kit.gateway_rig import ask
 from tests.proxy.kit.raw_client import Answer, exchange, request
+from tests.proxy.kit.whole_gateway import port_of
 from tests.support.waiting import until
 
 
@@ -35,8 +35,7 @@ async def test_a_browser_gets_the_status_as_a_page(operator: Operator, path: str
 
 
 async def completion(operator: Operator, model: str, **headers: str) -> Answer:
-    port = urlsplit(operator.app.url).port
-    assert port is not None
+    port = port_of(operator.app.url)
     return await exchange(
         port, request("POST", "/v1/completions", ask(model), {"Authorization": "Bearer k", **headers})
     )
@@ -60,8 +59,7 @@ async def test_the_page_shows_what_happened_and_hostile_names_as_text(operator: 
 
 
 async def test_a_streamed_answer_counts_with_its_first_token(operator: Operator) -> None:
-    port = urlsplit(operator.app.url).port
-    assert port is not None
+    port = port_of(operator.app.url)
     body = ask("mock/echo", stream=True)
     assert (await exchange(port, request("POST", "/v1/completions", body, {"Authorization": "Bearer k"}))).status == 200
     echo = said(await operator.ask("GET", "/status"))["recent"]["deployments"]["mock/echo/default"]
@@ -130,9 +128,7 @@ async def test_another_site_s_page_cannot_reload_with_the_browser_s_password(gua
     assert said(await guarded.ask("GET", "/status", BEARER))["reloads"] == []
 
 
-async def test_pages_that_are_asked_for_at_once_are_drawn_together(
-    operator: Operator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pages_asked_for_at_once_are_drawn_together(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[PageQuery] = []
 
     def noted(page: StatusPage) -> str:

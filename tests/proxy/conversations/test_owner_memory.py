@@ -86,9 +86,7 @@ async def test_while_others_are_away_it_goes_on_with_what_it_has_and_says_what_i
 
 
 @pytest.mark.parametrize("result", [None, False])
-async def test_a_deletion_that_may_not_have_arrived_is_none(
-    monkeypatch: pytest.MonkeyPatch, result: bool | None
-) -> None:
+async def test_a_deletion_that_may_not_have_come_is_none(monkeypatch: pytest.MonkeyPatch, result: bool | None) -> None:
     monkeypatch.setattr(owner_memory, "DELETE_WAIT", 0.01)
     assert not await memory(Others(result=result)).delete("a", "k")
 

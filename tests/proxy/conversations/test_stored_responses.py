@@ -54,8 +54,12 @@ async def refused(stored: StoredResponses, owner: str, previous: str) -> ErrorFa
     return caught.value.facts
 
 
-async def test_a_request_gets_the_whole_chain_that_it_continues_oldest_first() -> None:
-    stored = store()
+@pytest.fixture
+def stored() -> StoredResponses:
+    return store()
+
+
+async def test_a_request_gets_the_whole_chain_that_it_continues_oldest_first(stored: StoredResponses) -> None:
     names = await conversation(stored, "a", 4)
     found = read_chain(await stored.recall("a", ReferredIds(names[-1])))
     assert [each.id for each in found] == names
@@ -63,15 +67,13 @@ async def test_a_request_gets_the_whole_chain_that_it_continues_oldest_first() -
     assert [each.input[0]["id"] for each in found] == ["in_0", "in_1", "in_2", "in_3"]
 
 
-async def test_items_are_found_by_their_own_ids_those_of_inputs_too() -> None:
-    stored = store()
+async def test_items_are_found_by_their_own_ids_those_of_inputs_too(stored: StoredResponses) -> None:
     await conversation(stored, "a", 2)
     found = await stored.recall("a", ReferredIds(None, ("out_0", "in_1", "absent")))
     assert read_items(found) == {"out_0": item("out_0"), "in_1": item("in_1", text="")}
 
 
-async def test_another_owner_finds_nothing_by_any_id() -> None:
-    stored = store()
+async def test_another_owner_finds_nothing_by_any_id(stored: StoredResponses) -> None:
     (name,) = await conversation(stored, "team a", 1)
     for other in ("team b", "client a", "team ", "", "team a "):
         assert (await refused(stored, other, name)).code == "previous_response_not_found"
@@ -83,8 +85,7 @@ async def test_another_owner_finds_nothing_by_any_id() -> None:
     assert answer_in(name, await stored.get("team a", name))
 
 
-async def test_an_item_s_id_is_no_response_s() -> None:
-    stored = store()
+async def test_an_item_s_id_is_no_response_s(stored: StoredResponses) -> None:
     await conversation(stored, "a", 1)
     for name in ("in_0", "i:in_0", "r:resp_0", ""):
         assert (await refused(stored, "a", name)).status == 400
@@ -106,8 +107,7 @@ async def test_a_response_ends_some_time_after_it_was_last_used_and_its_chain_wi
     assert "'resp_0'" in gone.message
 
 
-async def test_what_is_deleted_is_gone_and_named_to_those_who_continue_it() -> None:
-    stored = store()
+async def test_what_is_deleted_is_gone_and_named_to_those_who_continue_it(stored: StoredResponses) -> None:
     names = await conversation(stored, "a", 3)
     await stored.delete("a", names[1])
     with pytest.raises(GatewayError):
@@ -157,8 +157,7 @@ async def test_a_response_larger_than_all_room_is_not_stored_and_evicts_nobody()
     assert answer_in("resp_0", await stored.get("a", "resp_0"))
 
 
-async def test_while_it_is_off_nothing_is_stored_and_no_request_can_continue() -> None:
-    stored = store()
+async def test_while_it_is_off_nothing_is_stored_and_no_request_can_continue(stored: StoredResponses) -> None:
     stored.off = True
     assert not await stored.keep("a", response("resp_0"))
     facts = await refused(stored, "a", "resp_0")
@@ -255,8 +254,7 @@ async def test_an_answer_that_was_to_be_stored_and_is_not_is_named() -> None:
     assert unwanted.dropped == ()
 
 
-async def test_parallel_requests_of_one_conversation_do_not_disturb_each_other() -> None:
-    stored = store()
+async def test_parallel_requests_of_one_conversation_do_not_disturb_each_other(stored: StoredResponses) -> None:
     names = await conversation(stored, "a", 3)
     branches: Sequence[JsonObject] = [item(f"b{number}") for number in range(20)]
     await asyncio.gather(

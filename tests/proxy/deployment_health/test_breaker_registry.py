@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from pydantic import SecretStr
 
 from providers.failure import Failure, FailureKind
@@ -48,8 +49,12 @@ def names(arranged: Order) -> str:
 # The registry --------------------------------------------------------------------------------------------------------
 
 
-def test_a_deployment_is_its_label_and_its_address() -> None:
-    breakers = registry()
+@pytest.fixture
+def breakers() -> Breakers:
+    return registry()
+
+
+def test_a_deployment_is_its_label_and_its_address(breakers: Breakers) -> None:
     health = breakers.of(A)
     assert breakers.of(replace(A, weight=9, model="other", upstream_model="other")) is health
     assert breakers.of(replace(A, base_url="http://other/v1")) is not health
@@ -57,8 +62,7 @@ def test_a_deployment_is_its_label_and_its_address() -> None:
     assert breakers.of(B) is not health
 
 
-def test_a_new_table_keeps_what_is_known_of_the_deployments_that_stay() -> None:
-    breakers = registry()
+def test_a_new_table_keeps_what_is_known_of_the_deployments_that_stay(breakers: Breakers) -> None:
     eject(breakers.of(A), 0.0)
     eject(breakers.of(B), 0.0)
     breakers.keep([replace(A, weight=2), C])
@@ -66,8 +70,7 @@ def test_a_new_table_keeps_what_is_known_of_the_deployments_that_stay() -> None:
     assert breakers.of(B).state(0.0) is State.CLOSED
 
 
-def test_a_deployment_is_judged_by_its_own_settings_and_by_a_new_table_s_once_that_is_there() -> None:
-    breakers = registry()
+def test_a_deployment_is_judged_by_its_own_settings_and_by_a_new_table_s_once_that_is_there(breakers: Breakers) -> None:
     own = replace(A, circuit_breaker=CircuitBreaker(failures=1, cooldown=2.0))
     assert fail(breakers.of(own), 0.0)
     assert (breakers.of(own).wait(0.0), breakers.of(B).wait(0.0)) == (2.0, 0.0)
@@ -76,8 +79,7 @@ def test_a_deployment_is_judged_by_its_own_settings_and_by_a_new_table_s_once_th
     assert breakers.of(own).wait(2.0) == 9.0
 
 
-def test_so_is_every_model_of_a_row_for_any() -> None:
-    breakers = registry()
+def test_so_is_every_model_of_a_row_for_any(breakers: Breakers) -> None:
     row = replace(A, table_key="v/*", model="*")
     model = replace(row, model="m")
     breakers.of(model)
@@ -85,8 +87,7 @@ def test_so_is_every_model_of_a_row_for_any() -> None:
     assert fail(breakers.of(model), 0.0)
 
 
-def test_a_try_of_a_forgotten_deployment_still_ends() -> None:
-    breakers = registry()
+def test_a_try_of_a_forgotten_deployment_still_ends(breakers: Breakers) -> None:
     health = breakers.of(A)
     trial = health.begin(0.0, AnswerKind.STREAM)
     breakers.keep([])
@@ -95,8 +96,7 @@ def test_a_try_of_a_forgotten_deployment_still_ends() -> None:
     assert list(breakers.states(1.0)) == []
 
 
-def test_states_are_given_by_label() -> None:
-    breakers = registry()
+def test_states_are_given_by_label(breakers: Breakers) -> None:
     succeed(breakers.of(A), 0.0)
     eject(breakers.of(B), 0.0)
     assert list(breakers.states(1.0)) == [("v/m/a", State.CLOSED), ("v/m/b", State.OPEN)]
@@ -110,15 +110,13 @@ def test_the_order_of_healthy_deployments_stays() -> None:
     assert registry().arrange([B, C, A], 0.0) == Order((B, C, A), 0.0, False)
 
 
-def test_blocked_ones_are_left_out() -> None:
-    breakers = registry()
+def test_blocked_ones_are_left_out(breakers: Breakers) -> None:
     eject(breakers.of(A), 0.0)
     cool(breakers.of(C), 0.0, 5.0)
     assert names(breakers.arrange(GROUP, 1.0)) == "b"
 
 
-def test_a_half_open_one_keeps_its_place_until_it_is_probed() -> None:
-    breakers = registry()
+def test_a_half_open_one_keeps_its_place_until_it_is_probed(breakers: Breakers) -> None:
     eject(breakers.of(A), 0.0)
     assert names(breakers.arrange(GROUP, 5.0)) == "abc"
     breakers.of(A).begin(5.0, AnswerKind.STREAM)
@@ -135,15 +133,13 @@ def test_one_that_returned_lately_goes_first_only_for_its_share(number: float, o
     assert names(breakers.arrange(GROUP, 15.0)) == "abc"
 
 
-def test_a_hanging_one_comes_last() -> None:
-    breakers = registry()
+def test_a_hanging_one_comes_last(breakers: Breakers) -> None:
     hang(breakers.of(A), 0.0)
     assert names(breakers.arrange(GROUP, 5.0)) == "abc"
     assert names(breakers.arrange(GROUP, 6.0)) == "bca"
 
 
-def test_where_all_hang_the_order_stays() -> None:
-    breakers = registry()
+def test_where_all_hang_the_order_stays(breakers: Breakers) -> None:
     for each in GROUP:
         hang(breakers.of(each), 0.0)
     assert names(breakers.arrange(GROUP, 6.0)) == "abc"
@@ -186,15 +182,13 @@ def test_one_that_is_being_probed_is_asked_again_only_when_all_are() -> None:
     assert len(breakers.arrange(GROUP, 5.0).ready) == 1
 
 
-def test_a_single_deployment_is_never_left_alone_for_longer_than_a_second() -> None:
-    breakers = registry()
+def test_a_single_deployment_is_never_left_alone_for_longer_than_a_second(breakers: Breakers) -> None:
     eject(breakers.of(A), 0.0)
     passed = [now for now in range(5) if breakers.arrange([A], float(now)).ready]
     assert passed == [0, 1, 2, 3, 4]
 
 
-def test_what_a_vendor_said_is_not_tried_out() -> None:
-    breakers = registry()
+def test_what_a_vendor_said_is_not_tried_out(breakers: Breakers) -> None:
     for each, seconds in zip(GROUP, (7.0, 3.0, 5.0), strict=True):
         cool(breakers.of(each), 0.0, seconds)
     assert breakers.arrange(GROUP, 1.0) == Order((), 2.0, True)
@@ -202,8 +196,7 @@ def test_what_a_vendor_said_is_not_tried_out() -> None:
     assert breakers.arrange(GROUP, 3.0).ready == (B,)
 
 
-def test_an_ejected_one_is_tried_out_before_one_that_said_wait() -> None:
-    breakers = registry()
+def test_an_ejected_one_is_tried_out_before_one_that_said_wait(breakers: Breakers) -> None:
     cool(breakers.of(A), 0.0, 2.0)
     eject(breakers.of(B), 0.0)
     assert breakers.arrange([A, B], 0.5) == Order((B,), 0.0, False)
@@ -268,8 +261,7 @@ def test_who_only_cools_down_is_told_apart_from_who_failed() -> None:
     assert list(breakers.cooling(6.0)) == [A.label, wild.label]
 
 
-def test_a_process_alone_tells_nobody() -> None:
-    breakers = registry()
+def test_a_process_alone_tells_nobody(breakers: Breakers) -> None:
     cool(breakers.of(A), 0.0, 20.0)
     assert (breakers.shared, breakers.of(A).publish, breakers.of(A).name) == ("off", None, "")
 

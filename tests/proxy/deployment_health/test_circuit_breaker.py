@@ -28,8 +28,12 @@ def limited(retry_after: float | None = None) -> Failure:
     return Failure(FailureKind.RATE_LIMITED, "slow down", 429, retry_after=retry_after)
 
 
-def test_nothing_speaks_against_a_deployment_nobody_asked() -> None:
-    health = fresh()
+@pytest.fixture
+def health() -> Breaker:
+    return fresh()
+
+
+def test_nothing_speaks_against_a_deployment_nobody_asked(health: Breaker) -> None:
     assert (health.state(0.0), health.admits(0.0), health.wait(0.0)) == (State.CLOSED, True, 0.0)
     assert (health.share(0.0), health.hanging(0.0), health.only_cooling_down(0.0)) == (1.0, False, False)
     assert (health.in_flight, health.first_byte, health.probed) == (0, None, False)
@@ -48,8 +52,7 @@ def test_five_health_failures_in_a_row_eject(kind: FailureKind) -> None:
     assert not health.only_cooling_down(1.0)
 
 
-def test_a_success_in_between_starts_the_row_anew() -> None:
-    health = fresh()
+def test_a_success_in_between_starts_the_row_anew(health: Breaker) -> None:
     for _ in range(3):
         for _ in range(5):
             succeed(health, 0.0)
@@ -58,8 +61,7 @@ def test_a_success_in_between_starts_the_row_anew() -> None:
     assert health.state(0.0) is State.CLOSED
 
 
-def test_half_of_ten_in_the_window_eject() -> None:
-    health = fresh()
+def test_half_of_ten_in_the_window_eject(health: Breaker) -> None:
     for second in range(4):
         succeed(health, float(second))
         assert not fail(health, second + 0.5)
@@ -67,15 +69,13 @@ def test_half_of_ten_in_the_window_eject() -> None:
     assert fail(health, 6.0)
 
 
-def test_fewer_than_ten_in_the_window_do_not() -> None:
-    health = fresh()
+def test_fewer_than_ten_in_the_window_do_not(health: Breaker) -> None:
     for second in range(40):
         succeed(health, second * 8.0)
         assert not fail(health, second * 8.0 + 4)
 
 
-def test_less_than_half_of_the_window_does_not() -> None:
-    health = fresh()
+def test_less_than_half_of_the_window_does_not(health: Breaker) -> None:
     for second in range(60):
         succeed(health, float(second))
         succeed(health, second + 0.2)
@@ -89,8 +89,7 @@ def test_failures_that_are_not_its_fault_never_eject(kind: FailureKind) -> None:
     assert health.state(0.0) is State.CLOSED
 
 
-def test_a_refused_credential_ejects_at_once_for_a_minute() -> None:
-    health = fresh()
+def test_a_refused_credential_ejects_at_once_for_a_minute(health: Breaker) -> None:
     assert fail(health, 0.0, Failure(FailureKind.AUTH, "x", 401))
     assert health.wait(0.0) == 60.0
     assert not health.only_cooling_down(1.0)
@@ -144,8 +143,7 @@ def test_less_than_a_minute_of_health_does_not_forgive() -> None:
     assert health.wait(again) == 10.0
 
 
-def test_what_was_begun_before_the_ejection_neither_lengthens_nor_ends_it() -> None:
-    health = fresh()
+def test_what_was_begun_before_the_ejection_neither_lengthens_nor_ends_it(health: Breaker) -> None:
     old = [health.begin(0.0, AnswerKind.STREAM) for _ in range(20)]
     for trial in old[:5]:
         trial.failed(1.0, SERVER)
@@ -156,8 +154,7 @@ def test_what_was_begun_before_the_ejection_neither_lengthens_nor_ends_it() -> N
     assert (health.state(2.0), health.wait(2.0), health.in_flight) == (State.OPEN, 4.0, 0)
 
 
-def test_what_was_begun_before_the_ejection_does_not_count_after_the_return() -> None:
-    health = fresh()
+def test_what_was_begun_before_the_ejection_does_not_count_after_the_return(health: Breaker) -> None:
     old = [health.begin(0.0, AnswerKind.STREAM) for _ in range(20)]
     for trial in old[:5]:
         trial.failed(0.0, SERVER)
@@ -294,14 +291,12 @@ def test_a_rate_limit_cools_for_what_the_vendor_said_within_bounds(asked: float 
     assert health.admits(waited)
 
 
-def test_spent_money_cools_for_five_minutes_whatever_the_vendor_says() -> None:
-    health = fresh()
+def test_spent_money_cools_for_five_minutes_whatever_the_vendor_says(health: Breaker) -> None:
     fail(health, 0.0, Failure(FailureKind.QUOTA, "no credit", 429, retry_after=1.0))
     assert (health.wait(0.0), health.only_cooling_down(299.0), health.admits(300.0)) == (300.0, True, True)
 
 
-def test_a_rate_limit_is_no_failure() -> None:
-    health = fresh()
+def test_a_rate_limit_is_no_failure(health: Breaker) -> None:
     now = 0.0
     for _ in range(20):
         assert not fail(health, now, limited(1.0))
@@ -312,8 +307,7 @@ def test_a_rate_limit_is_no_failure() -> None:
     assert health.state(now) is State.CLOSED
 
 
-def test_after_a_cooldown_one_request_goes_first_and_the_rest_comes_slowly() -> None:
-    health = fresh()
+def test_after_a_cooldown_one_request_goes_first_and_the_rest_comes_slowly(health: Breaker) -> None:
     fail(health, 0.0, limited(2.0))
     probe = health.begin(2.0, AnswerKind.STREAM)
     assert (health.state(2.0), health.admits(2.0)) == (State.HALF_OPEN, False)
@@ -321,16 +315,14 @@ def test_after_a_cooldown_one_request_goes_first_and_the_rest_comes_slowly() -> 
     assert (health.state(2.5), health.share(2.5)) == (State.CLOSED, 0.1)
 
 
-def test_the_longest_of_several_waits_holds() -> None:
-    health = fresh()
+def test_the_longest_of_several_waits_holds(health: Breaker) -> None:
     tries = [health.begin(0.0, AnswerKind.STREAM) for _ in range(3)]
     for trial, asked in zip(tries, (3.0, 20.0, 1.0), strict=True):
         trial.failed(1.0, limited(asked))
     assert health.wait(1.0) == 20.0
 
 
-def test_a_probe_that_lives_does_not_undo_what_the_vendor_said_meanwhile() -> None:
-    health = fresh()
+def test_a_probe_that_lives_does_not_undo_what_the_vendor_said_meanwhile(health: Breaker) -> None:
     old = health.begin(0.0, AnswerKind.STREAM)
     for _ in range(5):
         fail(health, 0.0)
@@ -342,8 +334,7 @@ def test_a_probe_that_lives_does_not_undo_what_the_vendor_said_meanwhile() -> No
     assert health.admits(25.5)
 
 
-def test_it_is_not_only_cooling_while_it_is_ejected_too() -> None:
-    health = fresh()
+def test_it_is_not_only_cooling_while_it_is_ejected_too(health: Breaker) -> None:
     old = health.begin(0.0, AnswerKind.STREAM)
     for _ in range(5):
         fail(health, 0.0)
@@ -375,8 +366,7 @@ def test_a_try_ends_once(end: Callable[[TrackedAttempt], object], again: Callabl
     assert (health.in_flight, health.first_byte, health.state(2.0)) == (0, known, State.CLOSED)
 
 
-def test_a_first_byte_counts_once() -> None:
-    health = fresh()
+def test_a_first_byte_counts_once(health: Breaker) -> None:
     trial = health.begin(0.0, AnswerKind.STREAM)
     trial.first_byte(1.0)
     trial.first_byte(9.0)
@@ -384,8 +374,7 @@ def test_a_first_byte_counts_once() -> None:
     assert health.first_byte == 1.0
 
 
-def test_an_abandoned_try_is_neither_good_nor_bad() -> None:
-    health = fresh()
+def test_an_abandoned_try_is_neither_good_nor_bad(health: Breaker) -> None:
     for _ in range(4):
         fail(health, 0.0)
     health.begin(0.0, AnswerKind.STREAM).abandoned(0.0)

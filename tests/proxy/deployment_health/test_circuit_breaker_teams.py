@@ -21,6 +21,11 @@ def works(health: Breaker, team: str, now: float) -> None:
     health.begin(now, AnswerKind.WHOLE, team).succeeded(now)
 
 
+@pytest.fixture
+def health() -> Breaker:
+    return fresh()
+
+
 @looped("failure", [SERVER, REFUSED, Failure(FailureKind.TIMEOUT, "late")])
 def test_failures_of_one_team_eject_nothing_while_it_answers_another(failure: Failure) -> None:
     health = fresh()
@@ -32,18 +37,14 @@ def test_failures_of_one_team_eject_nothing_while_it_answers_another(failure: Fa
     assert health.state(1.0) is State.CLOSED
 
 
-def test_what_no_request_can_bring_about_ejects_it_all_the_same() -> None:
-    health = fresh()
+def test_what_no_request_can_bring_about_ejects_it_all_the_same(health: Breaker) -> None:
     works(health, "b", 0.0)
     assert any(fails(health, "a", 1.0, Failure(FailureKind.CONNECT, "refused")) for _ in range(RULES.failures))
     assert not health.admits(1.0, "b")
 
 
 @pytest.mark.parametrize("failure", [DENIED, Failure(FailureKind.QUOTA, "no credit", 402)])
-def test_what_a_vendor_says_to_one_team_alone_is_not_held_against_it(
-    failure: Failure,
-) -> None:
-    health = fresh()
+def test_what_a_vendor_says_to_one_team_alone_is_not_held_against_it(failure: Failure, health: Breaker) -> None:
     works(health, "b", 0.0)
     assert not fails(health, "a", 1.0, failure, 20)
     assert health.admits(1.0, "b")
@@ -52,22 +53,19 @@ def test_what_a_vendor_says_to_one_team_alone_is_not_held_against_it(
     assert not health.admits(2.0, "b")
 
 
-def test_where_no_other_team_has_tried_the_ejection_binds_the_team_alone() -> None:
-    health = fresh()
+def test_where_no_other_team_has_tried_the_ejection_binds_the_team_alone(health: Breaker) -> None:
     assert fails(health, "a", 0.0, times=RULES.failures)
     assert not health.admits(0.0, "a")
     assert all(health.begin(0.0, AnswerKind.WHOLE, "b") and health.admits(0.0, "b") for _ in range(10))
 
 
-def test_another_team_s_failure_makes_it_everybody_s() -> None:
-    health = fresh()
+def test_another_team_s_failure_makes_it_everybody_s(health: Breaker) -> None:
     fails(health, "a", 0.0, times=RULES.failures)
     assert fails(health, "b", 0.0)
     assert not any(health.admits(0.0, team) for team in ("a", "b", "c"))
 
 
-def test_another_team_s_success_ends_it() -> None:
-    health = fresh()
+def test_another_team_s_success_ends_it(health: Breaker) -> None:
     fails(health, "a", 0.0, times=RULES.failures)
     works(health, "b", 0.0)
     assert health.state(0.0) is State.CLOSED
@@ -91,8 +89,7 @@ def away(health: Breaker) -> float:
     return health.wait(0.0)
 
 
-def test_a_half_open_deployment_is_asked_once_by_each_team_and_by_few() -> None:
-    health = fresh()
+def test_a_half_open_deployment_is_asked_once_by_each_team_and_by_few(health: Breaker) -> None:
     now = away(health)
     for number in range(RULES.probes_most):
         assert health.admits(now, f"t{number}")
@@ -101,8 +98,7 @@ def test_a_half_open_deployment_is_asked_once_by_each_team_and_by_few() -> None:
     assert not health.admits(now, "late")
 
 
-def test_a_team_that_gives_its_probe_up_again_and_again_keeps_no_other_from_probing() -> None:
-    health = fresh()
+def test_a_team_that_gives_its_probe_up_again_and_again_keeps_no_other_from_probing(health: Breaker) -> None:
     now = away(health)
     for _ in range(3):
         probe = health.begin(now, AnswerKind.WHOLE, "a")
@@ -114,8 +110,7 @@ def test_a_team_that_gives_its_probe_up_again_and_again_keeps_no_other_from_prob
     assert health.state(now) is State.CLOSED
 
 
-def test_a_request_about_one_client_s_own_size_or_promise_speaks_against_nobody() -> None:
-    health = fresh()
+def test_a_request_about_one_client_s_own_size_or_promise_speaks_against_nobody(health: Breaker) -> None:
     for kind in (FailureKind.NONCONFORMING, FailureKind.TOO_LARGE):
         assert not fails(health, "a", 0.0, Failure(kind, "x", 429), 20)
     assert health.state(0.0) is State.CLOSED

@@ -226,9 +226,7 @@ STEPS = st.lists(
 @settings(deadline=None)
 @given(STEPS)
 @in_virtual_time
-async def test_no_interleaving_takes_too_many_loses_a_place_or_leaves_anybody_waiting(
-    steps: list[tuple[str, int]],
-) -> None:
+async def test_no_interleaving_takes_too_many_loses_a_place_or_leaves_one_waiting(steps: list[tuple[str, int]]) -> None:
     loop = asyncio.get_running_loop()
     queue = DeploymentQueue(ConcurrencyRules(least=1, shrink_every=0.1, grow_every=0.5, forget=3.0), 5)
     crowd = Crowd(queue)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from providers.failure import Failure, FailureKind
 from providers.target import Target
 from proxy.deployment_health.breaker_registry import MOST
@@ -15,28 +17,29 @@ TABLE = snapshot("vendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {de
 A, B = TABLE.models["v/m"].targets
 
 
-def test_a_deployment_keeps_its_places_and_its_health_over_tables() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+@pytest.fixture
+def deployments() -> Deployments:
+    return Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+
+
+def test_a_deployment_keeps_its_places_and_its_health_over_tables(deployments: Deployments) -> None:
     places, health = deployments.queue(A), deployments.breakers.of(A)
     deployments.keep([replace(A, weight=7)])
     assert deployments.queue(A) is places
     assert deployments.breakers.of(A) is health
 
 
-def test_at_another_address_it_is_another() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+def test_at_another_address_it_is_another(deployments: Deployments) -> None:
     moved = replace(A, base_url="https://elsewhere.example.com")
     assert deployments.queue(A) is not deployments.queue(moved)
     assert deployments.breakers.of(A) is not deployments.breakers.of(moved)
 
 
-def test_each_has_its_own() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+def test_each_has_its_own(deployments: Deployments) -> None:
     assert deployments.queue(A) is not deployments.queue(B)
 
 
-def test_every_model_of_a_row_for_any_has_its_own() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+def test_every_model_of_a_row_for_any_has_its_own(deployments: Deployments) -> None:
     (any_model,) = TABLE.wildcards["v"].targets
     one, two, again = (replace(any_model, model=name, upstream_model=name) for name in ("one", "two", "one"))
     places, health = deployments.queue(one), deployments.breakers.of(one)
@@ -46,8 +49,7 @@ def test_every_model_of_a_row_for_any_has_its_own() -> None:
     assert (deployments.queue(again), deployments.breakers.of(again)) == (places, health)
 
 
-async def test_names_that_clients_make_up_do_not_pile_up() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+async def test_names_that_clients_make_up_do_not_pile_up(deployments: Deployments) -> None:
     (any_model,) = TABLE.wildcards["v"].targets
 
     def named(name: str) -> Target:
@@ -78,16 +80,14 @@ def test_the_state_of_a_row_for_any_model_is_its_worst() -> None:
     assert dict(deployments.breakers.states(0.0)) == {"v/*/default": State.OPEN}
 
 
-def test_what_a_table_no_longer_has_is_forgotten() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+def test_what_a_table_no_longer_has_is_forgotten(deployments: Deployments) -> None:
     places, health = deployments.queue(B), deployments.breakers.of(B)
     deployments.keep([A])
     assert deployments.queue(B) is not places
     assert deployments.breakers.of(B) is not health
 
 
-def test_the_operators_limit_is_each_deployments_own_and_follows_the_table() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+def test_the_operators_limit_is_each_deployments_own_and_follows_the_table(deployments: Deployments) -> None:
     bound = [replace(target, concurrent=8) for target in (A, B)]
     for target in bound:
         deployments.queue(target)
@@ -97,8 +97,7 @@ def test_the_operators_limit_is_each_deployments_own_and_follows_the_table() -> 
     assert dict(deployments.limited(0.0)) == {"v/m/a": Limited(3, "operator", 0, 0)}
 
 
-def test_of_the_models_of_a_row_for_any_the_tightest_limit_is_told() -> None:
-    deployments = Deployments(HealthRules(), ConcurrencyRules(), lambda: 0.0)
+def test_of_the_models_of_a_row_for_any_the_tightest_limit_is_told(deployments: Deployments) -> None:
     (any_model,) = TABLE.wildcards["v"].targets
     for name, under_way in (("one", 100), ("two", 50), ("three", 200), ("four", 1)):
         limit = deployments.queue(replace(any_model, model=name)).limit

@@ -33,9 +33,7 @@ def seen(*outcomes: tuple[str, float, bool]) -> Witnesses:
         ([("b", 69.0, False)], Ruling.TEAM),
     ],
 )
-def test_a_team_s_failure_counts_for_as_many_as_have_seen_one(
-    before: list[tuple[str, float, bool]], ruling: Ruling
-) -> None:
+def test_a_team_s_failure_counts_for_all_who_saw_one(before: list[tuple[str, float, bool]], ruling: Ruling) -> None:
     assert seen(*before).failed("a", BROKEN, 100.0) is ruling
 
 

@@ -25,7 +25,7 @@ from proxy.discovery.fetch_model_list import (
 )
 from proxy.upstream.transport import RepeatableError, RepeatCause
 from tests.proxy.discovery.kit import Given, ScriptedTransport, listing, table
-from tests.proxy.kit.virtual_time import in_virtual_time, run
+from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.support.looped import looped
 
 TARGET = table().wildcards["v"].targets[0]
@@ -130,17 +130,15 @@ async def test_a_vendor_that_takes_too_long_is_given_up_with_its_connection() ->
     assert transport.given[0].closed
 
 
-def test_the_time_is_that_of_all_pages_and_deployments_together() -> None:
-    async def main() -> None:
-        def answer(request: UpstreamRequest) -> Given:
-            number = len(transport.calls)
-            return Given(orjson.dumps({"models": [], "nextPageToken": f"{number}"}), wait=DEADLINE / 4)
+@in_virtual_time
+async def test_the_time_is_that_of_all_pages_and_deployments_together() -> None:
+    def answer(request: UpstreamRequest) -> Given:
+        number = len(transport.calls)
+        return Given(orjson.dumps({"models": [], "nextPageToken": f"{number}"}), wait=DEADLINE / 4)
 
-        transport = ScriptedTransport(answer)
-        assert "no whole list" in await failure(transport, GEMINI)
-        assert len(transport.calls) <= 5
-
-    run(main())
+    transport = ScriptedTransport(answer)
+    assert "no whole list" in await failure(transport, GEMINI)
+    assert len(transport.calls) <= 5
 
 
 @looped(

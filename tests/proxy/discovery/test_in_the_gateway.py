@@ -101,91 +101,87 @@ async def world(folder: Path, answers: Mapping[str, Script] | None = None) -> As
             yield Discovering(app, vendors)
 
 
-async def test_the_list_has_what_the_vendors_list_with_windows_and_the_table_s_prices(tmp_path: Path) -> None:
+@pytest.fixture
+async def made(tmp_path: Path) -> AsyncIterator[Discovering]:
     async with world(tmp_path) as made:
-        cards = await made.cards()
-        assert list(cards) == [
-            "oa/gpt-4o-mini",
-            "oa/ft:gpt-4o-2024-08-06:acme::AbC123",
-            *("cl/claude-haiku-4-5-20251001", "cl/claude-3-haiku-20240307"),
-            *("ge/gemini-2.5-flash", "ge/gemini-embedding-001"),
-            "co/command-a-03-2025",
-            *OF_OL,
-        ]
-        assert cards["cl/claude-haiku-4-5-20251001"] == {
-            "id": "cl/claude-haiku-4-5-20251001",
-            "object": "model",
-            "created": cards["oa/gpt-4o-mini"]["created"],
-            "owned_by": "cl",
-            "root": "cl/claude-haiku-4-5-20251001",
-            "max_model_len": 200000,
-            "context_length": 200000,
-            "top_provider": {"context_length": 200000, "max_completion_tokens": 64000},
-        }
-        # The table's own word comes before the vendor's.
-        assert cards["ge/gemini-2.5-flash"]["context_length"] == 1000
-        assert "pricing" in cards["oa/ft:gpt-4o-2024-08-06:acme::AbC123"]
-        assert "pricing" not in cards["oa/gpt-4o-mini"]
-        sent = {name: vendor.requests[0] for name, vendor in made.vendors.items()}
-        assert {each.method for each in sent.values()} == {"GET"}
-        assert sent["openai"].header("authorization") == "Bearer sk-openai"
-        assert sent["anthropic"].header("x-api-key") == "sk-ant"
-        assert sent["anthropic"].header("anthropic-version") == "2023-06-01"
-        assert sent["gemini"].header("x-goog-api-key") == "sk-gem"
-        assert sent["ollama_native"].header("authorization") is None
-        assert await made.status() == [
-            *("cl, 2 models", "co, 1 models", "ge, 2 models", "oa, 2 models", "ol, 2 models"),
-        ]
+        yield made
+
+
+async def test_the_list_has_what_the_vendors_list_with_windows_and_the_table_s_prices(made: Discovering) -> None:
+    cards = await made.cards()
+    assert list(cards) == [
+        "oa/gpt-4o-mini",
+        "oa/ft:gpt-4o-2024-08-06:acme::AbC123",
+        *("cl/claude-haiku-4-5-20251001", "cl/claude-3-haiku-20240307"),
+        *("ge/gemini-2.5-flash", "ge/gemini-embedding-001"),
+        "co/command-a-03-2025",
+        *OF_OL,
+    ]
+    assert cards["cl/claude-haiku-4-5-20251001"] == {
+        "id": "cl/claude-haiku-4-5-20251001",
+        "object": "model",
+        "created": cards["oa/gpt-4o-mini"]["created"],
+        "owned_by": "cl",
+        "root": "cl/claude-haiku-4-5-20251001",
+        "max_model_len": 200000,
+        "context_length": 200000,
+        "top_provider": {"context_length": 200000, "max_completion_tokens": 64000},
+    }
+    # The table's own word comes before the vendor's.
+    assert cards["ge/gemini-2.5-flash"]["context_length"] == 1000
+    assert "pricing" in cards["oa/ft:gpt-4o-2024-08-06:acme::AbC123"]
+    assert "pricing" not in cards["oa/gpt-4o-mini"]
+    sent = {name: vendor.requests[0] for name, vendor in made.vendors.items()}
+    assert {each.method for each in sent.values()} == {"GET"}
+    assert sent["openai"].header("authorization") == "Bearer sk-openai"
+    assert sent["anthropic"].header("x-api-key") == "sk-ant"
+    assert sent["anthropic"].header("anthropic-version") == "2023-06-01"
+    assert sent["gemini"].header("x-goog-api-key") == "sk-gem"
+    assert sent["ollama_native"].header("authorization") is None
+    assert await made.status() == [*("cl, 2 models", "co, 1 models", "ge, 2 models", "oa, 2 models", "ol, 2 models")]
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/models", "/api/v1/compatibility/openai/v1/models"])
-async def test_every_models_list_has_them(tmp_path: Path, path: str) -> None:
-    async with world(tmp_path) as made:
-        assert OF_OL[0] in await made.cards(path=path)
+async def test_every_models_list_has_them(path: str, made: Discovering) -> None:
+    assert OF_OL[0] in await made.cards(path=path)
 
 
-async def test_a_team_sees_and_causes_no_more_than_it_may_ask_for(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        assert [*await made.cards("plain")] == ["oa/gpt-4o-mini"]
-        assert [*await made.cards("some")] == ["cl/claude-haiku-4-5-20251001", *OF_OL]
-        assert made.vendors["gemini"].connections == 0
-        assert len(await made.cards()) == 9
-        assert [*await made.cards("plain")] == ["oa/gpt-4o-mini"]
+async def test_a_team_sees_and_causes_no_more_than_it_may_ask_for(made: Discovering) -> None:
+    assert [*await made.cards("plain")] == ["oa/gpt-4o-mini"]
+    assert [*await made.cards("some")] == ["cl/claude-haiku-4-5-20251001", *OF_OL]
+    assert made.vendors["gemini"].connections == 0
+    assert len(await made.cards()) == 9
+    assert [*await made.cards("plain")] == ["oa/gpt-4o-mini"]
 
 
-async def test_a_listed_name_can_be_asked_for_and_a_name_of_another_team_cannot(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        listed = [*await made.cards("some")]
-        everything = [*await made.cards()]
-        made.vendors["ollama_native"].answer_path("/api/chat", json_answer(503, {"error": "busy"}))
-        made.vendors["anthropic"].answer_path("/v1/messages", json_answer(503, {"error": "busy"}))
-        for name in everything:
-            assert (await made.get(f"/v1/models/{name}", "some")).status == (200 if name in listed else 404)
-            body: JsonObject = {"model": name, "messages": [{"role": "user", "content": "hi"}]}
-            data = request("POST", "/v1/chat/completions", body, {"Authorization": "Bearer some"})
-            answer = await exchange(port_of(made.app.url), data)
-            assert (answer.code == "model_not_found") is (name not in listed)
+async def test_a_listed_name_can_be_asked_for_and_a_name_of_another_team_cannot(made: Discovering) -> None:
+    listed = [*await made.cards("some")]
+    everything = [*await made.cards()]
+    made.vendors["ollama_native"].answer_path("/api/chat", json_answer(503, {"error": "busy"}))
+    made.vendors["anthropic"].answer_path("/v1/messages", json_answer(503, {"error": "busy"}))
+    for name in everything:
+        assert (await made.get(f"/v1/models/{name}", "some")).status == (200 if name in listed else 404)
+        body: JsonObject = {"model": name, "messages": [{"role": "user", "content": "hi"}]}
+        data = request("POST", "/v1/chat/completions", body, {"Authorization": "Bearer some"})
+        answer = await exchange(port_of(made.app.url), data)
+        assert (answer.code == "model_not_found") is (name not in listed)
 
 
-async def test_one_discovered_model_is_told_with_its_window_before_any_list_was_asked_for(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        card = (await made.get("/v1/models/cl%2Fclaude-haiku-4-5-20251001")).json()
-        assert card["context_length"] == 200000
-        assert made.vendors["openai"].connections == 0
-        # What the vendor does not list is passed on all the same.
-        assert (await made.get("/v1/models/cl/claude-unlisted")).json()["id"] == "cl/claude-unlisted"
+async def test_one_discovered_model_is_told_with_its_window_before_any_list_was_asked_for(made: Discovering) -> None:
+    card = (await made.get("/v1/models/cl%2Fclaude-haiku-4-5-20251001")).json()
+    assert card["context_length"] == 200000
+    assert made.vendors["openai"].connections == 0
+    # What the vendor does not list is passed on all the same.
+    assert (await made.get("/v1/models/cl/claude-unlisted")).json()["id"] == "cl/claude-unlisted"
 
 
-async def test_a_hundred_clients_at_once_cause_one_fetch_for_each_vendor(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        lists = await asyncio.gather(*(made.cards() for _ in range(100)))
-        assert all(each == lists[0] for each in lists)
-        assert [len(vendor.requests) for vendor in made.vendors.values()] == [1, 2, 2, 2, 1]
+async def test_a_hundred_clients_at_once_cause_one_fetch_for_each_vendor(made: Discovering) -> None:
+    lists = await asyncio.gather(*(made.cards() for _ in range(100)))
+    assert all(each == lists[0] for each in lists)
+    assert [len(vendor.requests) for vendor in made.vendors.values()] == [1, 2, 2, 2, 1]
 
 
-async def test_a_vendor_that_hangs_or_fails_leaves_the_list_to_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_vendor_that_fails_leaves_the_list_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovered_models, "FIRST_WAIT", 0.2)
     broken = {
         "openai": (Hang(),),
@@ -204,22 +200,19 @@ async def test_a_vendor_that_hangs_or_fails_leaves_the_list_to_the_others(
     assert "sk-" not in str(told)
 
 
-async def test_a_reload_of_the_table_turns_discovery_on_and_off(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        path = tmp_path / "t.yaml"
-        on = path.read_text()
-        assert len(await made.cards()) == 9
-        path.write_text(on.replace(", discover: true", ""))
-        await made.app.reloader.reload()
-        assert [*await made.cards()] == ["oa/gpt-4o-mini"]
-        path.write_text(on)
-        await made.app.reloader.reload()
-        assert OF_OL[0] in await made.cards()
+async def test_a_reload_of_the_table_turns_discovery_on_and_off(tmp_path: Path, made: Discovering) -> None:
+    path = tmp_path / "t.yaml"
+    on = path.read_text()
+    assert len(await made.cards()) == 9
+    path.write_text(on.replace(", discover: true", ""))
+    await made.app.reloader.reload()
+    assert [*await made.cards()] == ["oa/gpt-4o-mini"]
+    path.write_text(on)
+    await made.app.reloader.reload()
+    assert OF_OL[0] in await made.cards()
 
 
-async def test_a_name_that_leads_inside_is_not_asked_for_a_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_name_that_leads_inside_is_asked_for_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def inside(host: str, port: int) -> list[tuple[object, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
 

@@ -54,9 +54,7 @@ async def test_a_name_that_leads_to_permitted_addresses_gives_them() -> None:
     assert [entry[4] for entry in await resolver.resolve("127.0.0.1", 80)] == [("127.0.0.1", 80)]
 
 
-async def test_a_public_name_that_resolves_inwards_is_never_connected_to(
-    vendor: FakeVendor, transport: HttpTransport
-) -> None:
+async def test_a_public_name_that_leads_inwards_is_never_called(vendor: FakeVendor, transport: HttpTransport) -> None:
     public = replace(TARGET, allow_private=False)
     assert await failure(transport, f"http://localhost:{vendor.port}", public) is FailureKind.CONNECT
     assert vendor.connections == 0

@@ -78,9 +78,7 @@ async def test_a_call_on_a_connection_that_closed_before_it_was_unsent(
     assert (caught.value.failure.kind, caught.value.failure.unsent) == (FailureKind.SERVER, True)
 
 
-async def test_a_call_on_a_connection_that_closed_unanswered_may_have_been_read(
-    vendor: FakeVendor, transport: HttpTransport
-) -> None:
+async def test_a_call_that_was_not_answered_may_have_been_read(vendor: FakeVendor, transport: HttpTransport) -> None:
     vendor.at_accept((Fin(),))
     with pytest.raises(UpstreamError) as caught:
         await opened(transport, vendor)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from proxy.deadlines import DeadlinePassed, Deadlines, Phase
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import named_after, run
 
 TOTAL = 600.0
 AGES = 1e6
@@ -45,6 +45,18 @@ def deadline_of(work: Work) -> tuple[Phase, float, float]:
         return caught.value.phase, caught.value.limit, asyncio.get_running_loop().time()
 
     return run(main())
+
+
+def passes(*expected: object) -> Callable[[Work], Callable[[], None]]:
+    """Make a test of work: this phase's deadline stops it, with this limit, in this virtual second."""
+
+    def decorate(work: Work) -> Callable[[], None]:
+        def test() -> None:
+            assert deadline_of(work) == expected
+
+        return named_after(work, test)
+
+    return decorate
 
 
 def cancelling() -> int:

@@ -1,18 +1,22 @@
 """A listener with the gateway's own protocol whose handler waits, fails and notes how it was called."""
 
 import asyncio
+import functools
+import inspect
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from typing import cast
 
+import pytest
 from aiohttp import web
 
 from proxy.eager_task import EagerTask
 from proxy.listener.http_connection import PublicHandler, PublicServer
 from proxy.surfaces.registry import surface_envelope
-from tests.proxy.kit.raw_client import RawClient, request
+from tests.proxy.kit.eager_tasks import LOOPS
+from tests.proxy.kit.raw_client import RawClient, connected, request
 
 carried: ContextVar[str] = ContextVar("carried", default="nothing")
 
@@ -70,6 +74,16 @@ class Desk:
             self.changed.clear()
             await self.changed.wait()
 
+    async def waits(self, client: RawClient) -> None:
+        """Have a client's request wait until it is `opened`."""
+        await client.send(get("/wait"))
+        await self.until(lambda: self.begun == ["/wait"])
+
+    async def opens(self, client: RawClient) -> None:
+        """Have the request that waits answered."""
+        self.opened.set()
+        assert await answered(client) == (200, b"/wait:")
+
     @property
     def connection(self) -> PublicHandler:
         """The only connection's protocol."""
@@ -99,6 +113,28 @@ async def desk() -> AsyncIterator[Desk]:
         listener.close()
         made.server.pre_shutdown()
         await made.server.shutdown(0.2)
+
+
+def at_a_desk(test: Callable[..., Coroutine[None, None, None]]) -> Callable[..., None]:
+    """Run a test with a Desk, and with a client of it if it asks for one, on either loop that the gateway runs on."""
+    wanted = inspect.signature(test)
+    fixtures = [each for name, each in wanted.parameters.items() if name not in ("made", "client")]
+
+    async def scenario(arguments: dict[str, object]) -> None:
+        async with asyncio.timeout(55), desk() as made, AsyncExitStack() as stack:
+            if "client" in wanted.parameters:
+                arguments["client"] = await stack.enter_async_context(connected(made.port))
+            await test(made=made, **arguments)
+
+    @functools.wraps(test)
+    def runs(on: str, **arguments: object) -> None:
+        with asyncio.Runner(loop_factory=LOOPS[on]) as runner:
+            runner.run(scenario(arguments))
+
+    loop = inspect.Parameter("on", inspect.Parameter.KEYWORD_ONLY)
+    runs.__signature__ = wanted.replace(parameters=[*fixtures, loop])  # type: ignore[attr-defined]
+    made: Callable[..., None] = pytest.mark.parametrize("on", LOOPS)(runs)
+    return made
 
 
 async def answered(client: RawClient) -> tuple[int, bytes]:

@@ -53,3 +53,10 @@ def in_virtual_time(test: Callable[_P, Coroutine[None, None, None]]) -> Callable
         run(test(*args, **kwargs))
 
     return runs
+
+
+def named_after(body: Callable[..., object], test: Callable[[], None]) -> Callable[[], None]:
+    """The test under the name of its body, whose arguments are no fixtures."""
+    functools.update_wrapper(test, body)
+    del test.__wrapped__  # type: ignore[attr-defined]  # set by the line before
+    return test

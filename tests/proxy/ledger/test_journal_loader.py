@@ -139,9 +139,7 @@ def test_lines_that_cannot_be_read_are_kept_up_to_a_size_and_counted_beyond_it(
     assert (tmp_path / UNREADABLE).stat().st_size <= 20
 
 
-def test_a_line_without_an_end_costs_bounded_memory_and_is_passed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_without_end_costs_bounded_memory_and_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_loader, "PIECE", 1000)
     put(tmp_path, b"x" * 5500 + b"\n" + line(1) + line(2))
     memory, state = Memory(), LedgerState()
@@ -202,9 +200,7 @@ def test_much_is_loaded_in_pieces_with_a_pause_after_each(tmp_path: Path, monkey
     assert len(pauses) == len(memory.batches) - 1
 
 
-def test_what_was_loaded_before_the_time_was_up_is_not_loaded_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_loaded_before_its_time_was_up_stays_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_loader, "PIECE", 10_000)
     put(tmp_path, b"".join(line(number) for number in range(1, 201)))
 

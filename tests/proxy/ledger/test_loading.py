@@ -39,9 +39,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.smoke
-async def test_rows_reach_the_database_while_the_gateway_runs_and_all_of_them_at_its_end(
-    settings: LedgerSettings,
-) -> None:
+async def test_rows_reach_the_database_while_the_gateway_runs_and_all_at_its_end(settings: LedgerSettings) -> None:
     journal, loading = Journal(settings.journals), LedgerLoading(settings)
     journal.start()
     loading.start()
@@ -126,9 +124,7 @@ async def test_a_database_that_is_away_at_the_start_is_waited_for(tmp_path: Path
     assert loading.state.trouble is None
 
 
-def test_at_the_end_a_database_that_does_not_answer_is_not_waited_for(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_at_the_end_a_database_that_hangs_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = sqlite(tmp_path)
     released = threading.Event()
 
@@ -255,9 +251,7 @@ def test_a_killed_loader_leaves_its_lock(tmp_path: Path) -> None:
     os.close(free)
 
 
-async def test_a_fault_of_ours_is_logged_and_the_thread_goes_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_of_ours_is_logged_and_stops_no_thread(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     faults = [ZeroDivisionError, ZeroDivisionError]
 
     def opened(settings: LedgerSettings) -> LedgerStore:

@@ -154,9 +154,7 @@ def test_gateways_that_start_together_make_the_schema_once(ledger: LedgerSetting
     assert failures == []
 
 
-def test_a_user_without_the_right_to_make_a_schema_needs_one_that_is_there(
-    postgres: RealPostgres, tmp_path: Path
-) -> None:
+def test_a_user_without_the_right_to_make_schemas_needs_one_there(postgres: RealPostgres, tmp_path: Path) -> None:
     url = postgres.fresh_database()
     name = url.rpartition("/")[2]
     postgres.run(f"CREATE ROLE poor_{name} LOGIN PASSWORD 'p'")

@@ -49,9 +49,7 @@ async def test_an_answer_has_its_length_its_date_and_every_header_once() -> None
         ("1.0", "close", "close", False),
     ],
 )
-async def test_a_connection_stays_as_its_version_of_http_has_it(
-    version: str, asked: str, answered: str | None, stays: bool
-) -> None:
+async def test_a_connection_stays_as_http_has_it(version: str, asked: str, answered: str | None, stays: bool) -> None:
     data = request("GET", "/v1/models", None, {**AUTH, "Connection": asked}).replace(
         b"HTTP/1.1", f"HTTP/{version}".encode()
     )

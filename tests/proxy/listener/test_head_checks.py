@@ -102,9 +102,7 @@ async def test_what_is_read_is_read_in_one_way_and_the_next_request_is_its_own(
         ("gzip in chunks", "The only Transfer-Encoding taken is 'chunked'."),
     ],
 )
-async def test_what_the_parser_would_have_taken_is_refused_with_the_reason(
-    reader: Reader, name: str, message: str
-) -> None:
+async def test_what_the_parser_would_take_is_refused_with_the_reason(reader: Reader, name: str, message: str) -> None:
     async with connected(reader.port) as client:
         await client.send(REFUSED[name])
         answer = await client.answer()

@@ -128,9 +128,7 @@ async def test_a_target_is_so_long_and_no_longer(port: int, length: int, status:
     assert answer.status == status
 
 
-async def test_the_rest_of_a_body_that_was_refused_is_listened_to_no_longer_than_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_rest_of_a_refused_body_is_listened_to_no_longer_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.LINGER <= 2.0
     monkeypatch.setattr(server, "LINGER", 0.05)
     async with listening(Echo()) as port, connected(port) as client:
@@ -297,9 +295,7 @@ def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connection, "GRACE", SHORT)
 
 
-async def test_too_many_connections_close_those_that_are_idle_longest(
-    short_grace: None, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_too_many_connections_close_the_longest_idle(short_grace: None, caplog: pytest.LogCaptureFixture) -> None:
     async with (
         listening(Echo(), 3) as port,
         connected(port) as early,

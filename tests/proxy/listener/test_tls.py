@@ -151,9 +151,7 @@ async def test_a_client_that_does_not_read_holds_its_writer_up_as_soon_as_a_plai
 # Exchanged while it runs ---------------------------------------------------------------------------------------------
 
 
-async def test_a_reload_shows_new_connections_the_new_certificate_and_leaves_the_others(
-    authority: Authority, tmp_path: Path
-) -> None:
+async def test_a_reload_shows_new_connections_the_new_certificate_alone(authority: Authority, tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with (
         FakeVendor((START, Until(gate), *REST)) as vendor,
@@ -285,9 +283,7 @@ WRONG: dict[str, tuple[Callable[[bytes, bytes], tuple[bytes | None, bytes | None
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_files_that_are_no_pair_are_refused_where_they_are_named(
-    authority: Authority, tmp_path: Path, wrong: str
-) -> None:
+def test_files_that_are_no_pair_are_refused_where_named(authority: Authority, tmp_path: Path, wrong: str) -> None:
     make, expected = WRONG[wrong]
     pair = (tmp_path / "cert.pem", tmp_path / "key.pem")
     for path, content in zip(pair, make(*(path.read_bytes() for path in pair)), strict=True):
@@ -336,9 +332,7 @@ def test_a_key_that_anybody_may_change_is_a_warning(authority: Authority, tmp_pa
 # As a process --------------------------------------------------------------------------------------------------------
 
 
-async def test_the_program_tells_its_address_and_a_hangup_takes_the_new_files(
-    authority: Authority, tmp_path: Path
-) -> None:
+async def test_the_program_tells_its_address_and_a_hangup_takes_new_files(authority: Authority, tmp_path: Path) -> None:
     table = f"{MOCK}{SERVER}  tls: {{cert: cert.pem, key: key.pem}}\n"
     async with running_gateway(table, tmp_path) as gateway, aiohttp.ClientSession() as http:
         url = gateway.url.replace("http://127.0.0.1", "https://localhost")
@@ -359,9 +353,7 @@ def resident(process: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-async def test_a_connection_takes_far_less_than_the_buffer_that_asyncio_would_give_it(
-    authority: Authority, tmp_path: Path
-) -> None:
+async def test_a_connection_takes_far_less_than_asyncio_s_buffer_for_it(authority: Authority, tmp_path: Path) -> None:
     table = f"{MOCK}{SERVER}  tls: {{cert: cert.pem, key: key.pem}}\n"
     async with running_gateway(table, tmp_path) as gateway, AsyncExitStack() as stack:
         context = trusting(authority)

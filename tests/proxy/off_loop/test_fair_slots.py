@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.off_loop.fair_slots import FairSlots
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import in_virtual_time, run
 
 
 class Runs:
@@ -60,20 +60,18 @@ def test_where_all_slots_are_taken_the_owners_take_turns() -> None:
     assert sorted(runs.order) == list("aaaabbc")
 
 
-def test_who_is_cancelled_while_waiting_leaves_no_gap() -> None:
-    async def main() -> list[str]:
-        runs = Runs(1)
-        first = asyncio.ensure_future(runs.work("a", 1.0))
-        await asyncio.sleep(0)
-        waiting = asyncio.ensure_future(runs.work("b", 1.0))
-        await asyncio.sleep(0.5)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        await asyncio.gather(first, runs.work("c", 1.0), runs.work("b", 1.0))
-        return runs.order
-
-    assert run(main()) == ["a", "c", "b"]
+@in_virtual_time
+async def test_who_is_cancelled_while_waiting_leaves_no_gap() -> None:
+    runs = Runs(1)
+    first = asyncio.ensure_future(runs.work("a", 1.0))
+    await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(runs.work("b", 1.0))
+    await asyncio.sleep(0.5)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.gather(first, runs.work("c", 1.0), runs.work("b", 1.0))
+    assert runs.order == ["a", "c", "b"]
 
 
 def test_who_is_cancelled_as_the_slot_comes_gives_it_back() -> None:

@@ -35,8 +35,12 @@ def door(gauge: Gauge | None = None, limits: AdmissionLimits = SMALL) -> Admissi
     return Admission(limits, RULES, gauge, gauge, gauge, gauge.draw)
 
 
-def test_requests_are_let_in_up_to_their_lid_and_again_when_one_ends() -> None:
-    admission = door()
+@pytest.fixture
+def admission() -> Admission:
+    return door()
+
+
+def test_requests_are_let_in_up_to_their_lid_and_again_when_one_ends(admission: Admission) -> None:
     first = admission.begin(0)
     assert admission.refusal() is None
     admission.begin(0)
@@ -45,16 +49,14 @@ def test_requests_are_let_in_up_to_their_lid_and_again_when_one_ends() -> None:
     assert admission.refusal() is None
 
 
-def test_a_committed_stream_makes_room_for_a_request() -> None:
-    admission = door()
+def test_a_committed_stream_makes_room_for_a_request(admission: Admission) -> None:
     admission.begin(0)
     admission.begin(0).commit()
     assert (admission.requests, admission.streams) == (1, 1)
     assert admission.refusal() is None
 
 
-def test_what_a_request_needs_besides_its_body_counts_with_bodies_until_it_ends() -> None:
-    admission = door()
+def test_what_a_request_needs_besides_its_body_counts_with_bodies_until_it_ends(admission: Admission) -> None:
     other, held = admission.begin(100), admission.begin(200)
     assert held.hold_more(50)
     assert admission.bodies.total == 350
@@ -65,8 +67,7 @@ def test_what_a_request_needs_besides_its_body_counts_with_bodies_until_it_ends(
     assert admission.bodies.total == 0
 
 
-def test_streams_begin_up_to_their_lid_and_others_are_let_in_beyond_it() -> None:
-    admission = door()
+def test_streams_begin_up_to_their_lid_and_others_are_let_in_beyond_it(admission: Admission) -> None:
     first = admission.begin(0)
     first.commit()
     assert admission.refuses_streams() is None
@@ -77,8 +78,7 @@ def test_streams_begin_up_to_their_lid_and_others_are_let_in_beyond_it() -> None
     assert admission.refuses_streams() is None
 
 
-def test_a_body_keeps_its_bytes_until_its_stream_ends() -> None:
-    admission = door()
+def test_a_body_keeps_its_bytes_until_its_stream_ends(admission: Admission) -> None:
     held = admission.begin(600)
     held.commit()
     assert not admission.begin(0).hold_body(401)
@@ -86,14 +86,12 @@ def test_a_body_keeps_its_bytes_until_its_stream_ends() -> None:
     assert admission.bodies.total == 401
 
 
-def test_a_body_beyond_the_lid_is_let_in_alone() -> None:
-    admission = door()
+def test_a_body_beyond_the_lid_is_let_in_alone(admission: Admission) -> None:
     assert admission.begin(0).hold_body(5000)
     assert not admission.begin(0).hold_body(1)
 
 
-def test_a_body_counts_as_it_comes_and_never_less_than_before() -> None:
-    admission = door()
+def test_a_body_counts_as_it_comes_and_never_less_than_before(admission: Admission) -> None:
     held = admission.expect()
     assert admission.bodies.total == 0
     assert held.hold_body(300)
@@ -151,8 +149,7 @@ def test_bytes_that_came_before_their_tenant_was_known_become_the_tenant_s() -> 
     assert admission.bodies.total == 500
 
 
-def test_a_body_that_is_still_arriving_takes_no_place_of_a_request() -> None:
-    admission = door()
+def test_a_body_that_is_still_arriving_takes_no_place_of_a_request(admission: Admission) -> None:
     arriving = [of(admission, "a") for _ in range(2)]
     assert (admission.requests, admission.arriving.total) == (0, 2)
     assert admission.expect().assign("a") is OverloadReason.REQUESTS

@@ -37,9 +37,7 @@ def test_without_a_limit_nothing_is_used_up(names: CgroupFiles, tmp_path: Path) 
 
 
 @VERSIONS
-def test_more_than_the_limit_is_more_than_everything_and_less_than_nothing_is_nothing(
-    names: CgroupFiles, tmp_path: Path
-) -> None:
+def test_more_than_the_limit_is_more_than_all_and_less_than_none_is_none(names: CgroupFiles, tmp_path: Path) -> None:
     assert group(tmp_path, names, "1000\n", 1500).share() == 1.5
     assert group(tmp_path, names, "1000\n", 100, 400).share() == 0.0
     assert group(tmp_path, names, "0\n", 100).share() == 100.0

@@ -236,9 +236,7 @@ async def test_an_id_that_may_not_be_echoed_reaches_no_header(full: Rig) -> None
 
 @looped("reason", OverloadReason)
 @looped("surface", SURFACES, ids=lambda surface: surface.name)
-def test_an_answer_is_the_envelope_of_its_surface_with_an_id_of_its_own(
-    surface: Surface, reason: OverloadReason
-) -> None:
+def test_an_answer_is_its_surface_s_envelope_with_an_id_of_its_own(surface: Surface, reason: OverloadReason) -> None:
     refusal = RefusalResponse(surface, reason)
     first, second = refusal.encode(fresh_id()), refusal.encode(fresh_id())
     status, body = surface.error(overloaded(reason).facts)

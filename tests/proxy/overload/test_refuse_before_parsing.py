@@ -123,28 +123,10 @@ def test_nothing_that_servers_read_differently_is_read(name: str) -> None:
 TOKENS = "".join(chr(code) for code in range(33, 127) if chr(code) not in '"(),/:;<=>?@[\\]{}')
 RULED = (
     *("Host", "host", "CONTENT-LENGTH", "Content-Length", "content-type", "Content-Type", "User-Agent", "Connection"),
-    *(
-        "proxy-connection",
-        "Transfer-Encoding",
-        "Upgrade",
-        "Expect",
-        "X-Request-ID",
-        "x-request-i",
-        "Sec-WebSocket-Key1",
-        "Origin",
-        "Sec-Fetch-Site",
-    ),
-    *(
-        "Server",
-        "ETag",
-        "Max-Forwards",
-        "Content-Range",
-        "Content-Location",
-        "Content-Encoding",
-        "HTTP2-Settings",
-        "TE",
-    ),
-    *("Trailer", "Cookie", "X-Forwarded-For", "Keep-Alive", "Via", "Accept", "HTTP2-Settings"),
+    *("proxy-connection", "Transfer-Encoding", "Upgrade", "Expect", "X-Request-ID", "x-request-i"),
+    *("Sec-WebSocket-Key1", "Origin", "Sec-Fetch-Site", "Server", "ETag", "Max-Forwards", "Content-Range"),
+    *("Content-Location", "Content-Encoding", "HTTP2-Settings", "TE", "Trailer", "Cookie", "X-Forwarded-For"),
+    *("Keep-Alive", "Via", "Accept", "HTTP2-Settings"),
 )
 NAMES = st.one_of(st.text(TOKENS, min_size=1, max_size=20), st.sampled_from(RULED))
 FRAMING = ("2", " 2", "0", "02", "2 ", "chunked", "keep-alive", "Keep-Alive", "close", "h2c", "100-continue")
@@ -157,9 +139,7 @@ HEADS = st.lists(st.tuples(NAMES, COLONS, VALUES), max_size=8)
     HEADS, st.sampled_from([path for _, path in PATHS] + ["/", "/v1//completions", "/V1/completions"]), st.booleans()
 )
 @example([("Host", ": ", "a"), ("Content-Length", ": ", "002")], "/v1/completions", False)
-def test_what_is_read_is_what_the_parser_reads_and_nothing_more(
-    fields: list[tuple[str, str, str]], path: str, framed: bool
-) -> None:
+def test_no_more_is_read_than_the_parser_reads(fields: list[tuple[str, str, str]], path: str, framed: bool) -> None:
     start = [("Host", ": ", "a"), ("Content-Length", ": ", "2")] if framed else []
     lines = "".join(f"{name}{colon}{value}\r\n" for name, colon, value in start + fields)
     data = f"POST {path} HTTP/1.1\r\n{lines}\r\n{{}}".encode("latin-1")

@@ -123,9 +123,7 @@ async def test_what_has_no_room_in_memory_is_counted(tmp_path: Path, monkeypatch
     assert said == [f"entries of the payload log {tmp_path / 'p'} are dropped: {module.NO_ROOM}"]
 
 
-async def test_a_writer_that_cannot_be_started_costs_its_entries_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_writer_that_cannot_start_costs_its_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refused(*_: object, **__: object) -> None:
         raise OSError("no more processes")
 

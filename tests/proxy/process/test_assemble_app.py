@@ -103,9 +103,7 @@ async def test_leaving_ends_what_is_under_way_at_once(tmp_path: Path) -> None:
         await vendor.requests[0].gone.wait()
 
 
-async def test_a_crash_in_the_background_takes_the_gateway_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_crash_in_the_background_ends_the_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def crash(self: Reloader) -> None:
         raise LookupError("in the background")
 

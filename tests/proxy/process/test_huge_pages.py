@@ -30,11 +30,7 @@ MAPS = """\
 
 
 def test_whole_pages_of_the_heap_are_found_but_no_file_no_stack_and_nothing_that_is_shared() -> None:
-    assert list(heap_ranges(MAPS, PAGE)) == [
-        (0x1000000, 0xC00000),
-        (0x1CE00000, 0x1000000),
-        (0x7F0000000000, 0x400000),
-    ]
+    assert list(heap_ranges(MAPS, PAGE)) == [(0x1000000, 0xC00000), (0x1CE00000, 0x1000000), (0x7F0000000000, 0x400000)]
 
 
 @pytest.mark.parametrize(
@@ -47,9 +43,7 @@ def test_whole_pages_of_the_heap_are_found_but_no_file_no_stack_and_nothing_that
         (None, None, 0),
     ],
 )
-def test_a_machine_whose_operator_wants_none_gets_none(
-    tmp_path: Path, enabled: str | None, size: str | None, expected: int
-) -> None:
+def test_who_wants_none_gets_none(tmp_path: Path, enabled: str | None, size: str | None, expected: int) -> None:
     for name, text in (("enabled", enabled), ("hpage_pmd_size", size)):
         if text is not None:
             (tmp_path / name).write_text(text)

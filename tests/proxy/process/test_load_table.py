@@ -57,9 +57,7 @@ def test_a_table_without_teams_is_open_to_this_machine_only(
             source.load()
 
 
-def test_a_source_that_is_to_be_served_is_one_whose_credentials_may_be_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_served_source_is_one_whose_credentials_may_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.yaml"
     path.write_text(NEEDY)
     source = Source(path, {"HOME": str(tmp_path)})
@@ -75,9 +73,7 @@ def test_a_source_that_is_to_be_served_is_one_whose_credentials_may_be_there(
 @pytest.mark.parametrize(
     ("server", "form"),
     [
-        ("", "text"),
-        ("server: {port: 0}\n", "text"),
-        ("server: {log: json}\n", "json"),
+        *(("", "text"), ("server: {port: 0}\n", "text"), ("server: {log: json}\n", "json")),
         ("server: {log: {slow: 1s}}\n", "text"),
     ],
 )

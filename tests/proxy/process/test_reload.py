@@ -54,9 +54,7 @@ async def test_a_good_table_is_in_force_from_then_on(rig: Rig, told: pytest.LogC
 @pytest.mark.parametrize(
     "text", [BAD, "", "version: 2", "{", "\t", "version: 1\nvendors: {mock: {}}\nmodels: {mock/m: {x: 1}}"]
 )
-async def test_a_bad_table_changes_nothing_and_is_told_with_its_place(
-    rig: Rig, told: pytest.LogCaptureFixture, text: str
-) -> None:
+async def test_a_bad_table_changes_nothing_and_is_placed(rig: Rig, told: pytest.LogCaptureFixture, text: str) -> None:
     before = rig.live.snapshot
     rig.write(text)
     result = await rig.reloader.reload()
@@ -154,9 +152,7 @@ async def test_what_needs_none_is_not(rig: Rig, told: pytest.LogCaptureFixture) 
     assert rig.live.snapshot.default_vendors["openai"] == "mock"
 
 
-async def test_a_ledger_that_comes_with_the_first_team_needs_a_restart(
-    rig: Rig, told: pytest.LogCaptureFixture
-) -> None:
+async def test_a_ledger_that_comes_with_a_first_team_needs_a_restart(rig: Rig, told: pytest.LogCaptureFixture) -> None:
     rig.write(f"{OTHER}teams: {{t: {{keys: ['sha256:{'1' * 64}'], models: ['*']}}}}\n")
     assert not (await rig.reloader.reload()).problems
     assert "need a restart were not applied: server.ledger" in told.text

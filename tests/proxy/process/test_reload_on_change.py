@@ -41,9 +41,7 @@ async def test_the_watcher_tries_a_bad_table_once_and_its_correction_again(watch
     await stopped(watching)
 
 
-async def test_the_watcher_leaves_what_somebody_else_has_just_loaded(
-    watched: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_watcher_leaves_what_another_has_just_loaded(watched: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(sources: Sources) -> Mapping[Path, str]:
@@ -62,9 +60,7 @@ async def test_the_watcher_leaves_what_somebody_else_has_just_loaded(
     await stopped(watching)
 
 
-async def test_the_watcher_leaves_what_somebody_else_is_loading_when_it_looks(
-    watched: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_watcher_leaves_what_another_is_just_loading(watched: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on, load = threading.Event(), threading.Event(), Source.load_to_serve
 
     def slowly(source: Source) -> LoadedTable:

@@ -26,7 +26,7 @@ from proxy.upstream.vendor_stream import OpenStream
 from tests.providers.dialects.kit import chat_request, sent_for, target_of
 from tests.proxy.kit.chat_events import BEGIN, DONE, LONG, ODD, STOP, USAGE, chat, cut
 from tests.proxy.kit.eager_tasks import uncollected
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import in_virtual_time, run
 from tests.proxy.kit.wire import CHUNKED, END, Line
 
 ASKED = replace(chat_request(), stream=True)
@@ -213,68 +213,60 @@ def test_pushed_and_pulled_pieces_are_relayed_the_same(
     same(acts, ASKED_ECHO if echo else "/")
 
 
-def test_each_read_of_the_vendor_is_written_before_its_callback_returns() -> None:
-    async def main() -> list[int]:
-        line, outcome, clocks = Line().feed(CHUNKED), Outcome(), list[Deadlines]()
-        task = eagerly(line, outcome, Client(outcome.writes), clocks)
-        await _settle()
-        seen: list[int] = []
+@in_virtual_time
+async def test_each_read_of_the_vendor_is_written_before_its_callback_returns() -> None:
+    line, outcome, clocks = Line().feed(CHUNKED), Outcome(), list[Deadlines]()
+    task = eagerly(line, outcome, Client(outcome.writes), clocks)
+    await _settle()
+    seen: list[int] = []
 
-        def push(piece: bytes) -> None:
-            line.feed(piece)
-            seen.append(len(outcome.writes))
+    def push(piece: bytes) -> None:
+        line.feed(piece)
+        seen.append(len(outcome.writes))
 
-        for piece in (framed(BEGIN), framed(chat(b'"x"')), framed(chat(b'"y"'), STOP), framed(DONE) + END):
-            asyncio.get_running_loop().call_soon(push, piece)
-        await _settle()
-        assert task.done()
-        assert outcome.end == "well"
-        return seen
-
-    assert run(main()) == [1, 2, 3, 4]
+    for piece in (framed(BEGIN), framed(chat(b'"x"')), framed(chat(b'"y"'), STOP), framed(DONE) + END):
+        asyncio.get_running_loop().call_soon(push, piece)
+    await _settle()
+    assert task.done()
+    assert outcome.end == "well"
+    assert seen == [1, 2, 3, 4]
 
 
-def test_while_the_client_is_full_the_vendor_is_not_read_without_end() -> None:
+@in_virtual_time
+async def test_while_the_client_is_full_the_vendor_is_not_read_without_end() -> None:
     piece = framed(chat(b'"%b"' % (b"x" * 8000)))
-
-    async def main() -> None:
-        line, outcome, clocks = Line().feed(CHUNKED), Outcome(), list[Deadlines]()
-        client = Client(outcome.writes)
-        task = eagerly(line, outcome, client, clocks)
-        await _settle()
-        loop = asyncio.get_running_loop()
-        loop.call_soon(line.feed, framed(BEGIN))
-        await _settle()
-        client.act("full")
-        for _ in range(9):
-            loop.call_soon(line.feed, piece)
-        await _settle()
-        assert (len(outcome.writes), line.reading) == (2, "resumed")
+    line, outcome, clocks = Line().feed(CHUNKED), Outcome(), list[Deadlines]()
+    client = Client(outcome.writes)
+    task = eagerly(line, outcome, client, clocks)
+    await _settle()
+    loop = asyncio.get_running_loop()
+    loop.call_soon(line.feed, framed(BEGIN))
+    await _settle()
+    client.act("full")
+    for _ in range(9):
         loop.call_soon(line.feed, piece)
-        await _settle()
-        assert line.reading == "paused"
-        client.act("room")
-        await _settle()
-        assert (len(outcome.writes), line.reading) == (3, "resumed")
-        task.cancel()
-        await _settle()
-
-    run(main())
+    await _settle()
+    assert (len(outcome.writes), line.reading) == (2, "resumed")
+    loop.call_soon(line.feed, piece)
+    await _settle()
+    assert line.reading == "paused"
+    client.act("room")
+    await _settle()
+    assert (len(outcome.writes), line.reading) == (3, "resumed")
+    task.cancel()
+    await _settle()
 
 
 def kept() -> int:
     return sum([isinstance(found, Relay | OpenStream | HttpResponse) for found in gc.get_objects()])
 
 
-def test_a_relay_that_ended_leaves_nothing_for_the_collector() -> None:
+@in_virtual_time
+async def test_a_relay_that_ended_leaves_nothing_for_the_collector() -> None:
     acts: list[Act] = [framed(BEGIN), framed(chat(b'"x"')), framed(chat(b'"x"'), b"data: {broken\n\n"), "cancel"]
-
-    async def main() -> None:
-        starts: list[Start] = [eagerly, in_a_task]
-        for start in starts:
-            with uncollected():
-                before = kept()
-                await _played(start, acts, "/")
-                assert kept() == before
-
-    run(main())
+    starts: list[Start] = [eagerly, in_a_task]
+    for start in starts:
+        with uncollected():
+            before = kept()
+            await _played(start, acts, "/")
+            assert kept() == before

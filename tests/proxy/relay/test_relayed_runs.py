@@ -334,9 +334,7 @@ def test_reasoning_and_arguments_count_where_the_vendor_reports_no_usage(surface
 
 
 @looped("surface", CHAT_SURFACES)
-def test_a_call_without_arguments_is_shown_with_an_empty_object_beside_one_that_is_read_in_runs(
-    surface: Surface,
-) -> None:
+def test_a_call_without_arguments_is_shown_with_an_empty_object_beside_one_read_in_runs(surface: Surface) -> None:
     pieces = [argued(b'"{"'), argued(b'"\\"x\\":\\""'), *[argued(b'"y"')] * 50, argued(b'"\\"}"')]
     outcome, led = both([ROLE, OPENED, ALSO_OPENED, *pieces, end(b'"tool_calls"'), DONE, b""], CHAT, surface)
     assert led >= 45

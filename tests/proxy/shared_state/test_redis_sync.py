@@ -144,9 +144,7 @@ async def test_words_that_are_over_and_words_beyond_the_most_are_taken_away(redi
     assert max(ends) - min(ends) == pytest.approx(2000, abs=100)
 
 
-async def test_a_server_that_wants_a_password_gets_it_and_the_log_does_not(
-    tmp_path: Path, told: pytest.LogCaptureFixture
-) -> None:
+async def test_a_password_goes_to_the_server_and_to_no_log(tmp_path: Path, told: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "r.sock"
     with real_redis(tmp_path, "--requirepass", "canary", "--unixsocket", str(path)) as server:
         async with (
@@ -196,18 +194,14 @@ async def test_one_that_freezes_and_one_that_is_started_anew_are_found_again(
     assert Counter(told.messages) == {lost: 4, found: 4}
 
 
-async def test_a_key_of_ours_that_holds_something_else_is_a_lost_server(
-    redis: RealRedis, told: pytest.LogCaptureFixture
-) -> None:
+async def test_a_key_of_another_program_is_a_lost_server(redis: RealRedis, told: pytest.LogCaptureFixture) -> None:
     redis.command("SET", "dragoman:told:1", "x")
     async with process(redis.url):
         await until(lambda: bool(told.messages))
     assert told.messages == [f"shared state at 127.0.0.1:{redis.port} does not answer; going on alone"]
 
 
-async def test_foreign_words_are_told_once_and_the_others_heard(
-    redis: RealRedis, told: pytest.LogCaptureFixture
-) -> None:
+async def test_foreign_words_are_told_once_and_others_heard(redis: RealRedis, told: pytest.LogCaptureFixture) -> None:
     async with process(redis.url) as one, process(redis.url) as two:
         await until(lambda: one.state.up and two.state.up)
         time = int(redis.command("TIME")[2])
@@ -269,26 +263,10 @@ async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 LIES = [
-    b"",
-    b"\r\n",
-    b"HTTP/1.1 400 Bad Request\r\n\r\n",
-    b"-ERR canary\r\n",
-    b"-NOAUTH canary\r\n",
-    b"-LOADING canary\r\n",
-    b"-MOVED 1 127.0.0.1:1\r\n",
-    b"+OK\r\n",
-    b"$-1\r\n",
-    b"*-1\r\n",
-    b"*0\r\n",
-    b":" + b"9" * 10_000 + b"\r\n",
-    b"*1\r\n" * 100_000,
-    b"*x\r\n",
-    b"*99999999999\r\n",
-    b"$99999999999\r\nx",
-    b"*2\r\n:1\r\n*-1\r\n",
-    b"*2\r\n:1\r\n:1\r\n",
-    b"*2\r\n$1\r\n1\r\n*0\r\n",
-    b"\xff" * 200_000,
+    *(b"", b"\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR canary\r\n", b"-NOAUTH canary\r\n"),
+    *(b"-LOADING canary\r\n", b"-MOVED 1 127.0.0.1:1\r\n", b"+OK\r\n", b"$-1\r\n", b"*-1\r\n", b"*0\r\n"),
+    *(b":" + b"9" * 10_000 + b"\r\n", b"*1\r\n" * 100_000, b"*x\r\n", b"*99999999999\r\n", b"$99999999999\r\nx"),
+    *(b"*2\r\n:1\r\n*-1\r\n", b"*2\r\n:1\r\n:1\r\n", b"*2\r\n$1\r\n1\r\n*0\r\n", b"\xff" * 200_000),
 ]
 
 

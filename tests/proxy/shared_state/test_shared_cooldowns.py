@@ -36,8 +36,12 @@ def reply(*entries: tuple[str, int], now: int = NOW) -> list[object]:
     return [now, [part for name, end in entries for part in (name.encode(), str(end).encode())]]
 
 
-def test_a_word_is_said_once_with_the_time_that_is_left() -> None:
-    ear = Ear()
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+def test_a_word_is_said_once_with_the_time_that_is_left(ear: Ear) -> None:
     ear.hearsay.publish(A, RATE, 20.0)
     ear.now += 0.5
     assert ear.hearsay.outgoing() == {(A, RATE): 19_500}
@@ -46,8 +50,7 @@ def test_a_word_is_said_once_with_the_time_that_is_left() -> None:
     assert ear.woken == 1
 
 
-def test_what_was_not_taken_is_said_again_until_it_is_over() -> None:
-    ear = Ear()
+def test_what_was_not_taken_is_said_again_until_it_is_over(ear: Ear) -> None:
     ear.hearsay.publish(A, RATE, 2.0)
     assert ear.hearsay.outgoing() == {(A, RATE): 2000}
     ear.now += 1.0
@@ -57,8 +60,7 @@ def test_what_was_not_taken_is_said_again_until_it_is_over() -> None:
     assert ear.hearsay.outgoing() == {(B, QUOTA): 299_000}
 
 
-def test_what_is_said_while_other_words_are_on_their_way_is_not_lost() -> None:
-    ear = Ear()
+def test_what_is_said_while_other_words_are_on_their_way_is_not_lost(ear: Ear) -> None:
     ear.hearsay.publish(A, RATE, 2.0)
     said = ear.hearsay.outgoing()
     ear.hearsay.publish(A, RATE, 20.0)
@@ -66,8 +68,7 @@ def test_what_is_said_while_other_words_are_on_their_way_is_not_lost() -> None:
     assert ear.hearsay.outgoing() == {(A, RATE): 20_000}
 
 
-def test_a_crowd_that_is_told_the_same_says_it_once() -> None:
-    ear = Ear()
+def test_a_crowd_that_is_told_the_same_says_it_once(ear: Ear) -> None:
     for _ in range(100):
         ear.hearsay.publish(A, RATE, 20.0)
         ear.now += 0.001
@@ -81,15 +82,13 @@ def test_a_crowd_that_is_told_the_same_says_it_once() -> None:
     assert ear.hearsay.outgoing() == {(A, RATE): 21_000}
 
 
-def test_what_was_heard_is_not_repeated() -> None:
-    ear = Ear()
+def test_what_was_heard_is_not_repeated(ear: Ear) -> None:
     assert ear.hears((f"{A}:rate_limited", NOW + 20_000)) == (Cooldown(A, RATE, 20.0),)
     ear.hearsay.publish(A, RATE, 20.0)
     assert ear.hearsay.outgoing() == {}
 
 
-def test_the_outbox_has_an_end() -> None:
-    ear = Ear()
+def test_the_outbox_has_an_end(ear: Ear) -> None:
     for number in range(1000):
         ear.hearsay.publish(f"{number:032x}", RATE, 5.0)
     assert len(ear.hearsay.outgoing()) == MOST_UNSAID
@@ -98,8 +97,7 @@ def test_the_outbox_has_an_end() -> None:
     assert len(ear.hearsay.outgoing()) == MOST_UNSAID
 
 
-def test_a_word_is_new_once_and_again_when_it_ends_later() -> None:
-    ear = Ear()
+def test_a_word_is_new_once_and_again_when_it_ends_later(ear: Ear) -> None:
     assert ear.hears((f"{A}:auth", NOW + 60_000)) == (Cooldown(A, AUTH, 60.0),)
     assert ear.hears((f"{A}:auth", NOW + 60_000)) == ()
     assert ear.hears((f"{A}:auth", NOW + 60_001), (f"{A}:quota", NOW + 1)) == (
@@ -108,8 +106,7 @@ def test_a_word_is_new_once_and_again_when_it_ends_later() -> None:
     )
 
 
-def test_the_own_word_is_no_news_and_a_longer_one_of_another_is() -> None:
-    ear = Ear()
+def test_the_own_word_is_no_news_and_a_longer_one_of_another_is(ear: Ear) -> None:
     for end, new in ((NOW + 20_000, ()), (NOW + 20_001, (Cooldown(A, RATE, 20.001),))):
         ear.hearsay.publish(A, RATE, 20.0)
         ear.hearsay._known.clear()
@@ -119,8 +116,7 @@ def test_the_own_word_is_no_news_and_a_longer_one_of_another_is() -> None:
         assert ear.hearsay.incoming(reply((f"{A}:rate_limited", end)), said).cooldowns == new
 
 
-def test_whoever_comes_later_can_ask_what_holds() -> None:
-    ear = Ear()
+def test_whoever_comes_later_can_ask_what_holds(ear: Ear) -> None:
     ear.hears((f"{A}:quota", NOW + 300_000), (f"{A}:rate_limited", NOW + 1000))
     assert ear.hearsay.about(A) == (Cooldown(A, RATE, 1.0), Cooldown(A, QUOTA, 300.0))
     assert ear.hearsay.about(B) == ()
@@ -128,16 +124,14 @@ def test_whoever_comes_later_can_ask_what_holds() -> None:
     assert ear.hearsay.about(A) == (Cooldown(A, QUOTA, 299.0),)
 
 
-def test_a_word_that_is_over_says_nothing_and_none_holds_for_ever() -> None:
-    ear = Ear()
+def test_a_word_that_is_over_says_nothing_and_none_holds_for_ever(ear: Ear) -> None:
     assert ear.hears((f"{A}:quota", NOW), (f"{B}:quota", 5)) == ()
     assert ear.hears((f"{A}:quota", 10**15 - 1)) == (Cooldown(A, QUOTA, LONGEST),)
     ear.hearsay.publish(B, RATE, 1e300)
     assert ear.hearsay.outgoing() == {(B, RATE): 3_600_000}
 
 
-def test_a_credential_that_is_fetched_is_not_called_refused() -> None:
-    ear = Ear()
+def test_a_credential_that_is_fetched_is_not_called_refused(ear: Ear) -> None:
     ear.hearsay.publish_unless_refused(A, AUTH, 60.0)
     ear.hearsay.publish_unless_refused(A, RATE, 5.0)
     ear.hearsay.publish(B, AUTH, 60.0)
@@ -147,17 +141,10 @@ def test_a_credential_that_is_fetched_is_not_called_refused() -> None:
 @looped(
     "entries",
     [
-        [b"x", b"1"],
-        [A.encode() + b":timeout", b"2000000"],
-        [A.encode() + b":quota ", b"2000000"],
-        [A.upper().encode() + b":quota", b"2000000"],
-        [A.encode() + b":quota", b"2e6"],
-        [A.encode() + b":quota", b"inf"],
-        [A.encode() + b":quota", b"-5"],
-        [A.encode() + b":quota", 2_000_000],
-        [None, None],
-        [[b"nested"], b"1"],
-        [b"odd"],
+        *([b"x", b"1"], [A.encode() + b":timeout", b"2000000"], [A.encode() + b":quota ", b"2000000"]),
+        *([A.upper().encode() + b":quota", b"2000000"], [A.encode() + b":quota", b"2e6"]),
+        *([A.encode() + b":quota", b"inf"], [A.encode() + b":quota", b"-5"], [A.encode() + b":quota", 2_000_000]),
+        *([None, None], [[b"nested"], b"1"], [b"odd"]),
     ],
 )
 def test_what_no_gateway_wrote_is_left_out_and_the_rest_is_heard(entries: list[object]) -> None:

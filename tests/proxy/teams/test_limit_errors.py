@@ -63,9 +63,7 @@ def test_the_least_wait_is_one_that_sdks_take() -> None:
     ("unit", "limit", "used", "shown"),
     [(Unit.USD, 40 * NANO, 40_004_000_000, "40.00 USD of 40.00 USD"), (Unit.TOKENS, 9, 9, "9 tokens of 9 tokens")],
 )
-def test_a_budget_is_told_with_the_end_of_its_period_in_the_zone_of_the_table(
-    unit: Unit, limit: int, used: int, shown: str
-) -> None:
+def test_a_budget_is_told_with_the_end_of_its_period_in_its_zone(unit: Unit, limit: int, used: int, shown: str) -> None:
     spent = Exceeded("team t", LimitKind.BUDGET, unit, Period.DAY, limit, used, 1, 7200.0, MIDNIGHT)
     facts = limit_exceeded(spent, NOTHING, ZoneInfo("Europe/Berlin"), lambda: 0.0).facts
     assert (facts.status, facts.type, facts.code) == (429, "insufficient_quota", "insufficient_quota")
@@ -120,10 +118,7 @@ def test_a_budget_that_a_request_is_too_large_for_is_told_in_the_same_way() -> N
 
 @pytest.mark.parametrize(
     ("used", "unit", "then"),
-    [
-        (5000, Unit.TOKENS, f" {SMALLER} when running requests have ended."),
-        (4999, Unit.USD, f" {SMALLER}."),
-    ],
+    [(5000, Unit.TOKENS, f" {SMALLER} when running requests have ended."), (4999, Unit.USD, f" {SMALLER}.")],
 )
 def test_what_running_requests_hold_is_not_put_off_to_the_end(used: int, unit: Unit, then: str) -> None:
     facts = beyond(quota(used, 2, 4000, unit=unit))
@@ -273,18 +268,8 @@ def test_spending_that_cannot_be_read_is_no_fault_of_the_client() -> None:
 @looped(
     ("seconds", "text"),
     [
-        (0.0, "0ms"),
-        (-3.0, "0ms"),
-        (1e-10, "0ms"),
-        (0.0114, "12ms"),
-        (0.9999, "1s"),
-        (1.0, "1s"),
-        (1.5, "1.5s"),
-        (59.9991, "1m0s"),
-        (360.0, "6m0s"),
-        (3600.0, "1h0m0s"),
-        (3723.25, "1h2m3.25s"),
-        (2_592_000.0, "720h0m0s"),
+        *((0.0, "0ms"), (-3.0, "0ms"), (1e-10, "0ms"), (0.0114, "12ms"), (0.9999, "1s"), (1.0, "1s"), (1.5, "1.5s")),
+        *((59.9991, "1m0s"), (360.0, "6m0s"), (3600.0, "1h0m0s"), (3723.25, "1h2m3.25s"), (2_592_000.0, "720h0m0s")),
     ],
 )
 def test_durations_are_those_of_go_and_rounded_up(seconds: float, text: str) -> None:

@@ -47,6 +47,11 @@ def fields(record: RequestRecord) -> dict[str, object]:
     return parsed
 
 
+@pytest.fixture
+def record() -> RequestRecord:
+    return finished()
+
+
 def test_a_request_is_one_line_of_json() -> None:
     line = fields(finished())
     assert isinstance(line.pop("time"), str)
@@ -70,8 +75,7 @@ def test_a_request_is_one_line_of_json() -> None:
     }
 
 
-def test_a_failure_names_its_code_and_the_attempts_that_failed() -> None:
-    record = finished()
+def test_a_failure_names_its_code_and_the_attempts_that_failed(record: RequestRecord) -> None:
     record.code = "upstream_error"
     record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "auth", 401, "No."))
     record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "server", 500, "The upstream failed.", True))
@@ -84,8 +88,7 @@ def test_a_failure_names_its_code_and_the_attempts_that_failed() -> None:
     ]
 
 
-def test_an_attempt_says_why_there_was_no_connection() -> None:
-    record = finished()
+def test_an_attempt_says_why_there_was_no_connection(record: RequestRecord) -> None:
     record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "connect", None, "Refused (h:1).", cause="refused"))
     told = {"deployment": "a/m/eu", "outcome": "connect", "status": None, "message": "Refused (h:1)."}
     assert fields(record)["attempts"] == [{**told, "cause": "refused"}]
@@ -103,8 +106,7 @@ def test_under_a_row_for_any_model_the_log_says_which_one_it_was() -> None:
     assert " -> local/some/model/us ok " in request_text(record).decode()
 
 
-def test_the_line_for_people_says_whose_key_it_was_and_what_failed_before() -> None:
-    record = finished()
+def test_the_line_for_people_says_whose_key_it_was_and_what_failed_before(record: RequestRecord) -> None:
     record.key = "ci"
     record.attempts.insert(0, Attempt("a/m/us", 10.0, 10.1, "server", 500, "The upstream\nfailed."))
     record.attempts.insert(0, Attempt("a/m/eu", 10.0, 10.1, "connect", None, "Refused (h:1).", cause="refused"))
@@ -171,22 +173,19 @@ def test_a_name_that_a_client_made_up_cannot_break_a_line() -> None:
     assert request_text(record).decode().isprintable()
 
 
-def test_a_key_that_has_a_name_is_named() -> None:
-    record = finished()
+def test_a_key_that_has_a_name_is_named(record: RequestRecord) -> None:
     assert "key" not in fields(record)
     record.key = "ci"
     assert fields(record)["key"] == "ci"
 
 
-def test_a_line_says_what_became_of_the_fields_and_that_a_usage_is_a_guess() -> None:
-    record = finished()
+def test_a_line_says_what_became_of_the_fields_and_that_a_usage_is_a_guess(record: RequestRecord) -> None:
     record.emulated, record.dropped, record.usage = ("n", "usage"), ("seed",), Usage(6, 2, estimated=True)
     line = fields(record)
     assert (line["emulated"], line["dropped"], line["usage_estimated"]) == (["n", "usage"], ["seed"], True)
 
 
-def test_a_line_says_what_the_request_cost_where_that_is_known() -> None:
-    record = finished()
+def test_a_line_says_what_the_request_cost_where_that_is_known(record: RequestRecord) -> None:
     record.price = Price(0.1, 0.2)
     assert fields(record)["cost_usd"] == 1e-06
     record.price = Price(0, 0)
@@ -198,8 +197,7 @@ def test_a_line_says_what_the_request_cost_where_that_is_known() -> None:
 CACHED = {"cached_tokens": 3000, "cache_write_tokens": 500, "ephemeral_1h_input_tokens": 200, "audio_tokens": 9}
 
 
-def test_an_answer_out_of_the_cache_is_told_with_the_deployment_that_gave_it() -> None:
-    record = finished()
+def test_an_answer_out_of_the_cache_is_told_with_the_deployment_that_gave_it(record: RequestRecord) -> None:
     record.called, record.attempts, record.cache = "v/m/default", [], CacheUse("hit", 7.0)
     assert (fields(record)["deployment"], fields(record)["cache"]) == ("v/m/default", "hit")
     assert b" fast -> v/m/default ok " in request_text(record)
@@ -210,8 +208,7 @@ def test_an_answer_out_of_the_cache_is_told_with_the_deployment_that_gave_it() -
     assert record.deployment == "v/n/default"
 
 
-def test_what_a_cached_prompt_cost_can_be_computed_from_its_line() -> None:
-    record = finished()
+def test_what_a_cached_prompt_cost_can_be_computed_from_its_line(record: RequestRecord) -> None:
     record.usage, record.price = Usage(4000, 20, CACHED), Price(3, 15, 0.3, 3.75, 6)
     line = fields(record)
     assert "audio_tokens" not in line
@@ -224,8 +221,7 @@ def test_what_a_cached_prompt_cost_can_be_computed_from_its_line() -> None:
     assert line["cost_usd"] == pytest.approx(told / 1e6)
 
 
-def test_what_a_vendor_did_not_report_of_its_cache_is_not_told() -> None:
-    record = finished()
+def test_what_a_vendor_did_not_report_of_its_cache_is_not_told(record: RequestRecord) -> None:
     record.usage = Usage(6, 2, {"cached_tokens": 0})
     line = fields(record)
     assert line["cached_tokens"] == 0
@@ -233,22 +229,19 @@ def test_what_a_vendor_did_not_report_of_its_cache_is_not_told() -> None:
     assert b"tokens" not in request_text(record)
 
 
-def test_people_read_what_the_vendor_s_cache_did() -> None:
-    record = finished()
+def test_people_read_what_the_vendor_s_cache_did(record: RequestRecord) -> None:
     record.usage = Usage(4000, 20, CACHED)
     told = b"; prompt_tokens 4000, cached_tokens 3000, cache_write_tokens 500, cache_write_1h_tokens 200"
     assert told in request_text(record)
 
 
-def test_a_line_says_how_long_the_request_waited_for_a_limit() -> None:
-    record = finished()
+def test_a_line_says_how_long_the_request_waited_for_a_limit(record: RequestRecord) -> None:
     assert "limit_ms" not in fields(record)
     record.limit_waited = 0.25
     assert fields(record)["limit_ms"] == 250.0
 
 
-def test_a_stream_says_when_its_content_began() -> None:
-    record = finished()
+def test_a_stream_says_when_its_content_began(record: RequestRecord) -> None:
     record.stream, record.first_content = True, 10.5
     assert fields(record)["first_content_ms"] == 500.0
 

@@ -49,9 +49,7 @@ def test_lines_are_written_in_order_and_all_of_them_at_the_end() -> None:
     assert stream.getvalue().split() == [b"%d" % number for number in range(1000)]
 
 
-def test_a_reader_that_stalls_costs_lines_and_no_time_and_both_its_ends_are_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_that_stalls_costs_lines_and_no_time_and_both_ends_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "MAX_QUEUED", 10)
     stream = Blocked()
     told: list[str] = []

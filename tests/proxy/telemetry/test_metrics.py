@@ -21,26 +21,14 @@ from proxy.version import VERSION
 
 CACHE = {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 COUNTERS = CACHE | {
-    "requests",
-    "attempts",
-    "tokens",
-    "cost_usd",
-    "stream_aborts",
-    "shed",
-    "config_reloads",
-    "label_overflows",
+    *("requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows")
 }
 COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused"}
 COUNTERS |= {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
-    "deployment_state",
-    "inflight_requests",
-    "concurrency_limit",
-    "event_loop_lag_seconds",
-    "config_last_reload_successful",
-    "config_info",
-    "build_info",
+    *("deployment_state", "inflight_requests", "concurrency_limit", "event_loop_lag_seconds"),
+    *("config_last_reload_successful", "config_info", "build_info"),
 }
 
 
@@ -97,6 +85,11 @@ def everything() -> Metrics:
     return metrics
 
 
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
 def test_every_family_has_its_name_type_and_help() -> None:
     metrics = everything()
     shown = text_string_to_metric_families(metrics.render().decode())
@@ -107,14 +100,12 @@ def test_every_family_has_its_name_type_and_help() -> None:
     assert all(name.startswith("dragoman_") and family.documentation for name, family in families.items())
 
 
-def test_no_series_says_when_it_was_created() -> None:
-    metrics = Metrics()
+def test_no_series_says_when_it_was_created(metrics: Metrics) -> None:
     observe(metrics, finished())
     assert "_created" not in metrics.render().decode()
 
 
-def test_a_request_is_counted_by_names_of_the_table() -> None:
-    metrics = Metrics()
+def test_a_request_is_counted_by_names_of_the_table(metrics: Metrics) -> None:
     observe(metrics, finished())
     observe(metrics, finished())
     observe(metrics, finished(status=504, outcome="timeout"))
@@ -126,8 +117,7 @@ def test_a_request_is_counted_by_names_of_the_table() -> None:
     assert "made up" not in metrics.render().decode()
 
 
-def test_refusals_at_the_door_are_counted_together() -> None:
-    metrics = Metrics()
+def test_refusals_at_the_door_are_counted_together(metrics: Metrics) -> None:
     metrics.shed_before_parsing("scale", 503, OverloadReason.QUEUE, 300)
     metrics.shed_before_parsing("scale", 503, OverloadReason.QUEUE, 7)
     found = series(metrics)
@@ -138,16 +128,14 @@ def test_refusals_at_the_door_are_counted_together() -> None:
     )
 
 
-def test_tokens_are_counted_by_direction() -> None:
-    metrics = Metrics()
+def test_tokens_are_counted_by_direction(metrics: Metrics) -> None:
     observe(metrics, finished())
     found = series(metrics)
     assert found["dragoman_tokens_total{direction=input,model=vendor/model,team=search}"] == 30
     assert found["dragoman_tokens_total{direction=output,model=vendor/model,team=search}"] == 12
 
 
-def test_what_tokens_cost_is_summed_where_their_price_is_known() -> None:
-    metrics = Metrics()
+def test_what_tokens_cost_is_summed_where_their_price_is_known(metrics: Metrics) -> None:
     record = finished()
     observe(metrics, record)
     assert not [name for name in series(metrics) if name.startswith("dragoman_cost")]
@@ -170,8 +158,7 @@ def test_costs_of_several_processes_are_shown_in_billionths_of_a_usd_and_never_f
     assert before == pytest.approx(60 * 0.1 + 3e-10 * sum(range(60)), abs=2e-9)
 
 
-def test_the_gateway_s_own_time_leaves_out_the_upstream_s() -> None:
-    metrics = Metrics()
+def test_the_gateway_s_own_time_leaves_out_the_upstream_s(metrics: Metrics) -> None:
     observe(metrics, finished())
     found = series(metrics)
     assert (
@@ -189,16 +176,14 @@ def test_waiting_for_a_client_is_no_overhead() -> None:
     assert series(metrics)["dragoman_overhead_seconds_sum{surface=scale}"] == 0.25
 
 
-def test_clocks_that_disagree_never_make_a_negative_overhead() -> None:
-    metrics = Metrics()
+def test_clocks_that_disagree_never_make_a_negative_overhead(metrics: Metrics) -> None:
     record = finished()
     record.waited = 5.000001
     observe(metrics, record)
     assert series(metrics)["dragoman_overhead_seconds_sum{surface=scale}"] == 0.0
 
 
-def test_a_request_that_got_nowhere_counts_without_attempt_tokens_or_first_token() -> None:
-    metrics = Metrics()
+def test_a_request_that_got_nowhere_counts_without_attempt_tokens_or_first_token(metrics: Metrics) -> None:
     observe(metrics, RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.1))
     found = series(metrics)
     assert (
@@ -210,21 +195,18 @@ def test_a_request_that_got_nowhere_counts_without_attempt_tokens_or_first_token
     assert not [name for name in found if name.startswith(("dragoman_tokens", "dragoman_att", "dragoman_time_to"))]
 
 
-def test_what_is_in_flight_goes_up_and_down() -> None:
-    metrics = Metrics()
+def test_what_is_in_flight_goes_up_and_down(metrics: Metrics) -> None:
     for change in (1, 1, -1):
         metrics.inflight("vendor/model/eu", change)
     assert series(metrics)["dragoman_inflight_requests{deployment=vendor/model/eu}"] == 1
 
 
-def test_aborts_are_counted_by_side_and_reason() -> None:
-    metrics = Metrics()
+def test_aborts_are_counted_by_side_and_reason(metrics: Metrics) -> None:
     metrics.abort("upstream", "truncated", "v/m")
     assert series(metrics)["dragoman_stream_aborts_total{model=v/m,reason=truncated,side=upstream}"] == 1
 
 
-def test_a_shed_request_is_counted_with_its_reason_and_does_not_count_as_quick() -> None:
-    metrics = Metrics()
+def test_a_shed_request_is_counted_with_its_reason_and_does_not_count_as_quick(metrics: Metrics) -> None:
     shed = RequestRecord("id", 1.0, "scale", "/v5/completions", status=503, outcome="shed", finished=1.00002)
     observe(metrics, shed)
     metrics.shed(OverloadReason.LOOP_LAG)
@@ -235,16 +217,14 @@ def test_a_shed_request_is_counted_with_its_reason_and_does_not_count_as_quick()
     assert not any("seconds_count" in name for name in shown)
 
 
-def test_the_loop_s_lag_is_the_last_one_told() -> None:
-    metrics = Metrics()
+def test_the_loop_s_lag_is_the_last_one_told(metrics: Metrics) -> None:
     assert series(metrics)["dragoman_event_loop_lag_seconds{}"] == 0
     metrics.lag(0.3)
     metrics.lag(0.25)
     assert series(metrics)["dragoman_event_loop_lag_seconds{}"] == 0.25
 
 
-def test_only_the_table_in_force_is_named() -> None:
-    metrics = Metrics()
+def test_only_the_table_in_force_is_named(metrics: Metrics) -> None:
     metrics.config("a" * 64)
     metrics.reloaded("b" * 64)
     found = series(metrics)
@@ -253,8 +233,7 @@ def test_only_the_table_in_force_is_named() -> None:
     assert found["dragoman_config_last_reload_successful{}"] == 1
 
 
-def test_a_refused_table_shows_until_the_next_good_one() -> None:
-    metrics = Metrics()
+def test_a_refused_table_shows_until_the_next_good_one(metrics: Metrics) -> None:
     assert series(metrics)["dragoman_config_last_reload_successful{}"] == 1
     metrics.reload_failed()
     found = series(metrics)
@@ -309,8 +288,7 @@ def test_durations_from_a_mock_s_to_a_long_answer_s_fall_into_a_bucket(seconds: 
     assert DURATION_BUCKETS[0] <= seconds <= DURATION_BUCKETS[-1]
 
 
-def test_the_state_of_a_deployment_is_what_it_is_when_it_is_shown() -> None:
-    metrics = Metrics()
+def test_the_state_of_a_deployment_is_what_it_is_when_it_is_shown(metrics: Metrics) -> None:
     states = [("v/m/a", 2), ("v/m/b", 0)]
     metrics.watch(lambda: states)
     assert series(metrics)["dragoman_deployment_state{deployment=v/m/a}"] == 2
@@ -319,8 +297,7 @@ def test_the_state_of_a_deployment_is_what_it_is_when_it_is_shown() -> None:
     assert shown == {"dragoman_deployment_state{deployment=v/m/b}": 1}
 
 
-def test_what_goes_elsewhere_and_what_is_not_tried_again_are_counted_by_names_of_the_table() -> None:
-    metrics = Metrics()
+def test_what_goes_elsewhere_and_what_is_not_tried_again_are_counted_by_names_of_the_table(metrics: Metrics) -> None:
     metrics.fallback("v/m", "timeout")
     metrics.retry_denied("v/m")
     found = series(metrics)
@@ -360,8 +337,7 @@ def test_stored_responses_have_gauges() -> None:
     assert (found["dragoman_kept_responses{}"], found["dragoman_kept_responses_bytes{}"]) == (1.0, 600.0)
 
 
-def test_a_stream_that_broke_is_told_from_one_that_did_not_though_both_began_with_200() -> None:
-    metrics = Metrics()
+def test_a_stream_that_broke_is_told_from_one_that_did_not_though_both_began_with_200(metrics: Metrics) -> None:
     for outcome in ("ok", "truncated"):
         observe(metrics, finished(outcome=outcome))
     found = {name: value for name, value in series(metrics).items() if name.startswith("dragoman_requests_total")}
@@ -369,8 +345,7 @@ def test_a_stream_that_broke_is_told_from_one_that_did_not_though_both_began_wit
     assert set(found.values()) == {1}
 
 
-def test_how_long_answers_take_is_told_by_deployment_and_by_none_where_none_was_asked() -> None:
-    metrics = Metrics()
+def test_how_long_answers_take_is_told_by_deployment_and_by_none_where_none_was_asked(metrics: Metrics) -> None:
     observe(metrics, finished())
     observe(metrics, RequestRecord("id", 1.0, "openai", "/nowhere", status=404, outcome="client_error", finished=1.5))
     found = series(metrics)

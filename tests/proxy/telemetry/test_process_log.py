@@ -80,9 +80,7 @@ def test_an_exception_that_is_its_own_cause_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_no_log_line_quotes_an_exception(
-    form: str, finish: Callable[[], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_line_quotes_an_exception(form: str, finish: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
     log = set_up(form)
     error = raised()
     log.error("failed", exc_info=error)
@@ -97,9 +95,7 @@ def test_no_log_line_quotes_an_exception(
         assert written.count(message) == 1
 
 
-def test_an_interrupt_is_the_interpreter_s_to_show(
-    finish: Callable[[], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupt_is_the_interpreter_s(finish: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
     set_up("json")
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert capsys.readouterr().err.strip() == "KeyboardInterrupt"

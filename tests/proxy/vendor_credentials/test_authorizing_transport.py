@@ -97,137 +97,130 @@ async def rig() -> AsyncIterator[Rig]:
         await vendor.connected(0)
 
 
-async def test_a_call_with_a_key_of_its_own_passes_as_it_is() -> None:
+@pytest.fixture
+async def made() -> AsyncIterator[Rig]:
     async with rig() as made:
-        assert await made.status(call(f"{made.provider.vendor.base_url}/v1/x")) == 200
-        assert made.provider.seen() == ["Bearer sk-operator"]
-        assert made.provider.given == 0
+        yield made
 
 
-async def test_a_token_is_fetched_once_and_put_on_every_call_beside_the_target_s_own_headers() -> None:
-    async with rig() as made:
-        for _ in range(3):
-            assert await made.status() == 200
-        assert made.provider.seen() == ["Bearer token-1"] * 3
-        assert made.provider.given == 1
-        assert made.provider.vendor.requests[-1].header("x-org") == "acme"
+async def test_a_call_with_a_key_of_its_own_passes_as_it_is(made: Rig) -> None:
+    assert await made.status(call(f"{made.provider.vendor.base_url}/v1/x")) == 200
+    assert made.provider.seen() == ["Bearer sk-operator"]
+    assert made.provider.given == 0
 
 
-async def test_the_tokens_that_calls_carried_are_known_for_their_target_alone() -> None:
-    async with rig() as made:
-        sent = made.provider.call()
-        assert list(made.transport.secrets(sent.target)) == []
-        await made.status(sent)
-        assert [each.get_secret_value() for each in made.transport.secrets(sent.target)] == ["token-1"]
-        assert list(made.transport.secrets(TARGET)) == []
+async def test_a_token_is_fetched_once_and_put_on_every_call_beside_the_target_s_own_headers(made: Rig) -> None:
+    for _ in range(3):
+        assert await made.status() == 200
+    assert made.provider.seen() == ["Bearer token-1"] * 3
+    assert made.provider.given == 1
+    assert made.provider.vendor.requests[-1].header("x-org") == "acme"
 
 
-async def test_a_hundred_calls_at_once_cause_one_fetch() -> None:
-    async with rig() as made:
-        go = asyncio.Event()
-        made.provider.vendor.answer_path("/token", lambda request: (Until(go), *made.provider.token(request)))
-        async with asyncio.TaskGroup() as group:
-            calls = [group.create_task(made.status()) for _ in range(100)]
-            await made.provider.vendor.received(1)
-            for _ in range(20):
-                await asyncio.sleep(0)
-            assert made.provider.vendor.connections == 1
-            go.set()
-        assert [each.result() for each in calls] == [200] * 100
-        assert made.provider.given == 1
+async def test_the_tokens_that_calls_carried_are_known_for_their_target_alone(made: Rig) -> None:
+    sent = made.provider.call()
+    assert list(made.transport.secrets(sent.target)) == []
+    await made.status(sent)
+    assert [each.get_secret_value() for each in made.transport.secrets(sent.target)] == ["token-1"]
+    assert list(made.transport.secrets(TARGET)) == []
 
 
-async def test_a_token_near_its_end_is_renewed_beside_the_calls_that_still_use_it() -> None:
-    async with rig() as made:
-        await made.status()
-        made.clock.now += 3300
-        go = asyncio.Event()
-        made.provider.vendor.answer_path("/token", lambda request: (Until(go), *made.provider.token(request)))
-        assert [await made.status() for _ in range(3)] == [200] * 3
+async def test_a_hundred_calls_at_once_cause_one_fetch(made: Rig) -> None:
+    go = asyncio.Event()
+    made.provider.vendor.answer_path("/token", lambda request: (Until(go), *made.provider.token(request)))
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(made.status()) for _ in range(100)]
+        await made.provider.vendor.received(1)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert made.provider.vendor.connections == 1
         go.set()
-        while made.provider.seen()[-1] == "Bearer token-1":
-            assert await made.status() == 200
-        assert made.provider.given == 2
-        assert set(made.provider.seen()) == {"Bearer token-1", "Bearer token-2"}
+    assert [each.result() for each in calls] == [200] * 100
+    assert made.provider.given == 1
 
 
-async def test_a_refused_token_is_renewed_once_and_the_call_sent_once_more() -> None:
-    async with rig() as made:
-        made.provider.good = {"Bearer token-2"}
+async def test_a_token_near_its_end_is_renewed_beside_the_calls_that_still_use_it(made: Rig) -> None:
+    await made.status()
+    made.clock.now += 3300
+    go = asyncio.Event()
+    made.provider.vendor.answer_path("/token", lambda request: (Until(go), *made.provider.token(request)))
+    assert [await made.status() for _ in range(3)] == [200] * 3
+    go.set()
+    while made.provider.seen()[-1] == "Bearer token-1":
         assert await made.status() == 200
-        assert await made.status() == 200
-        assert made.provider.seen() == ["Bearer token-1", "Bearer token-2", "Bearer token-2"]
-        bodies = [each.body for each in made.provider.vendor.requests if each.path != "/token"]
-        assert len(set(bodies)) == 1
+    assert made.provider.given == 2
+    assert set(made.provider.seen()) == {"Bearer token-1", "Bearer token-2"}
 
 
-async def test_a_second_refusal_reaches_the_caller() -> None:
-    async with rig() as made:
-        made.provider.good = {"Bearer other"}
-        assert await made.status() == 401
-        assert made.provider.seen() == ["Bearer token-1", "Bearer token-2"]
+async def test_a_refused_token_is_renewed_once_and_the_call_sent_once_more(made: Rig) -> None:
+    made.provider.good = {"Bearer token-2"}
+    assert await made.status() == 200
+    assert await made.status() == 200
+    assert made.provider.seen() == ["Bearer token-1", "Bearer token-2", "Bearer token-2"]
+    bodies = [each.body for each in made.provider.vendor.requests if each.path != "/token"]
+    assert len(set(bodies)) == 1
 
 
-async def test_a_refusal_reaches_the_caller_when_no_other_token_is_to_be_had() -> None:
-    async with rig() as made:
-        assert await made.status() == 200
-        made.provider.good = {"Bearer other"}
-        made.provider.vendor.answer_path("/token", json_answer(500, {}))
-        assert await made.status() == 401
-        assert made.provider.seen() == ["Bearer token-1"] * 2
+async def test_a_second_refusal_reaches_the_caller(made: Rig) -> None:
+    made.provider.good = {"Bearer other"}
+    assert await made.status() == 401
+    assert made.provider.seen() == ["Bearer token-1", "Bearer token-2"]
+
+
+async def test_a_refusal_reaches_the_caller_when_no_other_token_is_to_be_had(made: Rig) -> None:
+    assert await made.status() == 200
+    made.provider.good = {"Bearer other"}
+    made.provider.vendor.answer_path("/token", json_answer(500, {}))
+    assert await made.status() == 401
+    assert made.provider.seen() == ["Bearer token-1"] * 2
 
 
 UNFINISHED: Script = (Send(head(401, [("content-length", "9")])), Hang())
 
 
-async def test_a_refused_call_whose_answer_goes_on_is_closed_before_the_next() -> None:
-    async with rig() as made:
+async def test_a_refused_call_whose_answer_goes_on_is_closed_before_the_next(made: Rig) -> None:
+    await made.status()
+    made.provider.vendor.answer(UNFINISHED)
+    assert await made.status() == 200
+    await made.provider.vendor.requests[2].gone.wait()
+
+
+async def test_a_call_that_is_cancelled_while_its_token_is_renewed_leaves_no_connection(made: Rig) -> None:
+    await made.status()
+    go = asyncio.Event()
+    made.provider.vendor.answer_path("/token", lambda request: (Until(go), *made.provider.token(request)))
+    made.provider.vendor.answer(UNFINISHED)
+    waiting = asyncio.create_task(made.status())
+    await made.provider.vendor.received(4)
+    waiting.cancel()
+    await made.provider.vendor.requests[2].gone.wait()
+    go.set()
+    assert await made.status() == 200
+
+
+async def test_without_a_token_a_call_fails_as_the_gateway_s_own_and_the_next_one_may_work(made: Rig) -> None:
+    made.provider.vendor.answer_path("/token", json_answer(401, {"error": "invalid_client"}))
+    with pytest.raises(UpstreamError) as caught:
         await made.status()
-        made.provider.vendor.answer(UNFINISHED)
-        assert await made.status() == 200
-        await made.provider.vendor.requests[2].gone.wait()
+    assert caught.value.failure.kind is FailureKind.AUTH
+    assert "canary" not in str(caught.value)
+    made.provider.vendor.answer_path("/token", made.provider.token)
+    assert await made.status() == 200
+    assert made.provider.seen() == ["Bearer token-1"]
 
 
-async def test_a_call_that_is_cancelled_while_its_token_is_renewed_leaves_no_connection() -> None:
-    async with rig() as made:
-        await made.status()
-        go = asyncio.Event()
-        made.provider.vendor.answer_path("/token", lambda request: (Until(go), *made.provider.token(request)))
-        made.provider.vendor.answer(UNFINISHED)
-        waiting = asyncio.create_task(made.status())
-        await made.provider.vendor.received(4)
-        waiting.cancel()
-        await made.provider.vendor.requests[2].gone.wait()
-        go.set()
-        assert await made.status() == 200
+async def test_equal_sources_share_a_token_though_their_targets_are_made_anew(made: Rig) -> None:
+    assert await made.status(made.provider.call()) == await made.status(made.provider.call()) == 200
+    assert await made.status(made.provider.call(made.provider.source("another"))) == 200
+    assert made.provider.given == 2
 
 
-async def test_without_a_token_a_call_fails_as_the_gateway_s_own_and_the_next_one_may_work() -> None:
-    async with rig() as made:
-        made.provider.vendor.answer_path("/token", json_answer(401, {"error": "invalid_client"}))
-        with pytest.raises(UpstreamError) as caught:
-            await made.status()
-        assert caught.value.failure.kind is FailureKind.AUTH
-        assert "canary" not in str(caught.value)
-        made.provider.vendor.answer_path("/token", made.provider.token)
-        assert await made.status() == 200
-        assert made.provider.seen() == ["Bearer token-1"]
-
-
-async def test_equal_sources_share_a_token_though_their_targets_are_made_anew() -> None:
-    async with rig() as made:
-        assert await made.status(made.provider.call()) == await made.status(made.provider.call()) == 200
-        assert await made.status(made.provider.call(made.provider.source("another"))) == 200
-        assert made.provider.given == 2
-
-
-async def test_what_no_call_wanted_for_an_hour_is_forgotten_when_another_comes() -> None:
-    async with rig() as made:
-        await made.status()
-        made.clock.now += UNUSED + 1
-        await made.status(made.provider.call(made.provider.source("another")))
-        await made.status()
-        assert made.provider.given == 3
+async def test_what_no_call_wanted_for_an_hour_is_forgotten_when_another_comes(made: Rig) -> None:
+    await made.status()
+    made.clock.now += UNUSED + 1
+    await made.status(made.provider.call(made.provider.source("another")))
+    await made.status()
+    assert made.provider.given == 3
 
 
 def signs(request: UpstreamRequest) -> Mapping[str, str]:
@@ -259,9 +252,7 @@ KINDS: list[Source] = [AwsSource("bedrock", "eu-central-1"), GoogleSource("scope
 
 
 @pytest.mark.parametrize("source", KINDS)
-async def test_each_kind_is_fetched_by_its_own_library_in_a_thread(
-    source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_kind_is_fetched_by_its_library_in_a_thread(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(monkeypatch)
     async with rig() as made:
         assert await made.status(made.provider.call(source)) == 200
@@ -271,9 +262,7 @@ async def test_each_kind_is_fetched_by_its_own_library_in_a_thread(
 
 
 @pytest.mark.parametrize("source", KINDS)
-async def test_what_a_library_cannot_get_is_the_gateway_s_own_failure(
-    source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_no_library_can_get_is_the_gateway_s_fault(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     Library(monkeypatch, fails=True)
     async with rig() as made:
         with pytest.raises(UpstreamError) as caught:
@@ -299,9 +288,8 @@ async def test_closing_does_not_wait_for_a_library_that_hangs(monkeypatch: pytes
     go.set()
 
 
-async def test_a_call_shows_neither_its_token_nor_its_secret() -> None:
-    async with rig() as made:
-        sent = made.provider.call()
-        carrying = replace(sent, target=replace(sent.target, credential=Bearer(SecretStr("canary")).credential(sent)))
-        assert signs(carrying)["Authorization"] == "Bearer canary"
-        assert "canary" not in repr(carrying) + repr(sent) + repr(vars(made.transport))
+async def test_a_call_shows_neither_its_token_nor_its_secret(made: Rig) -> None:
+    sent = made.provider.call()
+    carrying = replace(sent, target=replace(sent.target, credential=Bearer(SecretStr("canary")).credential(sent)))
+    assert signs(carrying)["Authorization"] == "Bearer canary"
+    assert "canary" not in repr(carrying) + repr(sent) + repr(vars(made.transport))

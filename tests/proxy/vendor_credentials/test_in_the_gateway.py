@@ -95,14 +95,19 @@ async def world(folder: Path, table: str = TABLE) -> AsyncIterator[World]:
             yield World(app, vendor, path, log)
 
 
-async def test_a_token_is_fetched_once_for_whole_and_streamed_answers_of_all_models(tmp_path: Path) -> None:
+@pytest.fixture
+async def made(tmp_path: Path) -> AsyncIterator[World]:
     async with world(tmp_path) as made:
-        assert (await made.post()).status == 200
-        streamed = await made.post("v/other", stream=True)
-        assert streamed.status == 200
-        assert streamed.whole
-        assert made.authorizations() == [f"Bearer {TOKEN}"] * 2
-        assert made.tokens() == 1
+        yield made
+
+
+async def test_a_token_is_fetched_once_for_whole_and_streamed_answers_of_all_models(made: World) -> None:
+    assert (await made.post()).status == 200
+    streamed = await made.post("v/other", stream=True)
+    assert streamed.status == 200
+    assert streamed.whole
+    assert made.authorizations() == [f"Bearer {TOKEN}"] * 2
+    assert made.tokens() == 1
 
 
 async def test_an_identity_provider_that_fails_makes_502_until_it_works_again(
@@ -121,34 +126,29 @@ async def test_an_identity_provider_that_fails_makes_502_until_it_works_again(
     assert (line["status"], line["code"], line["attempts"][0]["outcome"]) == (502, "upstream_auth_failed", "auth")
 
 
-async def test_a_token_that_the_vendor_refuses_is_replaced_within_the_one_attempt(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        await made.post()
-        made.vendor.answer(json_answer(401, {"error": {"message": f"the token {TOKEN} is revoked"}}))
-        answer = await made.post()
-        assert (answer.status, answer.headers["x-dragoman-attempts"]) == (200, "1")
-        assert made.tokens() == 2
+async def test_a_token_that_the_vendor_refuses_is_replaced_within_the_one_attempt(made: World) -> None:
+    await made.post()
+    made.vendor.answer(json_answer(401, {"error": {"message": f"the token {TOKEN} is revoked"}}))
+    answer = await made.post()
+    assert (answer.status, answer.headers["x-dragoman-attempts"]) == (200, "1")
+    assert made.tokens() == 2
 
 
-async def test_a_vendor_that_refuses_every_token_makes_502(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        refused = json_answer(401, {"error": {"message": f"the token {TOKEN} is revoked"}})
-        made.vendor.answer_path("/v1/completions", refused)
-        answer = await made.post()
-        assert (answer.status, answer.code) == (502, "upstream_auth_failed")
-        assert len(made.authorizations()) == 2
+async def test_a_vendor_that_refuses_every_token_makes_502(made: World) -> None:
+    refused = json_answer(401, {"error": {"message": f"the token {TOKEN} is revoked"}})
+    made.vendor.answer_path("/v1/completions", refused)
+    answer = await made.post()
+    assert (answer.status, answer.code) == (502, "upstream_auth_failed")
+    assert len(made.authorizations()) == 2
 
 
 @pytest.mark.parametrize(("old", "new", "tokens"), [("v/other", "v/another", 1), ("scope: all", "scope: some", 2)])
-async def test_a_reload_keeps_the_token_unless_it_says_something_else_of_it(
-    tmp_path: Path, old: str, new: str, tokens: int
-) -> None:
-    async with world(tmp_path) as made:
-        await made.post()
-        made.path.write_text(made.path.read_text("utf-8").replace(old, new), encoding="utf-8")
-        assert (await made.app.reloader.reload()).problems == ()
-        assert (await made.post()).status == 200
-        assert made.tokens() == tokens
+async def test_a_reload_keeps_tokens_unless_it_says_otherwise(old: str, new: str, tokens: int, made: World) -> None:
+    await made.post()
+    made.path.write_text(made.path.read_text("utf-8").replace(old, new), encoding="utf-8")
+    assert (await made.app.reloader.reload()).problems == ()
+    assert (await made.post()).status == 200
+    assert made.tokens() == tokens
 
 
 # What nobody sees ---------------------------------------------------------------------------------------------------

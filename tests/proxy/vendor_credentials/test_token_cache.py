@@ -18,16 +18,17 @@ from proxy.vendor_credentials.token_cache import (
     Token,
 )
 from tests.proxy.kit.transport_calls import call
-from tests.proxy.kit.virtual_time import run
+from tests.proxy.kit.virtual_time import named_after, run
 from tests.proxy.vendor_credentials.kit import SECRET, Fetches, Numbered, Outcome, bearer
 
 pytestmark = pytest.mark.smoke
 
 
 HOUR = 3600.0
+Scene = Callable[[CachedToken], Awaitable[None]]
 
 
-def played(scene: Callable[[CachedToken], Awaitable[None]], *outcomes: Outcome, takes: float = 1.0) -> list[float]:
+def played(scene: Scene, *outcomes: Outcome, takes: float = 1.0) -> list[float]:
     """Run a scene with fetches that come out so; when they began."""
     fetches = Fetches(list(outcomes), takes)
 
@@ -39,6 +40,18 @@ def played(scene: Callable[[CachedToken], Awaitable[None]], *outcomes: Outcome, 
 
     run(main())
     return fetches.begun
+
+
+def fetches_at(begun: list[float], *outcomes: Outcome, takes: float = 1.0) -> Callable[[Scene], Callable[[], None]]:
+    """Make a test of a scene in which fetches begin at these times and come out so."""
+
+    def decorate(scene: Scene) -> Callable[[], None]:
+        def test() -> None:
+            assert played(scene, *outcomes, takes=takes) == begun
+
+        return named_after(scene, test)
+
+    return decorate
 
 
 def now() -> float:
@@ -60,47 +73,39 @@ async def failure(held: CachedToken) -> FailureKind:
 # Who waits ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_hundred_calls_at_once_cause_one_fetch() -> None:
-    async def scene(held: CachedToken) -> None:
-        tokens = await asyncio.gather(*(held.token() for _ in range(100)))
-        assert set(tokens) == {Numbered(1)}
-        assert now() == 1
-
-    assert played(scene, HOUR) == [0]
+@fetches_at([0], HOUR)
+async def test_a_hundred_calls_at_once_cause_one_fetch(held: CachedToken) -> None:
+    tokens = await asyncio.gather(*(held.token() for _ in range(100)))
+    assert set(tokens) == {Numbered(1)}
+    assert now() == 1
 
 
-def test_a_token_serves_until_five_minutes_before_its_end_and_is_then_renewed_beside_the_calls() -> None:
-    async def scene(held: CachedToken) -> None:
+@fetches_at([0, HOUR - 299], HOUR)
+async def test_a_token_serves_to_five_minutes_before_its_end_and_is_renewed_beside_the_calls(held: CachedToken) -> None:
+    await held.token()
+    await until(HOUR - 300)
+    assert await held.token() == Numbered(1)
+    await until(HOUR - 299)
+    assert [await held.token() for _ in range(100)] == [Numbered(1)] * 100
+    assert now() == HOUR - 299
+    await until(HOUR - 290)
+    assert await held.token() == Numbered(2)
+
+
+@fetches_at([0, 81], 100.0)
+async def test_a_token_that_lives_for_minutes_is_renewed_at_four_fifths_of_its_life(held: CachedToken) -> None:
+    await held.token()
+    for moment in (50, 79, 80, 82, 100):
+        await until(1 + moment)
         await held.token()
-        await until(HOUR - 300)
-        assert await held.token() == Numbered(1)
-        await until(HOUR - 299)
-        assert [await held.token() for _ in range(100)] == [Numbered(1)] * 100
-        assert now() == HOUR - 299
-        await until(HOUR - 290)
-        assert await held.token() == Numbered(2)
-
-    assert played(scene, HOUR) == [0, HOUR - 299]
 
 
-def test_a_token_that_lives_for_minutes_is_renewed_at_four_fifths_of_its_life() -> None:
-    async def scene(held: CachedToken) -> None:
-        await held.token()
-        for moment in (50, 79, 80, 82, 100):
-            await until(1 + moment)
-            await held.token()
-
-    assert played(scene, 100.0) == [0, 81]
-
-
-def test_a_token_whose_end_is_past_is_waited_for() -> None:
-    async def scene(held: CachedToken) -> None:
-        await held.token()
-        await until(1 + HOUR)
-        assert set(await asyncio.gather(held.token(), held.token())) == {Numbered(2)}
-        assert now() == HOUR + 2
-
-    assert played(scene, HOUR) == [0, HOUR + 1]
+@fetches_at([0, HOUR + 1], HOUR)
+async def test_a_token_whose_end_is_past_is_waited_for(held: CachedToken) -> None:
+    await held.token()
+    await until(1 + HOUR)
+    assert set(await asyncio.gather(held.token(), held.token())) == {Numbered(2)}
+    assert now() == HOUR + 2
 
 
 def test_the_last_tokens_are_remembered_for_those_who_must_not_repeat_them() -> None:
@@ -115,39 +120,33 @@ def test_the_last_tokens_are_remembered_for_those_who_must_not_repeat_them() -> 
     played(scene, HOUR)
 
 
-def test_a_call_that_gives_up_leaves_the_fetch_to_the_others() -> None:
-    async def scene(held: CachedToken) -> None:
-        waiting = [asyncio.create_task(held.token()) for _ in range(3)]
-        await asyncio.sleep(0.5)
-        waiting[0].cancel()
-        assert await asyncio.gather(*waiting[1:]) == [Numbered(1)] * 2
-        assert waiting[0].cancelled()
-
-    assert played(scene, HOUR) == [0]
+@fetches_at([0], HOUR)
+async def test_a_call_that_gives_up_leaves_the_fetch_to_the_others(held: CachedToken) -> None:
+    waiting = [asyncio.create_task(held.token()) for _ in range(3)]
+    await asyncio.sleep(0.5)
+    waiting[0].cancel()
+    assert await asyncio.gather(*waiting[1:]) == [Numbered(1)] * 2
+    assert waiting[0].cancelled()
 
 
-def test_a_call_that_gives_up_alone_leaves_a_token_for_the_next() -> None:
-    async def scene(held: CachedToken) -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await held.token()
-        await asyncio.sleep(1)
-        assert await held.token() == Numbered(1)
-        assert now() == 1.5
-
-    assert played(scene, HOUR) == [0]
+@fetches_at([0], HOUR)
+async def test_a_call_that_gives_up_alone_leaves_a_token_for_the_next(held: CachedToken) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await held.token()
+    await asyncio.sleep(1)
+    assert await held.token() == Numbered(1)
+    assert now() == 1.5
 
 
 # What fails ---------------------------------------------------------------------------------------------------------
 
 
-def test_all_who_wait_for_a_fetch_that_fails_are_told_and_the_next_call_tries_again() -> None:
-    async def scene(held: CachedToken) -> None:
-        kinds = await asyncio.gather(*(failure(held) for _ in range(10)))
-        assert set(kinds) == {FailureKind.AUTH}
-        assert await held.token() == Numbered(2)
-
-    assert played(scene, "no", HOUR) == [0, 1]
+@fetches_at([0, 1], "no", HOUR)
+async def test_all_who_wait_for_a_fetch_that_fails_are_told_and_the_next_call_tries_again(held: CachedToken) -> None:
+    kinds = await asyncio.gather(*(failure(held) for _ in range(10)))
+    assert set(kinds) == {FailureKind.AUTH}
+    assert await held.token() == Numbered(2)
 
 
 def test_fetches_that_go_on_failing_are_further_and_further_apart_and_calls_between_them_fail_at_once() -> None:
@@ -160,17 +159,15 @@ def test_fetches_that_go_on_failing_are_further_and_further_apart_and_calls_betw
     assert begun == [0, 0.25, 1.25, 3.25, 7.25, 15.25, 31.25, 63.25]
 
 
-def test_a_fetch_that_works_ends_the_pauses() -> None:
-    async def scene(held: CachedToken) -> None:
-        for _ in range(3):
-            await failure(held)
-            await asyncio.sleep(10)
-        await held.token()
-        await asyncio.sleep(20)
+@fetches_at([0, 10, 20, 30, 50, 50], "no", "no", "no", 10.0, "no", takes=0.0)
+async def test_a_fetch_that_works_ends_the_pauses(held: CachedToken) -> None:
+    for _ in range(3):
         await failure(held)
-        await failure(held)
-
-    assert played(scene, "no", "no", "no", 10.0, "no", takes=0.0) == [0, 10, 20, 30, 50, 50]
+        await asyncio.sleep(10)
+    await held.token()
+    await asyncio.sleep(20)
+    await failure(held)
+    await failure(held)
 
 
 def test_a_renewal_that_fails_leaves_the_old_token_in_use_to_its_end() -> None:
@@ -187,13 +184,11 @@ def test_a_renewal_that_fails_leaves_the_old_token_in_use_to_its_end() -> None:
     assert len(begun) < 15
 
 
-def test_a_fetch_that_hangs_is_given_up() -> None:
-    async def scene(held: CachedToken) -> None:
-        assert await failure(held) is FailureKind.AUTH
-        assert now() == DEADLINE
-        assert await held.token() == Numbered(2)
-
-    assert played(scene, None, HOUR) == [0, DEADLINE]
+@fetches_at([0, DEADLINE], None, HOUR)
+async def test_a_fetch_that_hangs_is_given_up(held: CachedToken) -> None:
+    assert await failure(held) is FailureKind.AUTH
+    assert now() == DEADLINE
+    assert await held.token() == Numbered(2)
 
 
 def test_a_fault_of_ours_is_told_to_who_waits_and_not_run_into_by_every_call() -> None:
@@ -243,54 +238,44 @@ def test_the_log_says_what_failed_and_the_token_is_nowhere(caplog: pytest.LogCap
 # Tokens that are refused --------------------------------------------------------------------------------------------
 
 
-def test_a_refused_token_is_replaced_and_all_who_had_it_get_the_same_new_one() -> None:
-    async def scene(held: CachedToken) -> None:
-        old = await held.token()
-        others = await asyncio.gather(*(held.instead_of(old) for _ in range(100)))
-        assert others == [Numbered(2)] * 100
-        assert await held.instead_of(old) == Numbered(2)
-
-    assert played(scene, HOUR) == [0, 1]
+@fetches_at([0, 1], HOUR)
+async def test_a_refused_token_is_replaced_and_all_who_had_it_get_the_same_new_one(held: CachedToken) -> None:
+    old = await held.token()
+    others = await asyncio.gather(*(held.instead_of(old) for _ in range(100)))
+    assert others == [Numbered(2)] * 100
+    assert await held.instead_of(old) == Numbered(2)
 
 
-def test_others_go_on_with_a_refused_token_until_the_new_one_is_there() -> None:
-    async def scene(held: CachedToken) -> None:
-        old = await held.token()
-        waiting = asyncio.create_task(held.instead_of(old))
-        await asyncio.sleep(0.5)
-        assert await held.token() == old
-        assert await waiting == Numbered(2) == await held.token()
-
-    assert played(scene, HOUR) == [0, 1]
+@fetches_at([0, 1], HOUR)
+async def test_others_go_on_with_a_refused_token_until_the_new_one_is_there(held: CachedToken) -> None:
+    old = await held.token()
+    waiting = asyncio.create_task(held.instead_of(old))
+    await asyncio.sleep(0.5)
+    assert await held.token() == old
+    assert await waiting == Numbered(2) == await held.token()
 
 
-def test_a_new_token_that_cannot_be_had_leaves_the_old_one() -> None:
-    async def scene(held: CachedToken) -> None:
-        old = await held.token()
-        assert await held.instead_of(old) is None
-        assert await held.token() == old
-
-    assert played(scene, HOUR, "no") == [0, 1]
+@fetches_at([0, 1], HOUR, "no")
+async def test_a_new_token_that_cannot_be_had_leaves_the_old_one(held: CachedToken) -> None:
+    old = await held.token()
+    assert await held.instead_of(old) is None
+    assert await held.token() == old
 
 
-def test_an_upstream_that_refuses_every_token_does_not_cause_a_fetch_for_every_call() -> None:
-    async def scene(held: CachedToken) -> None:
-        while now() < 60:
-            token: Token | None = await held.token()
-            while token is not None:
-                token = await held.instead_of(token)
-            await asyncio.sleep(0.25)
-
-    assert played(scene, HOUR, takes=0.0) == [0, 0, 0, 1, 3, 7, 15, 31]
+@fetches_at([0, 0, 0, 1, 3, 7, 15, 31], HOUR, takes=0.0)
+async def test_an_upstream_that_refuses_every_token_does_not_cause_a_fetch_for_every_call(held: CachedToken) -> None:
+    while now() < 60:
+        token: Token | None = await held.token()
+        while token is not None:
+            token = await held.instead_of(token)
+        await asyncio.sleep(0.25)
 
 
-def test_a_token_that_was_good_for_a_while_is_replaced_again() -> None:
-    async def scene(held: CachedToken) -> None:
-        for moment in (0, 0, 0, 100, 200):
-            await until(max(now(), moment))
-            await held.instead_of(await held.token())
-
-    assert played(scene, HOUR, takes=0.0) == [0, 0, 0, 100, 200]
+@fetches_at([0, 0, 0, 100, 200], HOUR, takes=0.0)
+async def test_a_token_that_was_good_for_a_while_is_replaced_again(held: CachedToken) -> None:
+    for moment in (0, 0, 0, 100, 200):
+        await until(max(now(), moment))
+        await held.instead_of(await held.token())
 
 
 # Parts --------------------------------------------------------------------------------------------------------------

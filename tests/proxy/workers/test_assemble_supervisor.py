@@ -191,9 +191,7 @@ async def streaming(vendor: FakeVendor, gateway: RunningGateway, stack: AsyncExi
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_drains_every_worker_and_no_stream_loses_anything(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+async def test_a_signal_drains_every_worker_and_no_stream_loses_any(tmp_path: Path, number: signal.Signals) -> None:
     gate = asyncio.Event()
     async with FakeVendor((START, Until(gate), *REST)) as vendor, AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(up(table_before(vendor) + TWO, tmp_path))

@@ -146,9 +146,7 @@ async def test_one_that_begins_while_a_table_changes_gets_the_new_one(tmp_path: 
         await until(lambda: {worker.digest for worker in rig.workers._alive.values()} == {new.snapshot.digest})
 
 
-async def test_one_that_does_not_take_a_table_makes_room_for_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_that_takes_no_table_makes_room_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with kept(tmp_path) as rig:
         stopped = rig.pids()[1]
         monkeypatch.setattr(workers_module, "TABLE_LIMIT", 0.2)
@@ -236,9 +234,7 @@ async def test_one_that_cannot_begin_at_first_is_the_end_of_all_with_its_reason(
     assert counted.restarts == 0
 
 
-async def test_one_that_is_told_to_end_before_it_has_begun_is_no_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_that_is_told_to_end_before_it_began_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.yaml"
     path.write_text(HASTY, encoding="utf-8")
     counted = Counted()

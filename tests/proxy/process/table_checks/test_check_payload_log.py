@@ -14,9 +14,7 @@ FOLDER = "this is a folder: entries of the payload log are dropped"
 @pytest.mark.parametrize(
     ("path", "message"), [("gone/p.jsonl", MISSING), ("there", FOLDER), ("there/p.jsonl", None), ("p.jsonl", None)]
 )
-def test_a_path_that_cannot_be_written_is_a_warning_where_it_stands(
-    tmp_path: Path, path: str, message: str | None
-) -> None:
+def test_a_path_that_cannot_be_written_is_a_warning_at_it(tmp_path: Path, path: str, message: str | None) -> None:
     (tmp_path / "there").mkdir()
     table = tmp_path / "t.yaml"
     table.write_text(f"{GOOD}server:\n  payload_log:\n    path: {path}\n    teams: ['*']\n", encoding="utf-8")
