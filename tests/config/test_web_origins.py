@@ -14,9 +14,14 @@ ORIGIN = TypeAdapter[str](AllowedOrigin)
 @looped(
     ("authority", "host"),
     [
-        *(("localhost", "localhost"), ("LocalHost:8080", "localhost"), ("localhost.:8080", "localhost")),
-        *(("127.0.0.1:80", "127.0.0.1"), ("[::1]", "::1"), ("[::1]:8080", "::1")),
-        *(("[::FFFF:127.0.0.1]:1", "::ffff:127.0.0.1"), ("my_gateway:8080", "my_gateway")),
+        ("localhost", "localhost"),
+        ("LocalHost:8080", "localhost"),
+        ("localhost.:8080", "localhost"),
+        ("127.0.0.1:80", "127.0.0.1"),
+        ("[::1]", "::1"),
+        ("[::1]:8080", "::1"),
+        ("[::FFFF:127.0.0.1]:1", "::ffff:127.0.0.1"),
+        ("my_gateway:8080", "my_gateway"),
     ],
 )
 def test_a_host_is_read_without_port_brackets_case_and_trailing_dot(authority: str, host: str) -> None:

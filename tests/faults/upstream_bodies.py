@@ -124,9 +124,12 @@ async def headers_that_make_no_sense(rig: Rig) -> None:
 LEAKS: Final = (
     *("openai-organization", "openai-project", "openai-processing-ms", "anthropic-organization-id", "set-cookie"),
     *("server", "via", "x-powered-by", "x-request-id", "request-id", "cf-ray", "x-envoy-upstream-service-time"),
-    *("x-ratelimit-limit-requests", "x-ratelimit-remaining-tokens", "retry-after", "x-should-retry"),
-    *("x-amzn-requestid", "location", "www-authenticate", "strict-transport-security", "access-control-allow-origin"),
-    *("x-account-id", "x-dragoman-deployment", "x-dragoman-emulated", "link", "alt-svc", "etag", "x-amzn-requestid"),
+    *(
+        *("x-ratelimit-limit-requests", "x-ratelimit-remaining-tokens", "retry-after", "x-should-retry"),
+        "x-amzn-requestid",
+    ),
+    *("location", "www-authenticate", "strict-transport-security", "access-control-allow-origin", "x-account-id"),
+    *("x-dragoman-deployment", "x-dragoman-emulated", "link", "alt-svc", "etag", "x-amzn-requestid"),
 )
 OURS: Final = {
     *("server", "date", "content-type", "content-length", "transfer-encoding", "cache-control", "vary", "x-request-id"),

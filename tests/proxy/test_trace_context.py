@@ -71,9 +71,19 @@ def test_a_valid_state_is_passed_on_as_one_line(lines: list[str], state: str) ->
 @looped(
     "lines",
     [
-        *(["a=1,a=2"], ["A=1"], ["a"], ["a="], ["a=x=y"], ["a=\x00"], ["a=x\r\ninjected: yes"], ["a=é"]),
-        *(["a=\udcff"], ["a=" + "x" * 257], [",".join(f"k{number}=v" for number in range(33))]),
-        *([f"a={'x' * 200},b={'x' * 200},c={'x' * 200}"], ["=" * MOST_STATE]),
+        ["a=1,a=2"],
+        ["A=1"],
+        ["a"],
+        ["a="],
+        ["a=x=y"],
+        ["a=\x00"],
+        ["a=x\r\ninjected: yes"],
+        ["a=é"],
+        ["a=\udcff"],
+        ["a=" + "x" * 257],
+        [",".join(f"k{number}=v" for number in range(33))],
+        [f"a={'x' * 200},b={'x' * 200},c={'x' * 200}"],
+        ["=" * MOST_STATE],
     ],
 )
 def test_a_state_that_is_not_valid_or_too_large_is_left_out(lines: list[str]) -> None:

@@ -93,10 +93,15 @@ PROXY: Final[Rooms] = {
     ),
     "process/table_checks": ("routing", "shared_state"),
     "process": (
-        *("process/table_checks", "surfaces", "off_loop", "deployment_health", "telemetry", "listener", "upstream"),
-        *("http_client", "vendor_credentials", "shared_state", "limits", "ledger", "accounting", "payload_log"),
-        *("overload", "routing", "teams", "conversations", "discovery", "dispatch", "answer_cache", "plugins"),
-        *("gateway", "admin", "tracing"),
+        *(
+            *("process/table_checks", "surfaces", "off_loop", "deployment_health", "telemetry", "listener"),
+            *("upstream", "http_client"),
+        ),
+        *(
+            *("vendor_credentials", "shared_state", "limits", "ledger", "accounting", "payload_log", "overload"),
+            *("routing", "teams", "conversations", "discovery", "dispatch", "answer_cache", "plugins", "gateway"),
+            *("admin", "tracing"),
+        ),
     ),
     "workers": (
         *("off_loop", "telemetry", "listener", "shared_state", "limits", "ledger", "routing", "accounting", "admin"),
@@ -106,9 +111,11 @@ PROXY: Final[Rooms] = {
     "cli/logs": ("cli/terminal",),
     "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (
-        *("cli/imports", "cli/logs", "cli/usage", "deployment_health", "telemetry", "listener", "routing"),
-        *("dispatch", "gateway", "process", "process/table_checks", "limits", "ledger", "plugins", "teams"),
-        "workers",
+        *(
+            *("cli/imports", "cli/logs", "cli/usage", "deployment_health", "telemetry", "listener", "routing"),
+            *("dispatch", "gateway", "process", "process/table_checks"),
+        ),
+        *("limits", "ledger", "plugins", "teams", "workers"),
     ),
 }
 

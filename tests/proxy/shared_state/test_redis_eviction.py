@@ -26,9 +26,15 @@ def info(most: object, policy: object) -> object:
 @looped(
     ("reply", "policy"),
     [
-        *((info(1_000_000, "allkeys-lru"), "allkeys-lru"), (info(1_000_000, "volatile-ttl"), "volatile-ttl")),
-        *((info(1_000_000, "noeviction"), None), (info(0, "allkeys-lru"), None), ({"maxmemory": 5}, None)),
-        *((info("x", "allkeys-lru"), None), (info(1, "a" * 100), None), (None, None), ([1], None)),
+        (info(1_000_000, "allkeys-lru"), "allkeys-lru"),
+        (info(1_000_000, "volatile-ttl"), "volatile-ttl"),
+        (info(1_000_000, "noeviction"), None),
+        (info(0, "allkeys-lru"), None),
+        ({"maxmemory": 5}, None),
+        (info("x", "allkeys-lru"), None),
+        (info(1, "a" * 100), None),
+        (None, None),
+        ([1], None),
     ],
 )
 def test_only_a_bounded_memory_with_another_policy_throws_keys_away(reply: object, policy: str | None) -> None:

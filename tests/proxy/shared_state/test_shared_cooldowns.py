@@ -141,10 +141,17 @@ def test_a_credential_that_is_fetched_is_not_called_refused(ear: Ear) -> None:
 @looped(
     "entries",
     [
-        *([b"x", b"1"], [A.encode() + b":timeout", b"2000000"], [A.encode() + b":quota ", b"2000000"]),
-        *([A.upper().encode() + b":quota", b"2000000"], [A.encode() + b":quota", b"2e6"]),
-        *([A.encode() + b":quota", b"inf"], [A.encode() + b":quota", b"-5"], [A.encode() + b":quota", 2_000_000]),
-        *([None, None], [[b"nested"], b"1"], [b"odd"]),
+        [b"x", b"1"],
+        [A.encode() + b":timeout", b"2000000"],
+        [A.encode() + b":quota ", b"2000000"],
+        [A.upper().encode() + b":quota", b"2000000"],
+        [A.encode() + b":quota", b"2e6"],
+        [A.encode() + b":quota", b"inf"],
+        [A.encode() + b":quota", b"-5"],
+        [A.encode() + b":quota", 2_000_000],
+        [None, None],
+        [[b"nested"], b"1"],
+        [b"odd"],
     ],
 )
 def test_what_no_gateway_wrote_is_left_out_and_the_rest_is_heard(entries: list[object]) -> None:

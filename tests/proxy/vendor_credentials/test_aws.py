@@ -289,9 +289,14 @@ async def test_the_path_arrives_as_it_was_signed(vendor: FakeVendor, transport: 
 @looped(
     ("status", "kind", "refused"),
     [
-        *((200, "", False), (401, "", True), (403, "ExpiredTokenException:http://internal.amazon.com/coral/", True)),
-        *((403, "UnrecognizedClientException", True), (403, "InvalidSignatureException", True)),
-        *((403, "AccessDeniedException", False), (403, "", False), (400, "ExpiredTokenException", False)),
+        (200, "", False),
+        (401, "", True),
+        (403, "ExpiredTokenException:http://internal.amazon.com/coral/", True),
+        (403, "UnrecognizedClientException", True),
+        (403, "InvalidSignatureException", True),
+        (403, "AccessDeniedException", False),
+        (403, "", False),
+        (400, "ExpiredTokenException", False),
     ],
 )
 def test_only_an_answer_about_the_keys_is_a_reason_for_others(status: int, kind: str, refused: bool) -> None:
