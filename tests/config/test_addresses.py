@@ -175,8 +175,12 @@ def test_every_address_lies_somewhere_and_a_mapped_one_where_it_maps(address: ob
 @looped(
     "url",
     [
-        *("redis://cache", "redis://cache:6379/0", "rediss://user:p%40ss@cache.internal:6380/15"),
-        *("redis://:secret@10.0.0.1/", "redis://[::1]:6379", "unix:///run/redis.sock"),
+        "redis://cache",
+        "redis://cache:6379/0",
+        "rediss://user:p%40ss@cache.internal:6380/15",
+        "redis://:secret@10.0.0.1/",
+        "redis://[::1]:6379",
+        "unix:///run/redis.sock",
         "unix://user:secret@/run/redis.sock",
     ],
 )
@@ -228,9 +232,13 @@ def test_any_text_is_judged_as_an_address_of_redis(text: str) -> None:
 @looped(
     "url",
     [
-        *("sqlite:ledger.db", "sqlite:/var/lib/dragoman/ledger.db", "sqlite:../ledger 2.db"),
-        *("postgresql://db.internal/ledger", "postgres://u:p%40ss@10.0.0.5:5432/ledger?sslmode=require"),
-        *("postgresql:///ledger?host=/run/postgresql", "postgresql://localhost"),
+        "sqlite:ledger.db",
+        "sqlite:/var/lib/dragoman/ledger.db",
+        "sqlite:../ledger 2.db",
+        "postgresql://db.internal/ledger",
+        "postgres://u:p%40ss@10.0.0.5:5432/ledger?sslmode=require",
+        "postgresql:///ledger?host=/run/postgresql",
+        "postgresql://localhost",
     ],
 )
 def test_a_ledger_is_a_file_or_a_database(url: str) -> None:

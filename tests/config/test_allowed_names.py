@@ -7,9 +7,14 @@ from tests.support.looped import looped
 @looped(
     ("pattern", "name", "covered"),
     [
-        *(("*", "openai/gpt", True), ("openai/*", "openai/gpt", True), ("openai/*", "openai/*", True)),
-        *(("openai/*", "openai", False), ("openai/*", "openai-eu/gpt", False), ("openai/*", "*", False)),
-        *(("openai/gpt", "openai/gpt", True), ("openai/gpt", "openai/gpt/eu", False)),
+        ("*", "openai/gpt", True),
+        ("openai/*", "openai/gpt", True),
+        ("openai/*", "openai/*", True),
+        ("openai/*", "openai", False),
+        ("openai/*", "openai-eu/gpt", False),
+        ("openai/*", "*", False),
+        ("openai/gpt", "openai/gpt", True),
+        ("openai/gpt", "openai/gpt/eu", False),
         ("openai/gpt", "openai/gpt-2", False),
     ],
 )

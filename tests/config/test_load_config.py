@@ -53,8 +53,14 @@ def test_a_mistake_in_a_list_of_settings_hides_no_other() -> None:
         """
     told = [each.split(" ")[1].rstrip(":") for each in complaints(text)]
     assert told == [
-        *("routes.r.targets.0", "teams.t.keys.0", "teams.t.models.0", "teams.t.budget.0.per", "teams.t.budget.1"),
-        *("teams.u.keys.0", "teams.u.models.0", "teams.u.budget.per"),
+        "routes.r.targets.0",
+        "teams.t.keys.0",
+        "teams.t.models.0",
+        "teams.t.budget.0.per",
+        "teams.t.budget.1",
+        "teams.u.keys.0",
+        "teams.u.models.0",
+        "teams.u.budget.per",
     ]
 
 
@@ -68,7 +74,11 @@ def test_a_mistake_does_not_echo_in_what_depends_on_it() -> None:
         """
     told = [each.split(" ")[1].rstrip(":") for each in complaints(text)]
     assert told == [
-        *("vendors.v", "vendors.w.base_url", "models.v/m", "models.w/m.deployments.a", "routes.r.targets"),
+        "vendors.v",
+        "vendors.w.base_url",
+        "models.v/m",
+        "models.w/m.deployments.a",
+        "routes.r.targets",
         "teams.t.keys.0",
     ]
 

@@ -39,8 +39,11 @@ def test_what_is_no_authority_has_no_host(authority: str) -> None:
 @looped(
     ("written", "kept"),
     [
-        *(("llm.example.com", "llm.example.com"), ("LLM.Example.com.", "llm.example.com")),
-        *(("*.example.com", "*.example.com"), ("192.0.2.7", "192.0.2.7"), ("[2001:DB8::0:1]", "2001:db8::1")),
+        ("llm.example.com", "llm.example.com"),
+        ("LLM.Example.com.", "llm.example.com"),
+        ("*.example.com", "*.example.com"),
+        ("192.0.2.7", "192.0.2.7"),
+        ("[2001:DB8::0:1]", "2001:db8::1"),
         ("gateway", "gateway"),
     ],
 )
@@ -103,8 +106,11 @@ LISTED = OriginPatterns.of(["https://app.example.com", "http://localhost:*", "mo
 @looped(
     "origin",
     [
-        *("https://app.example.com", "http://localhost", "http://localhost:5173"),
-        *("moz-extension://6f0b6c1e-0000-4000-8000-000000000000", "file://"),
+        "https://app.example.com",
+        "http://localhost",
+        "http://localhost:5173",
+        "moz-extension://6f0b6c1e-0000-4000-8000-000000000000",
+        "file://",
     ],
 )
 def test_a_listed_origin_is_known(origin: str) -> None:

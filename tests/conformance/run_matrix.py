@@ -22,7 +22,10 @@ from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.raw_client import Answer, RawClient, connected, request
 from tests.support.vendor_script import Received
 
-PATHS: Mapping[Operation, str] = {Operation.COMPLETIONS: "/v1/completions", Operation.CHAT: "/v1/chat/completions"}
+PATHS: Mapping[Operation, str] = {
+    Operation.COMPLETIONS: "/v1/completions",
+    Operation.CHAT: "/v1/chat/completions",
+}
 UNSTREAMED = frozenset({"best_of"})
 """Features that no stream has."""
 

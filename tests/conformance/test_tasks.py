@@ -71,7 +71,10 @@ async def test_every_vendor_s_vectors_come_back_as_numbers_and_as_base64(walked:
 async def test_every_vendor_s_ranking_comes_back_best_first(walked: Rig, entry: TaskMatrixEntry) -> None:
     found = await ask(walked, entry)
     assert found.status == 200, found.body
-    assert found.json()["results"] == [{"index": 1, "relevance_score": 0.125}, {"index": 0, "relevance_score": 0.0}]
+    assert found.json()["results"] == [
+        {"index": 1, "relevance_score": 0.125},
+        {"index": 0, "relevance_score": 0.0},
+    ]
 
 
 @looped("case", [(entry, name) for entry in (*EMBEDDING, *RANKING) for name in entry.cells], ids=cell_id)

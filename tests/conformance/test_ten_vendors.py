@@ -60,7 +60,10 @@ SCHEMA: Final[JsonObject] = {
     "additionalProperties": False,
 }
 ARGUMENTS: Final[JsonObject] = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
-FORMAT: Final[JsonObject] = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA, "strict": True}}
+FORMAT: Final[JsonObject] = {
+    "type": "json_schema",
+    "json_schema": {"name": "place", "schema": SCHEMA, "strict": True},
+}
 TOOL: Final[JsonObject] = {
     "type": "function",
     "function": {"name": "look_up", "description": "Looks it up.", "parameters": ARGUMENTS},
@@ -70,7 +73,10 @@ QUESTION: Final[JsonObject] = {
     "messages": [
         {
             "role": "user",
-            "content": [{"type": "text", "text": "Where is this?"}, {"type": "image_url", "image_url": {"url": URI}}],
+            "content": [
+                {"type": "text", "text": "Where is this?"},
+                {"type": "image_url", "image_url": {"url": URI}},
+            ],
         }
     ],
 }

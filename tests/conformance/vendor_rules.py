@@ -363,7 +363,13 @@ class OpenRouter(OpenAIShaped):
     def _details(turn: int) -> list[JsonObject]:
         common: JsonObject = {"format": "anthropic-claude-v1"}
         return [
-            {"type": "reasoning.text", "text": thought(turn), "signature": signed(thought(turn)), **common, "index": 0},
+            {
+                "type": "reasoning.text",
+                "text": thought(turn),
+                "signature": signed(thought(turn)),
+                **common,
+                "index": 0,
+            },
             {"type": "reasoning.encrypted", "data": signed(f"redacted {turn}"), **common, "index": 1},
         ]
 

@@ -123,8 +123,11 @@ def test_five_mistakes_are_five_lines_with_their_places(tmp_path: Path) -> None:
     first, *lines = done.stdout.decode().splitlines()
     assert first == f"checking {path}"
     assert [line.partition(": ")[0] for line in lines] == [
-        *(f"{path}:4:3 server.prot", f"{path}:6:21 defaults.timeouts.total", f"{path}:8:21 vendors.openai.api_key"),
-        *(f"{path}:13:3 models.openai/gpt-4o", f"{path}:16:30 routes.fast.targets.1"),
+        f"{path}:4:3 server.prot",
+        f"{path}:6:21 defaults.timeouts.total",
+        f"{path}:8:21 vendors.openai.api_key",
+        f"{path}:13:3 models.openai/gpt-4o",
+        f"{path}:16:30 routes.fast.targets.1",
     ]
     for line, word in zip(
         lines, ["did you mean port?", "30s", "NOT_SET", "11:3", "did you mean local/tiny?"], strict=True

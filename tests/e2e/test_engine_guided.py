@@ -61,10 +61,23 @@ async def bound(http: aiohttp.ClientSession, operation: Operation, members: Json
 @looped(
     "pattern",
     [
-        *(r"\d{3}-\d{4}", r"^[\w.-]{1,10}@[\w-]{1,10}\.(com|org)$", r"[A-Z][a-z]{1,8} [0-9]+(\.\d\d)?"),
-        *(r'{"n": -?\d{1,3}}', "(yes|no)( maybe){0,3}", "(a?|b*)*c", "((a|b)+c?)+d", "((a{2}){3}b?){2}", "a?b?c?d?"),
-        *(r"(\s*,?\s*){2,4}x", "(ab|ba){1,200}", "a{300}b{0,300}c", r'"[^"\\\x80-\U0010FFFF]{0,40}"', "[ -~]{1,60}"),
-        *("é{2}[à-ü]{1,4}", "\t\n\\\\[\\]]", ""),
+        r"\d{3}-\d{4}",
+        r"^[\w.-]{1,10}@[\w-]{1,10}\.(com|org)$",
+        r"[A-Z][a-z]{1,8} [0-9]+(\.\d\d)?",
+        r'{"n": -?\d{1,3}}',
+        "(yes|no)( maybe){0,3}",
+        "(a?|b*)*c",
+        "((a|b)+c?)+d",
+        "((a{2}){3}b?){2}",
+        "a?b?c?d?",
+        r"(\s*,?\s*){2,4}x",
+        "(ab|ba){1,200}",
+        "a{300}b{0,300}c",
+        r'"[^"\\\x80-\U0010FFFF]{0,40}"',
+        "[ -~]{1,60}",
+        "é{2}[à-ü]{1,4}",
+        "\t\n\\\\[\\]]",
+        "",
     ],
 )
 async def test_a_pattern_binds_as_a_grammar(http: aiohttp.ClientSession, operation: Operation, pattern: str) -> None:

@@ -179,7 +179,9 @@ NOT_SAID: list[JsonValue] = [f"never{number}" for number in range(20)]
 @looped(
     ("stops", "emulated"),
     [
-        *((["zwei", " three", "ten"], None), ([*NOT_SAID[:15], " three"], None), ([*NOT_SAID, " three"], "stop")),
+        (["zwei", " three", "ten"], None),
+        ([*NOT_SAID[:15], " three"], None),
+        ([*NOT_SAID, " three"], "stop"),
         ([" three", *NOT_SAID], "stop"),
     ],
     ids=["three", "sixteen", "the last of twenty-one", "the first of twenty-one"],

@@ -35,7 +35,11 @@ MODEL = "tiny"
 RECORDINGS = {name: load(name) for name in SCENARIOS}
 PROFILES = looped("profile", ["vllm", "openai_compatible"])
 PATHS = (
-    *("/v1/completions", "/completions", "/inference/v1/completions", "/v4/beta/completions", "/v5/completions"),
+    "/v1/completions",
+    "/completions",
+    "/inference/v1/completions",
+    "/v4/beta/completions",
+    "/v5/completions",
     "/api/v1/compatibility/openai/v1/completions",
 )
 

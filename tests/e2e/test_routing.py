@@ -209,8 +209,15 @@ async def test_the_operators_key_is_sent_and_nothing_of_the_clients(world: World
     assert received.header("authorization") == f"Bearer {UPSTREAM_KEY}"
     assert received.header("x-request-id") == "req-7" == answer.headers["x-request-id"]
     assert {name.lower() for name, _ in received.headers} == {
-        *("host", "authorization", "content-type", "content-length", "accept", "accept-encoding", "user-agent"),
-        *("x-dragoman-hops", "x-request-id"),
+        "host",
+        "authorization",
+        "content-type",
+        "content-length",
+        "accept",
+        "accept-encoding",
+        "user-agent",
+        "x-dragoman-hops",
+        "x-request-id",
     }
     assert str(received.header("user-agent")).startswith("dragoman/")
     assert SEARCH.encode() not in received.body

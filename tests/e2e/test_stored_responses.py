@@ -97,7 +97,10 @@ class TestOpenai:
         first = good(await drive(sdks, sdk, "response", ONE))
         named: JsonObject = {
             "model": "mock/echo",
-            "input": [{"type": "item_reference", "id": first["output"][0]["id"]}, {"role": "user", "content": "two"}],
+            "input": [
+                {"type": "item_reference", "id": first["output"][0]["id"]},
+                {"role": "user", "content": "two"},
+            ],
         }
         good(await drive(sdks, sdk, "response", named))
 

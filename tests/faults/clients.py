@@ -242,7 +242,10 @@ async def request_that_does_not_come(rig: Rig) -> None:
             patch.setitem(rig.app.front.public._kwargs, name, seconds)
         async with asyncio.TaskGroup() as clients:
             for data, drip in (
-                *((b"P", b""), (b"", b"POST /v1/completions"), (slow[:-2], b""), (slow[:-2], b"X: ab\r\n")),
+                (b"P", b""),
+                (b"", b"POST /v1/completions"),
+                (slow[:-2], b""),
+                (slow[:-2], b"X: ab\r\n"),
             ):
                 clients.create_task(late(rig, data, drip, "/v1/completions"))
             for path in SURFACES.values():

@@ -295,7 +295,11 @@ async def memory_near_its_limit(rig: Rig) -> None:
     rig.one.answer(held(True, gate))
     async with under_way(rig, 1) as (client,):
         for used, streams, wholes in (
-            *((849, 200, 200), (850, 503, 200), (949, 503, 200), (950, 503, 503), (2000, 503, 503)),
+            (849, 200, 200),
+            (850, 503, 200),
+            (949, 503, 200),
+            (950, 503, 503),
+            (2000, 503, 503),
         ):
             fill(rig, used)
             for stream, status in ((True, streams), (False, wholes)):

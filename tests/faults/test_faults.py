@@ -29,7 +29,10 @@ from tests.faults.fault_rig import KEY, OPERATOR_KEY, descriptors, rig
 from tests.faults.registry import NUMBERS, Fault, faults
 from tests.support.summary_counts import counts
 
-LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": new_event_loop, "uvloop": uvloop.new_event_loop}
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
 
 LONGEST = 45.0
 """Seconds that any of them may take. The limits in the tables are far below that, but some start processes, on a

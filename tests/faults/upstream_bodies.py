@@ -125,7 +125,10 @@ LEAKS: Final = (
     *("openai-organization", "openai-project", "openai-processing-ms", "anthropic-organization-id", "set-cookie"),
     *("server", "via", "x-powered-by", "x-request-id", "request-id", "cf-ray", "x-envoy-upstream-service-time"),
     *(
-        *("x-ratelimit-limit-requests", "x-ratelimit-remaining-tokens", "retry-after", "x-should-retry"),
+        "x-ratelimit-limit-requests",
+        "x-ratelimit-remaining-tokens",
+        "retry-after",
+        "x-should-retry",
         "x-amzn-requestid",
     ),
     *("location", "www-authenticate", "strict-transport-security", "access-control-allow-origin", "x-account-id"),

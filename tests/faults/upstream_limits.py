@@ -246,7 +246,22 @@ async def wait_said_twice_or_for_too_long(rig: Rig) -> None:
 async def wait_in_ten_thousand_spellings(rig: Rig) -> None:
     draw = random.Random(22)
     pieces = [
-        *("-", "+", "0", "1", "9", "99999", ".", "e", "x", "_", " ", "NaN", "inf", "GMT", "Sat, 21 Nov 2026", ":"),
+        "-",
+        "+",
+        "0",
+        "1",
+        "9",
+        "99999",
+        ".",
+        "e",
+        "x",
+        "_",
+        " ",
+        "NaN",
+        "inf",
+        "GMT",
+        "Sat, 21 Nov 2026",
+        ":",
         "٣",
     ]
     for _ in range(10_000):

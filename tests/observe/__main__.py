@@ -73,8 +73,12 @@ def _gateways(folder: Path) -> Iterator[ObservedGateway]:
 def begin_load(load: Load) -> None:
     """Ask for everything that a dashboard shows, and for nothing that an alert is about."""
     for team, model, every in (
-        *(("search", "fast", 0.1), ("search", "mock/account", 1.0), ("search", "mock/cut", 20.0)),
-        *(("spender", "fast", 0.5), ("noisy", "fast", 5.0), ("nobody", "fast", 5.0)),
+        ("search", "fast", 0.1),
+        ("search", "mock/account", 1.0),
+        ("search", "mock/cut", 20.0),
+        ("spender", "fast", 0.5),
+        ("noisy", "fast", 5.0),
+        ("nobody", "fast", 5.0),
     ):
         load.begin(team, model, every)
 

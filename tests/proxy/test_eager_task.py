@@ -266,8 +266,14 @@ async def _thread() -> object:
 @pytest.mark.parametrize(
     ("work", "gives"),
     [
-        *((_sleeps, "slept"), (_timeout, "timed out"), (_group, [0, 1, 2]), (_broken_group, ["broken"])),
-        *((_gather, [1, 2, 3]), (_wait_for, "timed out"), (_event_lock_queue, 7), (_thread, "from a thread")),
+        (_sleeps, "slept"),
+        (_timeout, "timed out"),
+        (_group, [0, 1, 2]),
+        (_broken_group, ["broken"]),
+        (_gather, [1, 2, 3]),
+        (_wait_for, "timed out"),
+        (_event_lock_queue, 7),
+        (_thread, "from a thread"),
     ],
 )
 def test_what_asyncio_offers_to_tasks_works_inside(

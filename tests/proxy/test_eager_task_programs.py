@@ -11,14 +11,22 @@ from tests.proxy.kit.task_programs import ACTIONS, Step, as_asyncio_task, as_eag
 bursts_of_actions = st.lists(st.lists(st.sampled_from(ACTIONS), min_size=1, max_size=3), max_size=5)
 
 
-@given(program=programs, bursts=bursts_of_actions, by_callback=st.booleans())
+@given(
+    program=programs,
+    bursts=bursts_of_actions,
+    by_callback=st.booleans(),
+)
 @settings(max_examples=1_000)
 def test_programs_see_the_same_as_in_asyncio(program: list[Step], bursts: list[list[Step]], by_callback: bool) -> None:
     expected = traced(asyncio.new_event_loop, as_asyncio_task, program, bursts, by_callback)
     assert traced(asyncio.new_event_loop, as_eager_task, program, bursts, by_callback) == expected
 
 
-@given(program=programs, bursts=bursts_of_actions, by_callback=st.booleans())
+@given(
+    program=programs,
+    bursts=bursts_of_actions,
+    by_callback=st.booleans(),
+)
 @settings(max_examples=200)
 def test_programs_see_the_same_under_uvloop(program: list[Step], bursts: list[list[Step]], by_callback: bool) -> None:
     expected = traced(uvloop.new_event_loop, as_asyncio_task, program, bursts, by_callback)

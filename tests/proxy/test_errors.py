@@ -135,6 +135,10 @@ def test_a_model_that_only_the_client_named_is_its_own_mistake() -> None:
     failure = Failure(FailureKind.NOT_FOUND, "why", 404, UNKNOWN_MODEL, "model")
     facts = errors.upstream_failed(failure).facts
     assert (facts.status, facts.type, facts.code, facts.param, facts.message) == (
-        *(404, "invalid_request_error", "model_not_found", "model", "why"),
+        404,
+        "invalid_request_error",
+        "model_not_found",
+        "model",
+        "why",
     )
     assert facts.headers == {"x-should-retry": "false"}

@@ -20,7 +20,9 @@ def test_where_the_tests_run_nothing_is_missing(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "module", "extra"),
     [
-        *(("aws", "botocore", "aws"), ("google", "google.auth", "gcp"), ("google", "requests", "gcp")),
+        ("aws", "botocore", "aws"),
+        ("google", "google.auth", "gcp"),
+        ("google", "requests", "gcp"),
         ("entra", "azure.identity", "azure"),
     ],
 )

@@ -44,11 +44,23 @@ def test_a_valid_parent_is_followed_and_flags_that_are_not_known_are_left_out(li
 @looped(
     "lines",
     [
-        *([], [""], [VALID, VALID], [f"ff-{TRACE}-{SPAN}-01"], [f"00-{TRACE}-{SPAN}-01-more"]),
-        *([f"01-{TRACE}-{SPAN}-01more"], [f"00-{'0' * 32}-{SPAN}-01"], [f"00-{TRACE}-{'0' * 16}-01"]),
-        *([VALID.upper()], [f"00-{TRACE}-{SPAN}"], [f"00-{TRACE}-{SPAN}-1"], [f"00-{TRACE}-{SPAN}-01\n"]),
-        *([f"0x-{TRACE}-{SPAN}-01"], [f"00-{TRACE[:-1]}é-{SPAN}-01"], [f"00-{TRACE[:-1]}٣-{SPAN}-01"]),
-        *([f"01-{TRACE}-{SPAN}-01-{'x' * 10_000}"], ["\udcff" * 55]),
+        [],
+        [""],
+        [VALID, VALID],
+        [f"ff-{TRACE}-{SPAN}-01"],
+        [f"00-{TRACE}-{SPAN}-01-more"],
+        [f"01-{TRACE}-{SPAN}-01more"],
+        [f"00-{'0' * 32}-{SPAN}-01"],
+        [f"00-{TRACE}-{'0' * 16}-01"],
+        [VALID.upper()],
+        [f"00-{TRACE}-{SPAN}"],
+        [f"00-{TRACE}-{SPAN}-1"],
+        [f"00-{TRACE}-{SPAN}-01\n"],
+        [f"0x-{TRACE}-{SPAN}-01"],
+        [f"00-{TRACE[:-1]}é-{SPAN}-01"],
+        [f"00-{TRACE[:-1]}٣-{SPAN}-01"],
+        [f"01-{TRACE}-{SPAN}-01-{'x' * 10_000}"],
+        ["\udcff" * 55],
     ],
 )
 def test_whatever_else_comes_begins_a_new_trace(lines: list[str]) -> None:

@@ -103,7 +103,12 @@ class LineProcess:
         self._turn = threading.Lock()
         command = [sys.executable, "-S", "-m", module, *arguments]
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment.variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            cwd=ROOT,
+            env=environment.variables(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def exchange(self, line: str) -> str:

@@ -28,8 +28,11 @@ import orjson
 from proxy.process.load_table import Source
 
 LOADED: Final = (
-    *("proxy.accounting.loader_program", "proxy.cli.main", "proxy.cli.serve_command"),
-    *("proxy.workers.assemble_supervisor", "proxy.workers.worker_template"),
+    "proxy.accounting.loader_program",
+    "proxy.cli.main",
+    "proxy.cli.serve_command",
+    "proxy.workers.assemble_supervisor",
+    "proxy.workers.worker_template",
 )
 """What is imported before the first fork, with all that these import."""
 

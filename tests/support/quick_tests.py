@@ -18,7 +18,14 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 IMPURE: Final = frozenset(
     {
-        *("aiohttp", "http.client", "multiprocessing", "opentelemetry", "psycopg", "redis", "socket", "subprocess"),
+        "aiohttp",
+        "http.client",
+        "multiprocessing",
+        "opentelemetry",
+        "psycopg",
+        "redis",
+        "socket",
+        "subprocess",
         "xllamacpp",
     }
 )

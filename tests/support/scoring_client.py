@@ -22,14 +22,30 @@ FIXTURES = ROOT / "tests" / "fixtures" / "lm_eval"
 TOKENIZER = FIXTURES / "tokenizer"
 
 REQUIREMENTS = (
-    *("lm_eval==0.4.13", "aiohttp", "jinja2", "numpy", "pyyaml", "requests", "tenacity", "tqdm", "transformers"),
+    "lm_eval==0.4.13",
+    "aiohttp",
+    "jinja2",
+    "numpy",
+    "pyyaml",
+    "requests",
+    "tenacity",
+    "tqdm",
+    "transformers",
     "typing-extensions",
 )
 """The harness, what its `local-completions` model imports, and transformers for the tokenizer of a folder."""
 
 LEFT_OUT = (
-    *("datasets", "dill", "evaluate", "more-itertools", "pytablewriter", "rouge-score", "sacrebleu", "scikit-learn"),
-    *("sqlitedict", "word2number"),
+    "datasets",
+    "dill",
+    "evaluate",
+    "more-itertools",
+    "pytablewriter",
+    "rouge-score",
+    "sacrebleu",
+    "scikit-learn",
+    "sqlitedict",
+    "word2number",
 )
 """Dependencies of the harness's tasks and metrics alone, 400 MB; its client of an HTTP API works without them."""
 

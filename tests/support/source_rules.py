@@ -84,7 +84,9 @@ def foreign_imports(text: str, allowed: Collection[str]) -> list[str]:
 
 def forbidden_uses(text: str, forbidden: Collection[str]) -> list[str]:
     """Uses of a dotted name in `forbidden` or below it, imported or read."""
-    return sorted({f"{use.line}: uses {name}" for use in uses(text) for name in forbidden if within(use.name, name)})
+    return sorted(
+        {f"{use.line}: uses {name}" for use in uses(text) for name in forbidden if within(use.name, name)},
+    )
 
 
 def clock_reads(text: str) -> list[str]:

@@ -74,7 +74,11 @@ def test_rows_are_chosen_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(
     ("names", "table", "message"),
-    [("a", [pytest.param(1, marks=pytest.mark.nightly)], "marks"), ("b", [1], "no argument b"), ("a", [], "no rows")],
+    [
+        ("a", [pytest.param(1, marks=pytest.mark.nightly)], "marks"),
+        ("b", [1], "no argument b"),
+        ("a", [], "no rows"),
+    ],
 )
 def test_a_table_that_cannot_be_looped_is_refused(names: str, table: list[object], message: str) -> None:
     def test(a: int) -> None:

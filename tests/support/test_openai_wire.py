@@ -26,7 +26,11 @@ def test_a_chat_stream_begins_with_the_role() -> None:
     role, text, finish, usage = payloads(openai_wire.chat_frames(["a"]))
     assert [chunk["choices"] for chunk in (role, text, finish)] == [
         [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": ending}]
-        for delta, ending in [({"role": "assistant", "content": ""}, None), ({"content": "a"}, None), ({}, "stop")]
+        for delta, ending in [
+            ({"role": "assistant", "content": ""}, None),
+            ({"content": "a"}, None),
+            ({}, "stop"),
+        ]
     ]
     assert (usage["choices"], usage["usage"]) == ([], openai_wire.USAGE)
 

@@ -51,7 +51,10 @@ async def test_a_token_of_the_prompt_has_the_probability_the_engine_generates_it
     engine: Engine, http: aiohttp.ClientSession
 ) -> None:
     ask: JsonObject = {"prompt": "O", "max_tokens": 1, "temperature": 0, "logprobs": 1}
-    async with aiohttp.ClientSession(engine.base_url) as direct, direct.post("/v1/completions", json=ask) as response:
+    async with (
+        aiohttp.ClientSession(engine.base_url) as direct,
+        direct.post("/v1/completions", json=ask) as response,
+    ):
         (generated,) = (await response.json())["choices"][0]["logprobs"]["content"]
     answer = await completion(http, "O" + generated["token"])
     arrays = answer["choices"][0]["logprobs"]

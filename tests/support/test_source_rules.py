@@ -60,7 +60,10 @@ def test_forbidding_a_module_forbids_what_is_below_it(text: str, forbidden: str)
     "text",
     [
         "import asyncio\nasync def f(group: asyncio.TaskGroup): group.create_task(g())",
-        *("from http import HTTPStatus", "import timeit", "create_task = 1\ncreate_task", "'asyncio.create_task'"),
+        "from http import HTTPStatus",
+        "import timeit",
+        "create_task = 1\ncreate_task",
+        "'asyncio.create_task'",
     ],
 )
 def test_names_that_only_resemble_a_forbidden_one_pass(text: str) -> None:
@@ -95,10 +98,14 @@ def test_each_opened_secret_is_found_with_its_function() -> None:
 @looped(
     "text",
     [
-        *("try: f()\nexcept: pass", "try: f()\nexcept Exception: pass"),
-        *("try: f()\nexcept Exception as e:\n    log(e)", "try: f()\nexcept (ValueError, BaseException): pass"),
-        *("try: f()\nexcept Exception as e:\n    raise Other from e", "try: f()\nexcept* Exception: pass"),
-        *("with contextlib.suppress(Exception): f()", "with suppress(Exception): f()"),
+        "try: f()\nexcept: pass",
+        "try: f()\nexcept Exception: pass",
+        "try: f()\nexcept Exception as e:\n    log(e)",
+        "try: f()\nexcept (ValueError, BaseException): pass",
+        "try: f()\nexcept Exception as e:\n    raise Other from e",
+        "try: f()\nexcept* Exception: pass",
+        "with contextlib.suppress(Exception): f()",
+        "with suppress(Exception): f()",
     ],
 )
 def test_a_handler_that_stops_everything_is_found(text: str) -> None:
@@ -108,8 +115,10 @@ def test_a_handler_that_stops_everything_is_found(text: str) -> None:
 @looped(
     "text",
     [
-        *("try: f()\nexcept ValueError: pass", "try: f()\nexcept BaseException:\n    close()\n    raise"),
-        *("try: f()\nexcept:\n    raise", "with suppress(OSError): f()"),
+        "try: f()\nexcept ValueError: pass",
+        "try: f()\nexcept BaseException:\n    close()\n    raise",
+        "try: f()\nexcept:\n    raise",
+        "with suppress(OSError): f()",
     ],
 )
 def test_a_narrow_or_re_raising_handler_passes(text: str) -> None:

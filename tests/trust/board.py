@@ -94,7 +94,12 @@ class Line:
         figure, seconds = self.figure, f"{self.seconds:.1f}" if self.seconds else ""
         return row(
             (
-                *(figure.number, figure.tier, figure.title, figure.target, self.verdict, seconds.rjust(WIDTHS[5])),
+                figure.number,
+                figure.tier,
+                figure.title,
+                figure.target,
+                self.verdict,
+                seconds.rjust(WIDTHS[5]),
                 self.value,
             )
         )

@@ -85,7 +85,11 @@ FIGURES: Final = (
     Figure(
         *("R02", "Hung requests over them", "0", "C"),
         Tests(FAULTS, none_hung),
-        Sabotage("proxy/deadlines.py", "self._alarm = self._alarms.set(due, self._check)", "self._alarm = None"),
+        Sabotage(
+            "proxy/deadlines.py",
+            "self._alarm = self._alarms.set(due, self._check)",
+            "self._alarm = None",
+        ),
     ),
     Figure(
         *("R03", "Leaks after them", "0 sockets, descriptors, tasks, places, gauges", "C"),
@@ -190,7 +194,9 @@ FIGURES: Final = (
         *("R22", "Deadlines kept (virtual time)", "2,000 of 2,000 at the limit; 0 tries after it", "C"),
         Tests(("tests/trust/test_total_deadlines.py",)),
         Sabotage(
-            "proxy/deadlines.py", "self._total_at = self._last + total", "self._total_at = self._last + 1.01 * total"
+            "proxy/deadlines.py",
+            "self._total_at = self._last + total",
+            "self._total_at = self._last + 1.01 * total",
         ),
     ),
     Figure(

@@ -47,14 +47,25 @@ LIMIT = 0.1
 """Seconds that the loop may be late."""
 
 TARGETS = (
-    *(b"/v1/completions", b"/v1/chat/completions", b"/v4/beta/completions", b"/v5/chat/completions"),
-    *(b"/inference/v1/completions", b"/api/v1/compatibility/openai/v1/chat/completions", b"/v1/fim/completions"),
-    *(b"/v1/models/mock/echo", b"/v1/embeddings", b"//v1//completions?a=b"),
+    b"/v1/completions",
+    b"/v1/chat/completions",
+    b"/v4/beta/completions",
+    b"/v5/chat/completions",
+    b"/inference/v1/completions",
+    b"/api/v1/compatibility/openai/v1/chat/completions",
+    b"/v1/fim/completions",
+    b"/v1/models/mock/echo",
+    b"/v1/embeddings",
+    b"//v1//completions?a=b",
 )
 METHODS = (b"POST",) * 45 + (b"GET", b"PUT", b"HEAD", b"OPTIONS", b"DELETE")
 HEADERS = (
-    *(b"Content-Type: application/json", b"x-request-id: abc", b"x-request-timeout: 5", b"Accept: text/event-stream"),
-    *(b"Cookie: a=b", b"Connection: keep-alive"),
+    b"Content-Type: application/json",
+    b"x-request-id: abc",
+    b"x-request-timeout: 5",
+    b"Accept: text/event-stream",
+    b"Cookie: a=b",
+    b"Connection: keep-alive",
 )
 FORBIDDEN = re.compile(rb"(?i)^(content-length|transfer-encoding|expect|upgrade|connection)\b|[\r\n\x00]")
 """Headers that a mutation must not make: they would change the framing, which the other way covers."""

@@ -15,7 +15,11 @@ def test_nothing_breaks_at_once(tmp_path: Path) -> None:
 @looped(
     ("status", "body"),
     [
-        *((500, b'{"error":{"message":"m"}}'), (700, b"{}"), (400, b"<html>"), (404, b"[]"), (422, b'{"error":"m"}')),
+        (500, b'{"error":{"message":"m"}}'),
+        (700, b"{}"),
+        (400, b"<html>"),
+        (404, b"[]"),
+        (422, b'{"error":"m"}'),
         (200, b"... sk-of-the-operator ..."),
     ],
 )

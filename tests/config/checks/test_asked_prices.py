@@ -29,10 +29,17 @@ TABLE = load(
 @looped(
     ("name", "unpriced", "lowest", "highest"),
     [
-        *(("v/cheap", set(), 0.1, 0.1), ("v/usual", set(), 3, 3), ("v/mixed", set(), 3, 10)),
-        *(("v/mixed/a", set(), 10, 10), ("w/none", {"w/none"}, None, None), ("w/some", {"w/some"}, 18, 18)),
-        *(("w/some/b", {"w/some"}, None, None), ("w/any/other", set(), 7, 7), ("one", set(), 3, 3)),
-        *(("two", {"w/none"}, 3, 3), ("v/unknown", set(), None, None)),
+        ("v/cheap", set(), 0.1, 0.1),
+        ("v/usual", set(), 3, 3),
+        ("v/mixed", set(), 3, 10),
+        ("v/mixed/a", set(), 10, 10),
+        ("w/none", {"w/none"}, None, None),
+        ("w/some", {"w/some"}, 18, 18),
+        ("w/some/b", {"w/some"}, None, None),
+        ("w/any/other", set(), 7, 7),
+        ("one", set(), 3, 3),
+        ("two", {"w/none"}, 3, 3),
+        ("v/unknown", set(), None, None),
     ],
 )
 def test_a_name_costs_what_its_deployments_cost(

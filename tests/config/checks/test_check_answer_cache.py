@@ -55,9 +55,17 @@ def test_every_mistake_is_told_at_once_each_where_it_is_written() -> None:
         "  fast: {targets: [v/m], cache: {where: nowhere, max_bytes: 1}}\n"
     )
     assert [each.removeprefix("t.yaml:").split(": ")[0] for each in found] == [
-        *("4:16 defaults.cache.ttl", "4:31 defaults.cache.max_bytes", "4:45 defaults.cache.secret"),
-        *("4:59 defaults.cache.where", "4:73 defaults.cache.stale", "4:78 defaults.cache.scop"),
-        *("4:94 defaults.cache.scope", "6:24 models.v/m.cache.where", "6:24 models.v/m.cache.where"),
-        *("6:36 models.v/m.cache.ttl", "8:41 routes.fast.cache.where", "8:61 routes.fast.cache.max_bytes"),
+        "4:16 defaults.cache.ttl",
+        "4:31 defaults.cache.max_bytes",
+        "4:45 defaults.cache.secret",
+        "4:59 defaults.cache.where",
+        "4:73 defaults.cache.stale",
+        "4:78 defaults.cache.scop",
+        "4:94 defaults.cache.scope",
+        "6:24 models.v/m.cache.where",
+        "6:24 models.v/m.cache.where",
+        "6:36 models.v/m.cache.ttl",
+        "8:41 routes.fast.cache.where",
+        "8:61 routes.fast.cache.max_bytes",
     ]
     assert "redis needs a secret" in "".join(found)

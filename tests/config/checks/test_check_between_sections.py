@@ -15,7 +15,12 @@ KEY_A, KEY_B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 @looped(
     "name",
     [
-        *("openai/gpt-4o", "openai/gpt-4o/default", "azure/gpt-4o", "azure/gpt-4o/eu", "local/x", "local/a/b/c"),
+        "openai/gpt-4o",
+        "openai/gpt-4o/default",
+        "azure/gpt-4o",
+        "azure/gpt-4o/eu",
+        "local/x",
+        "local/a/b/c",
         "local/x/default",
     ],
 )
@@ -219,7 +224,10 @@ def test_what_a_surface_assumes_must_be_there() -> None:
 @looped(
     ("host", "token", "open_door"),
     [
-        *(("0.0.0.0", "", True), ("10.0.0.1", "", True), ("0.0.0.0", "t", False), ("localhost", "", False)),
+        ("0.0.0.0", "", True),
+        ("10.0.0.1", "", True),
+        ("0.0.0.0", "t", False),
+        ("localhost", "", False),
         ("::1", "", False),
     ],
 )

@@ -212,7 +212,10 @@ def test_many_models_without_a_price_are_counted() -> None:
         ("{ledger: off}", "server.ledger: without a ledger limits and budgets of the calendar begin anew with"),
         ("{ledger: 'sqlite:l.db'}", ""),
         ("{ledger: 'postgresql://h/l', shared: {redis: 'redis://h'}}", ""),
-        ("{ledger: 'sqlite:l.db', shared: {redis: 'redis://h'}}", "server.ledger: a ledger in a file is one gateway's"),
+        (
+            "{ledger: 'sqlite:l.db', shared: {redis: 'redis://h'}}",
+            "server.ledger: a ledger in a file is one gateway's",
+        ),
         ("{shared: {redis: 'redis://h'}}", "server.shared: a ledger in a file is one gateway's alone"),
     ],
 )

@@ -29,9 +29,14 @@ def told(now: float) -> list[str]:
 @looped(
     ("left", "said"),
     [
-        *((SOON + 1, None), (SOON, "expires in 14 days"), (SOON - 1, "expires in 13 days")),
-        *((DAY, "expires in 1 day"), (DAY - 1, "expires in less than a day"), (0.0, "has expired")),
-        *((-DAY, "has expired"), (float("inf"), None)),
+        (SOON + 1, None),
+        (SOON, "expires in 14 days"),
+        (SOON - 1, "expires in 13 days"),
+        (DAY, "expires in 1 day"),
+        (DAY - 1, "expires in less than a day"),
+        (0.0, "has expired"),
+        (-DAY, "has expired"),
+        (float("inf"), None),
     ],
 )
 def test_what_ends_is_reported_two_weeks_before(left: float, said: str | None) -> None:

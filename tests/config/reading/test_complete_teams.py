@@ -109,10 +109,16 @@ def test_a_missing_file_is_told_where_it_is_named_and_watched_for(tmp_path: Path
     ("keys", "told"),
     [
         (f"- {B}\n- sk-canary\n", "keys.yaml:2:3 teams.t.keys_from.1: must be sha256: and 64 hex digits; `dragoman"),
-        (f"- {B}\n- hash: {C}\n  nmae: ci\n", "keys.yaml:3:3 teams.t.keys_from.1.nmae: unknown key; did you mean"),
+        (
+            f"- {B}\n- hash: {C}\n  nmae: ci\n",
+            "keys.yaml:3:3 teams.t.keys_from.1.nmae: unknown key; did you mean",
+        ),
         (f"- hash: {B}\n  models: [v/n]\n", "keys.yaml:2:12 teams.t.keys_from.0.models.0: the team itself may not ask"),
         (f"- {A}\n", "keys.yaml:1:3 teams.t.keys_from.0: the same key belongs to team t already, at table.yaml:6:12"),
-        (f"- {B}\n- {B}\n", "keys.yaml:2:3 teams.t.keys_from.1: the same key belongs to team t already, at keys"),
+        (
+            f"- {B}\n- {B}\n",
+            "keys.yaml:2:3 teams.t.keys_from.1: the same key belongs to team t already, at keys",
+        ),
         (f"- hash: {B}\n  hash: {C}\n", "keys.yaml:2:3 teams.t.keys_from.0.hash: key written twice; first at"),
         (f"- {B}\n- name: ${{SECRET}}\n", "keys.yaml:2:9 teams.t.keys_from.1.name: a file of keys holds no references"),
         ("- ${file:/etc/passwd}\n", "keys.yaml:1:3 teams.t.keys_from.0: a file of keys holds no references"),

@@ -81,7 +81,12 @@ def test_every_fault_of_a_value_is_reported() -> None:
 @looped(
     ("text", "by_reference"),
     [
-        *(("x", False), ("$${A}", False), ("${A}", True), ("x${A}", True), ("${A:-}", True), ("${N:-}", True)),
+        ("x", False),
+        ("$${A}", False),
+        ("${A}", True),
+        ("x${A}", True),
+        ("${A:-}", True),
+        ("${N:-}", True),
         ("${N:-x}", False),
     ],
 )

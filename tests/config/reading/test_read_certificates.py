@@ -49,7 +49,9 @@ def environment(path: Path) -> dict[str, str]:
 def test_each_file_is_read_from_beside_the_table_and_known_by_where_it_is_named(table: Path) -> None:
     found = load(table).authorities
     assert {".".join(map(str, path)) for path in found} == {
-        *("defaults.ca_file", "vendors.v.ca_file", "vendors.w.credentials.oidc.ca_file"),
+        "defaults.ca_file",
+        "vendors.v.ca_file",
+        "vendors.w.credentials.oidc.ca_file",
         "models.v/m.deployments.eu.ca_file",
     }
     assert found[("defaults", "ca_file")] == bundle(ONE)

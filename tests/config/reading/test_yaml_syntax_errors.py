@@ -103,8 +103,12 @@ def test_other_syntax_errors_keep_the_parser_s_wording() -> None:
 @looped(
     "text",
     [
-        *("key: canary\n  canary: canary\n", "canary\nb: 1\n", "a:\n   canary: canary\n canary: 1\n"),
-        *('a: "canary" canary\n', "a: canary: canary\n", "a: [canary\nb: canary\n"),
+        "key: canary\n  canary: canary\n",
+        "canary\nb: 1\n",
+        "a:\n   canary: canary\n canary: 1\n",
+        'a: "canary" canary\n',
+        "a: canary: canary\n",
+        "a: [canary\nb: canary\n",
     ],
 )
 def test_no_message_repeats_the_text(text: str) -> None:

@@ -133,8 +133,14 @@ def test_a_number_that_nothing_takes_is_refused_with_the_bound(word: str, why: s
 @looped(
     ("text", "place"),
     [
-        *(("a: 1\n\tb: 2\n", "2:1"), ("a:\n\t- 1\n", "2:1"), ("a: 1\n b: 2\n", "2:3"), ("a: @x\n", "1:4")),
-        *(("a: b: c\n", "1:5"), ("x: 1\na: 'open\n", "2:4"), ("a: [1, 2\n", "2:1"), ('a: "\\q"\n', "1:5")),
+        ("a: 1\n\tb: 2\n", "2:1"),
+        ("a:\n\t- 1\n", "2:1"),
+        ("a: 1\n b: 2\n", "2:3"),
+        ("a: @x\n", "1:4"),
+        ("a: b: c\n", "1:5"),
+        ("x: 1\na: 'open\n", "2:4"),
+        ("a: [1, 2\n", "2:1"),
+        ('a: "\\q"\n', "1:5"),
         ("%YAML 3.0\n---\na: 1\n", "1:1"),
     ],
 )
@@ -237,8 +243,12 @@ def test_any_text_is_parsed_or_refused_and_never_raises(text: str) -> None:
 @looped(
     ("text", "keys"),
     [
-        *(("a: {b: 1}\nc: 2\n", {"a", "c"}), ("a: 1\nb: [\n", {"a", "b"}), ("a: 1\nb: *c\n", {"a", "b"})),
-        *(("- a: 1\n", set()), ("a", set()), ("", set())),
+        ("a: {b: 1}\nc: 2\n", {"a", "c"}),
+        ("a: 1\nb: [\n", {"a", "b"}),
+        ("a: 1\nb: *c\n", {"a", "b"}),
+        ("- a: 1\n", set()),
+        ("a", set()),
+        ("", set()),
     ],
 )
 def test_the_outermost_keys_are_known_even_where_the_text_cannot_be_read_to_its_end(text: str, keys: set[str]) -> None:

@@ -39,7 +39,9 @@ def test_hosts_and_origins_are_kept_as_browsers_send_them() -> None:
 @looped(
     "fields",
     [
-        *({"hosts": ["https://a.example"]}, {"cors": {"origins": ["null"]}}, {"cors": {"origin": []}}),
+        {"hosts": ["https://a.example"]},
+        {"cors": {"origins": ["null"]}},
+        {"cors": {"origin": []}},
         {"admin": {"hosts": [""]}},
     ],
 )

@@ -27,8 +27,16 @@ def refusal(kind: object, value: object) -> str:
 @looped(
     ("text", "seconds"),
     [
-        *((5, 5.0), (0.5, 0.5), ("500ms", 0.5), ("30s", 30.0), ("1.5s", 1.5), ("2m", 120.0), ("1h30m", 5400.0)),
-        *(("1d", 86400.0), (Unquoted("10"), 10.0), (Unquoted("10s"), 10.0)),
+        (5, 5.0),
+        (0.5, 0.5),
+        ("500ms", 0.5),
+        ("30s", 30.0),
+        ("1.5s", 1.5),
+        ("2m", 120.0),
+        ("1h30m", 5400.0),
+        ("1d", 86400.0),
+        (Unquoted("10"), 10.0),
+        (Unquoted("10s"), 10.0),
     ],
 )
 def test_a_duration_is_seconds_or_text_with_units(text: object, seconds: float) -> None:
@@ -81,7 +89,12 @@ def test_anything_else_is_no_moment(text: str) -> None:
 @looped(
     ("text", "size"),
     [
-        *((4096, 4096), ("4096", 4096), ("4096B", 4096), ("500kB", 500_000), ("32MiB", 2**25), ("1 GiB", 2**30)),
+        (4096, 4096),
+        ("4096", 4096),
+        ("4096B", 4096),
+        ("500kB", 500_000),
+        ("32MiB", 2**25),
+        ("1 GiB", 2**30),
         ("2MB", 2_000_000),
     ],
 )
@@ -97,8 +110,13 @@ def test_anything_else_is_no_size(value: object) -> None:
 @looped(
     ("text", "count"),
     [
-        *((128_000, 128_000), ("128k", 128_000), ("200K", 200_000), ("1m", 1_000_000), ("1.048M", 1_048_000)),
-        *(("0.001k", 1), (None, None)),
+        (128_000, 128_000),
+        ("128k", 128_000),
+        ("200K", 200_000),
+        ("1m", 1_000_000),
+        ("1.048M", 1_048_000),
+        ("0.001k", 1),
+        (None, None),
     ],
 )
 def test_a_token_count_is_a_number_or_text_in_thousands_or_millions(text: object, count: int | None) -> None:
@@ -113,10 +131,18 @@ def test_anything_else_is_no_token_count(value: object) -> None:
 @looped(
     ("kind", "text", "value"),
     [
-        *((types.Port, "8080", 8080), (types.Switch, "no", False), (types.Switch, "true", True)),
-        *((types.Tokens, "", None), (types.Tokens, "128000", 128_000), (types.Tokens, "128k", 128_000)),
-        *((types.Weight, " 3 ", 3), (types.Policy, "weighted", "weighted"), (types.Text, "no", "no")),
-        *((types.Text, "017", "017"), (types.UrlParam, "12345", "12345"), (types.UrlParam, "no", "no")),
+        (types.Port, "8080", 8080),
+        (types.Switch, "no", False),
+        (types.Switch, "true", True),
+        (types.Tokens, "", None),
+        (types.Tokens, "128000", 128_000),
+        (types.Tokens, "128k", 128_000),
+        (types.Weight, " 3 ", 3),
+        (types.Policy, "weighted", "weighted"),
+        (types.Text, "no", "no"),
+        (types.Text, "017", "017"),
+        (types.UrlParam, "12345", "12345"),
+        (types.UrlParam, "no", "no"),
     ],
 )
 def test_an_expanded_unquoted_word_is_what_its_field_wants(kind: object, text: str, value: object) -> None:
@@ -146,8 +172,20 @@ NAMES: Mapping[str, tuple[object, list[str], list[str]]] = {
         types.ModelKey,
         ["a/b", "a/*", "fireworks/accounts/fireworks/models/x", "cf/@cf/meta/llama", "a/b:free", "v/" + "x" * 254],
         [
-            *("a", "a/", "/b", "a//b", "a/b/", "a/..", "a/./b", "a/b*", "*", "*/b", "a/b c", "v/" + "x" * 255),
-            *("a/${B}", "a/b\n"),
+            "a",
+            "a/",
+            "/b",
+            "a//b",
+            "a/b/",
+            "a/..",
+            "a/./b",
+            "a/b*",
+            "*",
+            "*/b",
+            "a/b c",
+            "v/" + "x" * 255,
+            "a/${B}",
+            "a/b\n",
         ],
     ),
     "route": (types.RouteName, ["fast", "gpt-4o", "openai/gpt-4o"], ["", "a*", "a//b", "*", "..", "a b"]),
@@ -202,7 +240,14 @@ def test_a_header_may_have_any_name_that_is_free(name: str) -> None:
 
 OURS = ["Host", "content-length", "Transfer-Encoding", "connection", "TE", "Proxy-Authorization", "X-Forwarded-For"]
 OURS += [
-    *("Authorization", "x-api-key", "API-KEY", "cookie", "Upgrade", "keep-alive", "trailer", "content-type"),
+    "Authorization",
+    "x-api-key",
+    "API-KEY",
+    "cookie",
+    "Upgrade",
+    "keep-alive",
+    "trailer",
+    "content-type",
     "expect",
 ]
 

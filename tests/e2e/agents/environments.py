@@ -23,12 +23,19 @@ LOCKED_BY = "python -m tests.e2e.agents.environments lock"
 
 REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
     "agents": (
-        *("pydantic-ai-slim[anthropic,openai]==2.68.0", "langgraph==1.2.22", "langchain==1.4.7"),
-        *("langchain-openai==1.7.3", "langchain-anthropic==1.7.7", "openai-agents==0.24.0", "openai==3.54.0"),
+        "pydantic-ai-slim[anthropic,openai]==2.68.0",
+        "langgraph==1.2.22",
+        "langchain==1.4.7",
+        "langchain-openai==1.7.3",
+        "langchain-anthropic==1.7.7",
+        "openai-agents==0.24.0",
+        "openai==3.54.0",
         "anthropic==2.12.0",
     ),
     "rag": (
-        *("llama-index-core==0.14.25", "llama-index-embeddings-openai==0.7.0", "llama-index-llms-openai==0.8.3"),
+        "llama-index-core==0.14.25",
+        "llama-index-embeddings-openai==0.7.0",
+        "llama-index-llms-openai==0.8.3",
         "haystack-ai==3.4.0",
     ),
     "instructor": ("instructor==1.17.0",),

@@ -10,7 +10,14 @@ import orjson
 from typing_extensions import override
 
 from providers.json_types import JsonObject, JsonValue
-from tests.e2e.agents.agent_plan import TRIP, AgentPlan, Broken, StrictVendor, object_of, objects
+from tests.e2e.agents.agent_plan import (
+    TRIP,
+    AgentPlan,
+    Broken,
+    StrictVendor,
+    object_of,
+    objects,
+)
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.vendor_script import Received, Script
 

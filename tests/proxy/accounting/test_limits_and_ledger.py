@@ -38,7 +38,10 @@ async def test_a_table_without_a_ledger_starts_no_thread_and_reads_nothing(tmp_p
 @pytest.mark.smoke
 async def test_rows_are_in_the_ledger_when_the_block_has_ended_and_no_thread_is_left(tmp_path: Path) -> None:
     made, before = table(tmp_path), ledger_threads()
-    async with limits_and_ledger(made.loaded, made.snapshot, None, ALONE) as both, background(both.services):
+    async with (
+        limits_and_ledger(made.loaded, made.snapshot, None, ALONE) as both,
+        background(both.services),
+    ):
         assert both.ledger is not None
         for _ in range(40):
             both.ledger.append(spent(1000))
@@ -77,7 +80,10 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
     assert settings is not None
     shared, second = far_away(made), Siblings(2, Generous(), 2)
     kept = settings.journals / "shares.2.json"
-    async with limits_and_ledger(made.loaded, made.snapshot, shared, second) as both, background(both.services):
+    async with (
+        limits_and_ledger(made.loaded, made.snapshot, shared, second) as both,
+        background(both.services),
+    ):
         while not kept.exists():
             held = await both.book.admit_waiting(("team search",), 1, 1)
             assert isinstance(held, Reservation)
@@ -98,7 +104,10 @@ async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
     settings = settings_of(made.loaded)
     assert settings is not None
     (settings.journals / "shares.1.json").mkdir(parents=True)
-    async with limits_and_ledger(made.loaded, made.snapshot, far_away(made), ALONE) as both, background(both.services):
+    async with (
+        limits_and_ledger(made.loaded, made.snapshot, far_away(made), ALONE) as both,
+        background(both.services),
+    ):
         await both.book.admit_waiting(("team search",), 1, None)
         await asyncio.sleep(0.1)
     assert sum("shares.1.json cannot be read" in message for message in caplog.messages) == 1

@@ -54,7 +54,11 @@ def status(text: str = "it broke") -> ProcessStatus:
             LimitView("team search", LimitKind.QUOTA, Unit.TOKENS, Period.DAY, 1000, 900, round(NOW) + 60),
             LimitView("team search", LimitKind.BUDGET, Unit.USD, Period.MONTH, 10**10, 10**10, reached=True),
         ),
-        states={"v/m/a": DeploymentState.OPEN, "v/m/b": DeploymentState.COOLING, "v/m/c": DeploymentState.TRIAL},
+        states={
+            "v/m/a": DeploymentState.OPEN,
+            "v/m/b": DeploymentState.COOLING,
+            "v/m/c": DeploymentState.TRIAL,
+        },
         recent=RecentUses(300.0, USE, {"v/m/a": USE}),
         failed=(failed(1, text), failed(2, text)),
     )

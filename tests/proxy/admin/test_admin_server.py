@@ -46,7 +46,9 @@ async def test_a_wrong_token_ends_its_connection_and_asks_for_the_right_one(guar
     end([streams])
 
 
-async def test_of_a_crowd_so_many_are_answered_at_once_and_whoever_has_shown_the_token_stays(guarded: Operator) -> None:
+async def test_of_a_crowd_so_many_are_answered_at_once_and_whoever_has_shown_the_token_stays(
+    guarded: Operator,
+) -> None:
     (known,) = await opened(guarded, 1)
     known[1].write(RIGHT)
     assert (await known[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")

@@ -17,7 +17,10 @@ from tests.support.looped import looped
 def test_the_worst_deployments_come_first_with_their_state_reason_and_next_probe() -> None:
     shown = page()
     assert [(each.name, each.health) for each in shown.rows] == [
-        *(("v/m/a", Health.OPEN), ("v/m/b", Health.COOLING), ("v/m/c", Health.TRIAL), ("v/m/d", Health.LIMITED)),
+        ("v/m/a", Health.OPEN),
+        ("v/m/b", Health.COOLING),
+        ("v/m/c", Health.TRIAL),
+        ("v/m/d", Health.LIMITED),
         ("mock/echo/default", Health.UP),
     ]
     worst, cooling, trial, limited, well = shown.rows

@@ -25,8 +25,12 @@ teams:
 def test_those_of_which_nothing_is_asked_come_first_and_then_those_in_part() -> None:
     rows = route_rows(snapshot(ROUTES), status())
     assert [(row.name, row.team, row.passed, row.down) for row in rows] == [
-        *(("down", "", 2, True), ("well", "search", 1, True), ("part", "", 1, False), ("round", "", 1, False)),
-        *(("inner", "", 0, False), ("well", "", 0, False)),
+        ("down", "", 2, True),
+        ("well", "search", 1, True),
+        ("part", "", 1, False),
+        ("round", "", 1, False),
+        ("inner", "", 0, False),
+        ("well", "", 0, False),
     ]
 
 

@@ -25,8 +25,13 @@ def test_each_part_tells_what_came_went_and_changed() -> None:
     after += "server: {port: 9000, stall_limit: 5s}\ndefaults: {on_unsupported: drop}\n"
     found = table_changes(config(BEFORE), config(after))
     assert found == (
-        *("vendor v changed: api_key", "model mock/two added", "model mock/one removed"),
-        *("route fast changed: targets", "team search added", "server.port changed", "server.stall_limit changed"),
+        "vendor v changed: api_key",
+        "model mock/two added",
+        "model mock/one removed",
+        "route fast changed: targets",
+        "team search added",
+        "server.port changed",
+        "server.stall_limit changed",
         "defaults.on_unsupported changed",
     )
     assert "secret" not in str(found)

@@ -169,7 +169,9 @@ def test_the_invariants_hold_whatever_happens(steps: list[tuple[str, object]]) -
 
 @settings(deadline=None)
 @given(steps_of)
-def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(steps: list[tuple[str, object]]) -> None:
+def test_somebody_is_let_through_within_a_second_unless_every_vendor_said_wait(
+    steps: list[tuple[str, object]],
+) -> None:
     world = lived(steps)
     world.now += RULES.panic_every
     if not all(world.health(each).cooling_down(world.now) for each in GROUP):

@@ -150,7 +150,13 @@ async def test_what_a_vendor_listed_stays_while_it_fails_and_no_longer_than_a_da
 async def test_a_failure_is_logged_once_until_it_changes_or_passes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "dragoman")
     outcomes: list[Given | UpstreamError] = [
-        *(DOWN, DOWN, REFUSED, REFUSED, listing("a", "bad name"), listing("b", "bad name"), DOWN)
+        DOWN,
+        DOWN,
+        REFUSED,
+        REFUSED,
+        listing("a", "bad name"),
+        listing("b", "bad name"),
+        DOWN,
     ]
     discovered, _ = await made(scripted(*outcomes))
     for _ in outcomes:

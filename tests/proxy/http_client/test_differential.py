@@ -120,7 +120,10 @@ def same(whole: Outcome, cut_up: Outcome) -> bool:
     if whole.end in ("malformed", "truncated"):
         return cut_up.end in ("malformed", "truncated", "unanswered")
     return (whole.end, whole.status, whole.headers, whole.body) == (
-        *(cut_up.end, cut_up.status, cut_up.headers, cut_up.body),
+        cut_up.end,
+        cut_up.status,
+        cut_up.headers,
+        cut_up.body,
     ) and (whole.reused or not cut_up.reused)
 
 

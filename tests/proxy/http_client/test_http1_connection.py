@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.http_client.answer_head import FIELD_LIMIT, HEAD_LIMIT, LINE_LIMIT
-from proxy.http_client.http1_connection import AHEAD, BARREN_LIMIT, INTERIM_LIMIT, SHORT
+from proxy.http_client.http1_connection import (
+    AHEAD,
+    BARREN_LIMIT,
+    INTERIM_LIMIT,
+    SHORT,
+)
 from tests.proxy.kit.wire import CHUNKED, END, OK, Line
 from tests.support.looped import looped
 

@@ -52,7 +52,10 @@ COSTLY: Mapping[str, tuple[AnswerCheck, str]] = {
         check_of({"properties": {f"p{at}": {"pattern": f".{{2000}}{at}"} for at in range(200)}}),
         "{}",
     ),
-    "look-around over many leaves": (check_of(_BACKTRACKING), orjson.dumps(["a" * 100 + "!"] * 20_000).decode()),
+    "look-around over many leaves": (
+        check_of(_BACKTRACKING),
+        orjson.dumps(["a" * 100 + "!"] * 20_000).decode(),
+    ),
     "look-around over long leaves": (check_of(_LOOK_AROUNDS), orjson.dumps(["a" * 8_000 + "!"] * 200).decode()),
     "properties that are evaluated again at every level": (check_of(unevaluated(14)), '{"x": 1, "y": 2}'),
     "unique items of a long list": (

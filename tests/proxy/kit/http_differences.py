@@ -145,7 +145,12 @@ DIFFERENCES = (
         REFUSED,
         r"[0-9]* ?(?:ok|waits|truncated)(?: reused)?",
     ),
-    Difference("A value of 8 KB is harmless behind whatever name.", in_head(rb"[^\n]{8191}"), GOOD, REFUSED),
+    Difference(
+        "A value of 8 KB is harmless behind whatever name.",
+        in_head(rb"[^\n]{8191}"),
+        GOOD,
+        REFUSED,
+    ),
     Difference(
         "A head has a limit as a whole, not only its lines: 64 KB are more than any vendor sends.",
         in_head(rb"\A.{65536}"),

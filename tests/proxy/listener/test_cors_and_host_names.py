@@ -184,7 +184,10 @@ def test_clients_that_are_no_foreign_pages_pass(method: str, headers: Mapping[st
 @looped("origin", [APP, "http://localhost:5173"])
 def test_a_page_of_a_listed_origin_may_read_the_answer(method: str, origin: str) -> None:
     verdict = judged(LOCAL, method, Origin=origin, Sec_Fetch_Site="cross-site")
-    assert headers_of(verdict) == {"access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED}
+    assert headers_of(verdict) == {
+        "access-control-allow-origin": origin,
+        "access-control-expose-headers": EXPOSED,
+    }
     assert isinstance(verdict, Permitted)
 
 

@@ -3,7 +3,15 @@
 import json
 import re
 
-from proxy.payload_log.payload_entry import HEAD, SLACK, PayloadEntry, entry_line, read_head, read_response, response
+from proxy.payload_log.payload_entry import (
+    HEAD,
+    SLACK,
+    PayloadEntry,
+    entry_line,
+    read_head,
+    read_response,
+    response,
+)
 from tests.support.looped import looped
 
 FACTS = b'{"request_id":"r"}'

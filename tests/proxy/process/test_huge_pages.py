@@ -30,7 +30,11 @@ MAPS = """\
 
 
 def test_whole_pages_of_the_heap_are_found_but_no_file_no_stack_and_nothing_that_is_shared() -> None:
-    assert list(heap_ranges(MAPS, PAGE)) == [(0x1000000, 0xC00000), (0x1CE00000, 0x1000000), (0x7F0000000000, 0x400000)]
+    assert list(heap_ranges(MAPS, PAGE)) == [
+        (0x1000000, 0xC00000),
+        (0x1CE00000, 0x1000000),
+        (0x7F0000000000, 0x400000),
+    ]
 
 
 @pytest.mark.parametrize(

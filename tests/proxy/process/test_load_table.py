@@ -73,7 +73,9 @@ def test_a_served_source_is_one_whose_credentials_may_be_there(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("server", "form"),
     [
-        *(("", "text"), ("server: {port: 0}\n", "text"), ("server: {log: json}\n", "json")),
+        ("", "text"),
+        ("server: {port: 0}\n", "text"),
+        ("server: {log: json}\n", "json"),
         ("server: {log: {slow: 1s}}\n", "text"),
     ],
 )

@@ -59,8 +59,11 @@ def asked(random_: random.Random) -> LeaseAsk:
             rate = {"a": (1.0, 60), "b": (1000 / 60, 1000), "c": (1e6 / 60, 10**6)}[key]
             demand, holds = float(random_.choice((0, 1, 7, 64, 1000))), random_.choice((3.0, 12.5, 60.0))
             counts = (
-                *(random_.randrange(3), random_.choice((0, 3, -40, 700)), random_.choice((0, 5))),
-                *(random_.choice((0, 60)), random_.choice((0, 30))),
+                random_.randrange(3),
+                random_.choice((0, 3, -40, 700)),
+                random_.choice((0, 5)),
+                random_.choice((0, 60)),
+                random_.choice((0, 30)),
             )
             alone = random_.choice((0.0, 0.25)), random_.choice((0.0, 0.5)), 0.25 / random_.choice((2, 4))
             return RateAsk(f"{key} rate", *rate, want, least, back, demand, holds, *counts, *alone)

@@ -263,10 +263,26 @@ async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 LIES = [
-    *(b"", b"\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR canary\r\n", b"-NOAUTH canary\r\n"),
-    *(b"-LOADING canary\r\n", b"-MOVED 1 127.0.0.1:1\r\n", b"+OK\r\n", b"$-1\r\n", b"*-1\r\n", b"*0\r\n"),
-    *(b":" + b"9" * 10_000 + b"\r\n", b"*1\r\n" * 100_000, b"*x\r\n", b"*99999999999\r\n", b"$99999999999\r\nx"),
-    *(b"*2\r\n:1\r\n*-1\r\n", b"*2\r\n:1\r\n:1\r\n", b"*2\r\n$1\r\n1\r\n*0\r\n", b"\xff" * 200_000),
+    b"",
+    b"\r\n",
+    b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    b"-ERR canary\r\n",
+    b"-NOAUTH canary\r\n",
+    b"-LOADING canary\r\n",
+    b"-MOVED 1 127.0.0.1:1\r\n",
+    b"+OK\r\n",
+    b"$-1\r\n",
+    b"*-1\r\n",
+    b"*0\r\n",
+    b":" + b"9" * 10_000 + b"\r\n",
+    b"*1\r\n" * 100_000,
+    b"*x\r\n",
+    b"*99999999999\r\n",
+    b"$99999999999\r\nx",
+    b"*2\r\n:1\r\n*-1\r\n",
+    b"*2\r\n:1\r\n:1\r\n",
+    b"*2\r\n$1\r\n1\r\n*0\r\n",
+    b"\xff" * 200_000,
 ]
 
 

@@ -118,7 +118,10 @@ def test_a_budget_that_a_request_is_too_large_for_is_told_in_the_same_way() -> N
 
 @pytest.mark.parametrize(
     ("used", "unit", "then"),
-    [(5000, Unit.TOKENS, f" {SMALLER} when running requests have ended."), (4999, Unit.USD, f" {SMALLER}.")],
+    [
+        (5000, Unit.TOKENS, f" {SMALLER} when running requests have ended."),
+        (4999, Unit.USD, f" {SMALLER}."),
+    ],
 )
 def test_what_running_requests_hold_is_not_put_off_to_the_end(used: int, unit: Unit, then: str) -> None:
     facts = beyond(quota(used, 2, 4000, unit=unit))
@@ -268,8 +271,18 @@ def test_spending_that_cannot_be_read_is_no_fault_of_the_client() -> None:
 @looped(
     ("seconds", "text"),
     [
-        *((0.0, "0ms"), (-3.0, "0ms"), (1e-10, "0ms"), (0.0114, "12ms"), (0.9999, "1s"), (1.0, "1s"), (1.5, "1.5s")),
-        *((59.9991, "1m0s"), (360.0, "6m0s"), (3600.0, "1h0m0s"), (3723.25, "1h2m3.25s"), (2_592_000.0, "720h0m0s")),
+        (0.0, "0ms"),
+        (-3.0, "0ms"),
+        (1e-10, "0ms"),
+        (0.0114, "12ms"),
+        (0.9999, "1s"),
+        (1.0, "1s"),
+        (1.5, "1.5s"),
+        (59.9991, "1m0s"),
+        (360.0, "6m0s"),
+        (3600.0, "1h0m0s"),
+        (3723.25, "1h2m3.25s"),
+        (2_592_000.0, "720h0m0s"),
     ],
 )
 def test_durations_are_those_of_go_and_rounded_up(seconds: float, text: str) -> None:

@@ -38,8 +38,13 @@ def test_a_team_that_is_limited_to_requests_is_not_measured_either() -> None:
 @looped(
     ("size", "tokens"),
     [
-        *(((400, 100, 1), 200), ((400, 100, 5), 600), ((400, None, 1), 600), ((400, None, 3), 1600), ((0, 0, 1), 1)),
-        *(((None, 0, 1), 1), ((0, 10**30, 128), MOST_TOKENS)),
+        ((400, 100, 1), 200),
+        ((400, 100, 5), 600),
+        ((400, None, 1), 600),
+        ((400, None, 3), 1600),
+        ((0, 0, 1), 1),
+        ((None, 0, 1), 1),
+        ((0, 10**30, 128), MOST_TOKENS),
     ],
 )
 def test_the_prompt_and_all_answers_are_reserved(size: RequestSize, tokens: int) -> None:
@@ -104,7 +109,11 @@ def test_the_key_the_team_and_the_name_are_asked_together() -> None:
         "limits: {requests_per_day: 9, models: {v/m: {requests_per_day: 5}}}", ", limits: {requests_per_day: 1}"
     )
     desk.ask()
-    assert desk.used() == {"team t: requests day": 1, "key t/ci: requests day": 1, "team t model v/m: requests day": 1}
+    assert desk.used() == {
+        "team t: requests day": 1,
+        "key t/ci: requests day": 1,
+        "team t model v/m: requests day": 1,
+    }
     assert "key t/ci" in desk.refusal().facts.message
     assert desk.refused == [("t", "key ci: requests per day")]
     assert desk.used()["team t: requests day"] == 1
@@ -156,7 +165,10 @@ BUDGET = "budget: [{{usd: 1, per: day, {}}}]"
 @looped(
     ("name", "size"),
     [
-        *(("v/unpriced", (4, 1, 1)), ("mixed", (4, 1, 1)), ("v/m", (None, 0, 1)), ("v/vectors", (4, 1, 1))),
+        ("v/unpriced", (4, 1, 1)),
+        ("mixed", (4, 1, 1)),
+        ("v/m", (None, 0, 1)),
+        ("v/vectors", (4, 1, 1)),
         ("v/any", (4, 1, 1)),
     ],
 )

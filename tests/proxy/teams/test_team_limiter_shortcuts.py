@@ -20,7 +20,7 @@ from tests.proxy.teams.kit import Desk, ended, tokens_of
             st.booleans(),
         ),
         max_size=8,
-    )
+    ),
 )
 def test_each_shortcut_says_and_reserves_what_it_stands_for(
     requests: list[tuple[float, RequestSize, tuple[int, int], bool]],

@@ -21,14 +21,26 @@ from proxy.version import VERSION
 
 CACHE = {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 COUNTERS = CACHE | {
-    *("requests", "attempts", "tokens", "cost_usd", "stream_aborts", "shed", "config_reloads", "label_overflows")
+    "requests",
+    "attempts",
+    "tokens",
+    "cost_usd",
+    "stream_aborts",
+    "shed",
+    "config_reloads",
+    "label_overflows",
 }
 COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused"}
 COUNTERS |= {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {
-    *("deployment_state", "inflight_requests", "concurrency_limit", "event_loop_lag_seconds"),
-    *("config_last_reload_successful", "config_info", "build_info"),
+    "deployment_state",
+    "inflight_requests",
+    "concurrency_limit",
+    "event_loop_lag_seconds",
+    "config_last_reload_successful",
+    "config_info",
+    "build_info",
 }
 
 

@@ -63,7 +63,12 @@ class LibraryMetrics:
         self.make(Counter, "label_overflows", "metric", "Counted as `other`: too many label values.")
 
     def make(
-        self, kind: Callable[..., MetricWrapperBase], name: str, labels: str, text: str, **settings: tuple[float, ...]
+        self,
+        kind: Callable[..., MetricWrapperBase],
+        name: str,
+        labels: str,
+        text: str,
+        **settings: tuple[float, ...],
     ) -> None:
         made = kind(f"dragoman_{name}", text, labels.split(), registry=self.registry, **settings)
         self.made[name] = made

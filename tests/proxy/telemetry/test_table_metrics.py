@@ -17,7 +17,10 @@ def test_a_name_has_as_many_targets_left_as_are_asked_as_usual() -> None:
     states = {"v/m/a": 2, "v/m/b": 1, "v/n/default": 0}
     families = TableFamilies(states.items)
     families.use({"fast": ("v/m/a", "v/m/b", "v/n/default", "v/never/asked"), "v/m": ("v/m/a", "v/m/b")}, (), None)
-    assert shown(families) == {"targets_available{'model': 'fast'}": 2, "targets_available{'model': 'v/m'}": 0}
+    assert shown(families) == {
+        "targets_available{'model': 'fast'}": 2,
+        "targets_available{'model': 'v/m'}": 0,
+    }
     states["v/m/a"] = 0
     assert shown(families)["targets_available{'model': 'v/m'}"] == 1
 

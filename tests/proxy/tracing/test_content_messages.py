@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from providers.completion import Choice, Chunk, ToolCall, ToolCallDelta
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, TextPrompt, TokenPrompt
-from proxy.tracing.content_messages import CUT, MOST_CHARACTERS, MOST_MESSAGES, GatheredTexts, answer_json, prompt_json
+from proxy.tracing.content_messages import (
+    CUT,
+    MOST_CHARACTERS,
+    MOST_MESSAGES,
+    GatheredTexts,
+    answer_json,
+    prompt_json,
+)
 
 IMAGE: JsonObject = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 CALL: JsonObject = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"a":1}'}}
@@ -35,7 +42,10 @@ def test_a_conversation_in_parts() -> None:
 
 def test_what_makes_no_sense_is_left_out() -> None:
     odd: JsonObject = {"role": 7, "content": [1, {"text": 2}], "tool_calls": [None, {"function": []}, {}]}
-    assert chat(odd, {"content": {}}) == [{"role": "user", "parts": [{"type": "None"}]}, {"role": "user", "parts": []}]
+    assert chat(odd, {"content": {}}) == [
+        {"role": "user", "parts": [{"type": "None"}]},
+        {"role": "user", "parts": []},
+    ]
 
 
 def test_plain_prompts_are_the_users_and_token_ids_are_nothing() -> None:

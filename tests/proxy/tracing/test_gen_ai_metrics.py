@@ -8,7 +8,9 @@ from proxy.tracing.gen_ai_words import CalledDeployment, CalledDeployments
 from tests.proxy.tracing.kit.finished import CALLED, LABEL, record
 
 LABELS = (
-    *(("gen_ai.operation.name", "chat"), ("gen_ai.provider.name", "openai"), ("gen_ai.request.model", "v/m")),
+    ("gen_ai.operation.name", "chat"),
+    ("gen_ai.provider.name", "openai"),
+    ("gen_ai.request.model", "v/m"),
     ("server.address", "api.openai.com"),
 )
 

@@ -90,7 +90,9 @@ async def test_what_a_library_raises_arrives_unless_it_was_given_up(threads: Thr
         await InThread(Blocking(fails=1, blocks=False), threads)()
 
 
-async def test_a_fetch_that_found_no_thread_and_was_given_up_is_not_the_next_one_s(threads: ThreadPoolExecutor) -> None:
+async def test_a_fetch_that_found_no_thread_and_was_given_up_is_not_the_next_one_s(
+    threads: ThreadPoolExecutor,
+) -> None:
     busy, blocking = Blocking(), Blocking(blocks=False)
     for _ in range(2):
         threads.submit(busy)

@@ -105,15 +105,21 @@ def test_everything_that_is_written_arrives() -> None:
     ("row", "written", "base_url", "message"),
     [
         (
-            *("plain", "credentials: aws", BEDROCK),
+            "plain",
+            "credentials: aws",
+            BEDROCK,
             "the profile 'plain' does not say what such credentials are for: set credentials.aws.service",
         ),
         (
-            *("plain", "credentials: entra", "https://x.example"),
+            "plain",
+            "credentials: entra",
+            "https://x.example",
             "the profile 'plain' does not say what such credentials are for: set credentials.entra.scope",
         ),
         (
-            *("signed", "", "https://bedrock.proxy.example"),
+            "signed",
+            "",
+            "https://bedrock.proxy.example",
             "the address names no region of AWS: set credentials.aws.region",
         ),
     ],

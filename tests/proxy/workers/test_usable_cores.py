@@ -44,7 +44,12 @@ CASES: Mapping[str, tuple[int, str | None, Mapping[str, str], int]] = {
 
 @pytest.mark.parametrize(("mask", "group", "limits", "cores"), CASES.values(), ids=CASES)
 def test_as_many_as_may_run_and_are_granted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mask: int, group: str | None, limits: Mapping[str, str], cores: int
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    mask: int,
+    group: str | None,
+    limits: Mapping[str, str],
+    cores: int,
 ) -> None:
     assert found(monkeypatch, tmp_path, mask, group, limits) == cores
 

@@ -65,7 +65,12 @@ async def begun(stderr: int = DEVNULL) -> tuple[Process, socket.socket]:
     pulse = shared_file()
     with there:
         command = (
-            *(sys.executable, "-P", "-c", program("proxy.workers.worker_main"), str(ROOT), str(there.fileno())),
+            sys.executable,
+            "-P",
+            "-c",
+            program("proxy.workers.worker_main"),
+            str(ROOT),
+            str(there.fileno()),
             str(pulse),
         )
         process = await asyncio.create_subprocess_exec(

@@ -133,8 +133,10 @@ def test_two_listeners_cannot_share_a_port(server: str, source: Writer) -> None:
 @pytest.mark.parametrize(
     "server",
     [
-        *("{port: 0, admin: {port: 0}}", "{port: 5, admin: {port: 5, host: 127.0.0.2}}"),
-        *("{port: 5, admin: {port: 5, host: '::1'}}", "{port: 5, admin: {port: 6}}"),
+        "{port: 0, admin: {port: 0}}",
+        "{port: 5, admin: {port: 5, host: 127.0.0.2}}",
+        "{port: 5, admin: {port: 5, host: '::1'}}",
+        "{port: 5, admin: {port: 6}}",
     ],
 )
 def test_listeners_at_different_places_are_sound(server: str, source: Writer) -> None:
