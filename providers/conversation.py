@@ -19,6 +19,9 @@ Role = Literal["system", "user", "assistant", "tool"]
 CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT = "anthropic-claude-v1", "google-gemini-v1", "unknown"
 """OpenRouter's names for whose thinking a detail is; `unknown` is text without a signature."""
 
+PLACED_FORMATS = frozenset({CLAUDE_FORMAT, "openai-responses-v1", "azure-openai-responses-v1"})
+"""The formats of models that think between texts and calls, so that a detail has its place in the turn."""
+
 AFTER = "after"
 """The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""
 

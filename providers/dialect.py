@@ -41,7 +41,8 @@ class UpstreamRequest:
     has to be told in the prompt. `tool_names` maps a tool's name on the wire to the client's where it had to change;
     `custom_tools` are the client's names of tools that take a text, which were sent as functions with that text as
     their argument `input`. `unwrap_choice` says that the text is a JSON object whose `choice` member is the answer.
-    `native` says that the answer is in the client's own API and is shown as it is. `upload` is sent in place of `body`.
+    `native` says that the answer is in the client's own API and is shown as it is. `responses_because` is why a request
+    of another API goes to the vendor's Responses API, empty if it does not. `upload` is sent in place of `body`.
     `choices` is how many the answer must have. `trace` are lines of the head that say which trace the call is part of.
     `written` says that the call was sent, so that the vendor may bill it.
     """
@@ -62,6 +63,7 @@ class UpstreamRequest:
     custom_tools: frozenset[str] = frozenset()
     content_type: str = "application/json"
     native: bool = False
+    responses_because: str = ""
     upload: Upload | None = field(default=None, repr=False)
     choices: int = 1
     trace: str = field(default="", repr=False, compare=False)

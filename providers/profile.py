@@ -13,6 +13,7 @@ LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
 StrictFormats = Literal["always", "alone", "never"]
+ResponsesUse = Literal["never", "always", "tools", "tools_and_reasoning"]
 AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
 AuthStyle = Literal["bearer", "header", "none"]
 CredentialKind = Literal["aws", "google", "entra"]
@@ -122,10 +123,17 @@ class TaskWire:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesWire:
-    """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there."""
+    """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there.
+
+    `when` says which requests of other APIs go there: none (`never`), all because the model has no other API
+    (`always`), those with tools unless the effort is `none` (`tools`), or those with tools and another effort than
+    `none` (`tools_and_reasoning`). `format` is OpenRouter's name for the model's encrypted reasoning.
+    """
 
     path: str
     reasoning: re.Pattern[str]
+    when: ResponsesUse
+    format: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -328,4 +328,5 @@ def _task_wire(entry: TaskEntry) -> TaskWire:
 
 
 def _responses_wire(name: str, entry: ResponsesEntry) -> ResponsesWire:
-    return ResponsesWire(entry.path, _pattern(f"{name}.responses.reasoning", entry.reasoning))
+    reasoning = _pattern(f"{name}.responses.reasoning", entry.reasoning)
+    return ResponsesWire(entry.path, reasoning, entry.when, entry.format)

@@ -15,6 +15,7 @@ from providers.profile import (
     LogprobsMode,
     ModelListStyle,
     PromptForm,
+    ResponsesUse,
     StrictFormats,
     TokenizerStyle,
     ToolChoice,
@@ -96,6 +97,8 @@ class ResponsesEntry(StrictModel):
 
     path: str
     reasoning: str
+    when: ResponsesUse = "never"
+    format: str
 
 
 class ProfileEntry(StrictModel):

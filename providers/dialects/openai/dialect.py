@@ -1,6 +1,7 @@
 """The OpenAI family's wire format: completions and chat completions, as each vendor's profile has them.
 
-Differences between vendors are in their profiles.
+Differences between vendors are in their profiles. What a model takes by the Responses API alone goes there, whatever
+API the client speaks.
 
 Sources: OpenAI OpenAPI 2.3.0; the profiles name theirs.
 """
@@ -21,8 +22,16 @@ from providers.dialects.openai.fields import members_of_writers, put_own_fields,
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream
 from providers.dialects.openai.tools import with_fitting_names, without_custom_tools
-from providers.dialects.responses.answer import decode_response
-from providers.dialects.responses.call import encode_responses, responses_request
+from providers.dialects.responses.answer import decode_response, decode_translated
+from providers.dialects.responses.call import PROTECTED, encode_responses, responses_request
+from providers.dialects.responses.request import (
+    effort_of,
+    finish_responses,
+    put_input,
+    responses_profile,
+    responses_writers,
+    why_responses,
+)
 from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.errors import OpenAIErrors
 from providers.dialects.shared.operations import endpoint_url
@@ -68,28 +77,33 @@ class OpenAIDialect(OpenAIErrors):
         put_fields(draft, endpoint.writers)
         if request.stream or profile.streams_only:
             draft.body.update(endpoint.streaming)
-        if request.unknown:
+        if endpoint.because:
+            finish_responses(draft, profile)
+        elif request.unknown:
             put_own_fields(draft, profile, PROTECTED_PARAMS)
         if request.extra_params:
-            _check_extra(request.extra_params)
+            _check_extra(request.extra_params, PROTECTED if endpoint.because else PROTECTED_PARAMS)
         if custom:
             draft.emulated.append("tools")
         sent = build_request(draft, endpoint.operation, endpoint.url, request.extra_headers or {}, renamed)
-        return replace(sent, custom_tools=custom) if custom else sent
+        if custom or endpoint.because:
+            return replace(sent, custom_tools=custom, responses_because=endpoint.because)
+        return sent
 
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
         """See NativeDialect."""
         native = responses_request(request)
         if native is None or target.profile.responses is None:
             return None
-        # The API has no versions, whatever that of the vendor's chats.
-        profile = _for_model(target.profile, _NEWEST, target.upstream_model, target.model).profile
+        profile = _newest(target)
         return encode_responses(request, native, target, profile, self.capabilities(request, target))
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect. Some models only stream, and some servers stream without being told to."""
         if sent.native:
             return decode_response(sent, body)
+        if sent.responses_because:
+            return decode_translated(sent, body)
         streamed = (body[:1] != b"{" and _is_stream(body)) or _for_target(sent.target).profile.streams_only
         return (_decode_stream if streamed else decode_body)(sent, body)
 
@@ -97,6 +111,8 @@ class OpenAIDialect(OpenAIErrors):
         """See Dialect."""
         if sent.native:
             return NativeStream(SSEParser(), NativeReader(ResponsesReader(sent)))
+        if sent.responses_because:
+            return NativeStream(SSEParser(), ResponsesReader(sent))
         return OpenAIStream(sent)
 
 
@@ -128,6 +144,11 @@ class _ForModel(NamedTuple):
 
 def _for_target(target: Target) -> _ForModel:
     return _for_model(target.profile, target.api_version, target.upstream_model, target.model)
+
+
+def _newest(target: Target) -> Profile:
+    """Return the profile for the Responses API, which has no versions, whatever that of the vendor's chats."""
+    return _for_model(target.profile, _NEWEST, target.upstream_model, target.model).profile
 
 
 @lru_cache(maxsize=4096)
@@ -178,7 +199,8 @@ class _CompiledEndpoint:
     """The vendor's endpoint for some of a target's requests, as far as it is the same for all of them.
 
     `members` are those of every body, `streaming` those of a streamed one besides. `simple` are the members that fields
-    become as they are, where a conversation of texts alone goes on as it is; None where it does not.
+    become as they are, where a conversation of texts alone goes on as it is; None where it does not. `because` is why
+    it is the Responses API, empty for another.
     """
 
     profile: Profile
@@ -190,12 +212,15 @@ class _CompiledEndpoint:
     members: JsonObject
     streaming: JsonObject
     simple: Mapping[str, str] | None
+    because: str = ""
 
 
 def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
     """Return the endpoint that a request goes to. Raises Refusal where the model has none for it."""
-    # All that `_operation` looks at.
-    asked = (_CompiledEndpoint, request.operation, bool(request.params.get("tools")), "suffix" in request.params)
+    # All that `_operation` and `why_responses` look at.
+    params = request.params
+    effort = effort_of(_newest(target), params) if params.get("tools") else None
+    asked = (_CompiledEndpoint, request.operation, effort, "suffix" in params)
     made = target.compiled.get(asked)
     if not isinstance(made, _CompiledEndpoint):
         made = target.compiled[asked] = _compile_endpoint(request, target)
@@ -204,6 +229,8 @@ def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
 
 def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
     operation = _operation(request, target)
+    if operation is Operation.CHAT and (because := why_responses(_newest(target), request.params)):
+        return _compile_responses(request, target, because)
     profile = _for_target(target).profile
     put = writers(profile, operation)
     chat = operation is Operation.CHAT and not (profile.hooks or profile.streams_only)
@@ -221,6 +248,22 @@ def _compile_endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpo
         {"model": target.upstream_model, **profile.body},
         streaming,
         members_of_writers(put) if chat else None,
+    )
+
+
+def _compile_responses(request: UnifiedRequest, target: Target, because: str) -> _CompiledEndpoint:
+    profile = responses_profile(_newest(target))
+    return _CompiledEndpoint(
+        profile,
+        Operation.CHAT,
+        capabilities(profile, request.operation, Operation.CHAT, _counted(profile, target)),
+        responses_writers(profile),
+        put_input,
+        target.base_url + profile.wires[Operation.CHAT].path,
+        {"model": target.upstream_model, **profile.body},
+        {"stream": True},
+        None,
+        because,
     )
 
 
@@ -267,7 +310,7 @@ _PUT_PROMPT: Mapping[Operation, Callable[[RequestBody, Profile], None]] = {
 """Writers of the prompt by the upstream operation."""
 
 
-def _check_extra(extra: Iterable[str]) -> None:
-    if protected := PROTECTED_PARAMS.intersection(extra):
+def _check_extra(extra: Iterable[str], names: Iterable[str]) -> None:
+    if protected := set(names).intersection(extra):
         name = min(protected)
         raise Refusal("inference_extra_params", f"'inference_extra_params' may not set '{name}'.", "invalid_value")

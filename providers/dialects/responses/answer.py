@@ -1,16 +1,33 @@
 """Whole answers of the Responses API in the common completion shape, and the parts that streams share.
 
+Encrypted reasoning becomes a detail of reasoning in OpenRouter's form, with its place in the turn. Annotations get the
+form that they have in chats.
+
 Sources: `openai` 3.54.0 types `Response`, `ResponseOutputItem`, `ResponseUsage`, `ResponseError`, November 2026.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from providers.completion import Choice, Completion, FinishReason, ToolCall, Usage, count_of, reported_usage
+from providers.completion import (
+    Choice,
+    Completion,
+    ContentLogprobs,
+    Extras,
+    FinishReason,
+    TokenLogprob,
+    ToolCall,
+    Usage,
+    count_of,
+    reported_usage,
+)
+from providers.conversation import AFTER
 from providers.dialect import UpstreamRequest
+from providers.dialects.shared.custom_tools import whole_call
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
-from providers.dialects.shared.read_json import arguments_text, json_object, malformed
+from providers.dialects.shared.read_json import arguments_text, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_logprobs import logprobs_of, objects_in
 from providers.failure import OUR_WORDS, Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
@@ -53,13 +70,25 @@ def decode_response(sent: UpstreamRequest, body: bytes) -> Completion:
     return replace(completion, native=body)
 
 
+def decode_translated(sent: UpstreamRequest, body: bytes) -> Completion:
+    """Decode a whole 2xx body for a client of another API. Raises UpstreamError."""
+    completion = read_response(sent.target.profile, json_object(body))
+    (choice,) = completion.choices
+    text = choice.text
+    if sent.unwrap_choice and choice.finish_reason == "stop" and choice.refusal is None:
+        text = unwrap_answer(text)
+    calls = [replace(call, name=sent.tool_names.get(call.name, call.name)) for call in choice.tool_calls]
+    shown = tuple([whole_call(call, sent.custom_tools) for call in calls])
+    return replace(completion, choices=(replace(choice, text=text, tool_calls=shown),))
+
+
 def read_response(profile: Profile, response: JsonObject) -> Completion:
     """Return what a finished response says. Raises UpstreamError for one that failed or is not finished."""
     check_response(profile, response)
     output = response.get("output")
     if not isinstance(output, list):
         raise malformed("has no output")
-    parts = ResponseParts()
+    parts = ResponseParts(format_of(profile))
     for item in output:
         parts.add(item)
     finish, native = finish_of(response, bool(parts.calls))
@@ -68,23 +97,43 @@ def read_response(profile: Profile, response: JsonObject) -> Completion:
         text="".join(parts.texts) or "".join(parts.refusals),
         finish_reason=finish,
         native_finish_reason=native,
+        logprobs=ContentLogprobs(tuple(parts.logprobs)) if parts.logprobs else None,
         refusal="".join(parts.refusals) or None,
         reasoning=PART_GAP.join(parts.thoughts) or None,
         tool_calls=tuple(parts.calls),
+        extras=parts.extras(),
     )
     return Completion((choice,), usage_of(response), service_tier=tier_of(response))
 
 
 class ResponseParts:
-    """Collects what the items of an output say; items of the vendor's own tools say nothing here."""
+    """Collects what the items of an output say; items of the vendor's own tools say nothing here.
 
-    __slots__ = ("calls", "refusals", "texts", "thoughts")
+    `form` is the format of the vendor's encrypted reasoning. `said` are the characters of the text, `called` the calls,
+    and `thought` the details of reasoning so far.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        *("_form", "annotations", "called", "calls", "details", "logprobs", "refusals", "said", "texts", "thought"),
+        "thoughts",
+    )
+
+    def __init__(self, form: str, said: int = 0, called: int = 0, thought: int = 0) -> None:
+        self._form = form
+        self.said, self.called, self.thought = said, called, thought
         self.texts: list[str] = []
         self.refusals: list[str] = []
         self.thoughts: list[str] = []
         self.calls: list[ToolCall] = []
+        self.details: list[JsonObject] = []
+        self.annotations: list[JsonObject] = []
+        self.logprobs: list[TokenLogprob] = []
+
+    def extras(self) -> Extras | None:
+        """Return what the items hold besides text, reasoning and calls; None if there is nothing."""
+        if not self.details and not self.annotations:
+            return None
+        return Extras(tuple(self.details), tuple(self.annotations))
 
     def add(self, item: JsonValue) -> None:
         """Add an item. Raises UpstreamError for one that is not an object, and a call without id or name."""
@@ -92,20 +141,36 @@ class ResponseParts:
             raise malformed("has an item that is not an object")
         kind = item.get("type")
         if kind == "message":
-            for part in _objects(item.get("content")):
+            for part in objects_in(item.get("content")):
                 self._part(part)
         elif kind == "reasoning":
-            thought = (part.get("text") for name in ("summary", "content") for part in _objects(item.get(name)))
+            thought = (part.get("text") for name in ("summary", "content") for part in objects_in(item.get(name)))
             self.thoughts += [text for text in thought if isinstance(text, str) and text]
+            self._encrypted(item)
         elif (call := call_of(item)) is not None:
             self.calls.append(call)
+            self.called += 1
+
+    def _encrypted(self, item: JsonObject) -> None:
+        data, identity = item.get("encrypted_content"), item.get("id")
+        if not isinstance(data, str) or not data:
+            return
+        place: JsonObject = {AFTER: [self.said, self.called]} if self.said or self.called else {}
+        known: JsonObject = {"id": identity} if isinstance(identity, str) else {}
+        detail: JsonObject = {"type": "reasoning.encrypted", "data": data, "format": self._form, "index": self.thought}
+        self.details.append({**detail, **known, **place})
+        self.thought += 1
 
     def _part(self, part: JsonObject) -> None:
         match part:
             case {"type": "output_text", "text": str(text)}:
+                self.annotations += [annotation_of(each, self.said) for each in objects_in(part.get("annotations"))]
+                self.logprobs += tokens_in(part.get("logprobs"))
                 self.texts.append(text)
+                self.said += len(text)
             case {"type": "refusal", "refusal": str(words)}:
                 self.refusals.append(words)
+                self.said += len(words)
             case _:
                 pass
 
@@ -122,6 +187,27 @@ def call_of(item: JsonObject) -> ToolCall | None:
     if kind == "function_call":
         return ToolCall(identity, name, arguments_text(item.get("arguments")), extra=extra)
     return ToolCall(identity, name, arguments_text(item.get("input")), "custom", extra)
+
+
+def format_of(profile: Profile) -> str:
+    """Return the format of the vendor's encrypted reasoning."""
+    return "" if profile.responses is None else profile.responses.format
+
+
+def annotation_of(annotation: JsonObject, start: int) -> JsonObject:
+    """Return an annotation of a text that begins at `start`, in the form that it has in chats."""
+    kind = str(annotation.get("type"))
+    held = {name: value for name, value in annotation.items() if name != "type"}
+    for name in ("start_index", "end_index"):
+        if isinstance(place := held.get(name), int):
+            held[name] = place + start
+    return {"type": kind, kind: held}
+
+
+def tokens_in(listed: JsonValue) -> tuple[TokenLogprob, ...]:
+    """Return the log probabilities of a text, or of a piece of one."""
+    found = logprobs_of({"content": listed}, "") if listed else None
+    return found.content if isinstance(found, ContentLogprobs) else ()
 
 
 def check_response(profile: Profile, response: JsonObject) -> None:
@@ -176,7 +262,3 @@ def usage_of(response: JsonObject) -> Usage | None:
 def _counts(details: JsonValue) -> dict[str, int]:
     members = details.items() if isinstance(details, dict) else ()
     return {name: count for name, value in members if (count := count_of(value)) is not None}
-
-
-def _objects(held: JsonValue) -> list[JsonObject]:
-    return [each for each in held if isinstance(each, dict)] if isinstance(held, list) else []

@@ -8,12 +8,12 @@ Sources: `openai` 3.54.0 type `ResponseCreateParams`; vercel/ai issue 7543 and l
 and `store: false`; pydantic-ai-slim 2.68.0 `profiles/openai` for encrypted reasoning, November 2026.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
+from providers.dialects.responses.input_items import CALL_ID, MOST_CALL_ID
 from providers.dialects.shared.request_body import RequestBody, finish_request
 from providers.dialects.shared.tool_definitions import with_properties
 from providers.dialects.shared.tool_names import fit_call_id
@@ -23,17 +23,16 @@ from providers.request_fields import PROTECTED_PARAMS
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
 
-_ENCRYPTED = "reasoning.encrypted_content"
+ENCRYPTED = "reasoning.encrypted_content"
+"""What `include` asks of a model that reasons, so that its reasoning can come back."""
+
 _EFFORT, _LIMIT = "reasoning_effort", "max_output_tokens"
 
-_PROTECTED = (
+PROTECTED = (
     *sorted(PROTECTED_PARAMS),
     *("input", "instructions", "store", "previous_response_id", "conversation", "background", "include"),
 )
 """Members that `inference_extra_params` may not set."""
-
-_MAX_CALL_ID = 64
-_CALL_ID = re.compile(r"(?s).{1,64}")
 
 _NOT_SENT = frozenset({"previous_response_id", "stream"})
 
@@ -63,7 +62,7 @@ def encode_responses(
     _put_reasoning(draft, profile, wire)
     if request.stream:
         body["stream"] = True
-    return replace(finish_request(draft, Operation.CHAT, wire.path, _PROTECTED), native=True)
+    return replace(finish_request(draft, Operation.CHAT, wire.path, PROTECTED), native=True)
 
 
 def _with_properties(tools: list[JsonValue]) -> list[JsonValue]:
@@ -95,9 +94,13 @@ def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) ->
     if _never_reasons(profile):
         _leave_out_reasoning(draft)
         return
-    reasons = any(wire.reasoning.search(name) for name in (target.upstream_model, target.model))
-    if reasons or body.get("reasoning"):
+    if reasons_at(wire, target) or body.get("reasoning"):
         body["include"] = _with_encrypted(body.get("include"))
+
+
+def reasons_at(wire: ResponsesWire, target: Target) -> bool:
+    """Return whether the target's model reasons, so that its reasoning may be asked for."""
+    return any(wire.reasoning.search(name) for name in (target.upstream_model, target.model))
 
 
 def _never_reasons(profile: Profile) -> bool:
@@ -110,14 +113,14 @@ def _leave_out_reasoning(draft: RequestBody) -> None:
     if draft.body.pop("reasoning", None):
         draft.dropped.append("reasoning")
     include = draft.body.get("include")
-    if isinstance(include, list) and _ENCRYPTED in include:
+    if isinstance(include, list) and ENCRYPTED in include:
         draft.dropped.append("include")
-        draft.body["include"] = [each for each in include if each != _ENCRYPTED]
+        draft.body["include"] = [each for each in include if each != ENCRYPTED]
 
 
 def _with_encrypted(include: JsonValue) -> list[JsonValue]:
     given = include if isinstance(include, list) else []
-    return given if _ENCRYPTED in given else [*given, _ENCRYPTED]
+    return given if ENCRYPTED in given else [*given, ENCRYPTED]
 
 
 def _resolvable(items: list[JsonValue], draft: RequestBody) -> list[JsonValue]:
@@ -137,9 +140,9 @@ def _fitted(item: JsonObject) -> JsonObject:
     """Return an item with a call's id that the vendor takes, such as another vendor's that carries a signature: calls
     and their results get the same."""
     identity = item.get("call_id")
-    if not isinstance(identity, str) or len(identity) <= _MAX_CALL_ID:
+    if not isinstance(identity, str) or len(identity) <= MOST_CALL_ID:
         return item
-    return {**item, "call_id": fit_call_id(identity, _CALL_ID)}
+    return {**item, "call_id": fit_call_id(identity, CALL_ID)}
 
 
 def _is_said(item: JsonObject) -> bool:

@@ -9,7 +9,7 @@ Sources: `openai` 3.54.0 type `ResponseStreamEvent`, November 2026.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from providers.completion import CallKind, Chunk, StreamEvent, ToolCall, ToolCallDelta
+from providers.completion import CallKind, Chunk, ContentLogprobs, StreamEvent, ToolCall, ToolCallDelta
 from providers.dialect import UpstreamRequest
 from providers.dialects.responses.answer import (
     PART_GAP,
@@ -18,10 +18,12 @@ from providers.dialects.responses.answer import (
     check_response,
     failure_of,
     finish_of,
+    format_of,
     tier_of,
+    tokens_in,
     usage_of,
 )
-from providers.dialects.shared.read_json import malformed
+from providers.dialects.shared.read_json import malformed, unwrap_answer
 from providers.dialects.shared.stream_reader import NOTHING, event_object
 from providers.failure import UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -43,16 +45,26 @@ class _CallInProgress:
 class ResponsesReader:
     """Reader of a stream's events; see providers.dialects.shared.stream_reader.NamingReader."""
 
-    __slots__ = ("_calls", "_profile", "_said", "_thought", "complete", "kind")
+    __slots__ = (
+        *("_calls", "_details", "_done", "_held", "_places", "_profile", "_said", "_sent", "_thought", "_written"),
+        *("complete", "kind"),
+    )
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self.kind = ""
+        self._sent = sent
         self._profile = sent.target.profile
         self._calls: dict[int, _CallInProgress] = {}
-        # Output indexes of items whose text, or thought, has come.
-        self._said: set[JsonValue] = set()
+        # Output indexes of items whose text, or thought, has come, and of those that are done.
+        self._said: set[int] = set()
+        self._done: set[int] = set()
         self._thought: tuple[JsonValue, ...] = ()
+        # What had come when each item began: characters of text, and calls.
+        self._places: dict[int, tuple[int, int]] = {}
+        self._written = self._details = 0
+        # The text of a choice inside an object, which is read when it is whole.
+        self._held: list[str] | None = [] if sent.unwrap_choice else None
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Events of unknown types mean nothing here: they belong to the vendor's own tools, or are new."""
@@ -70,15 +82,29 @@ class ResponsesReader:
         text = event.get("delta")
         if not isinstance(text, str) or not text:
             return NOTHING
-        self._said.add(_index_of(event))
+        self._begin(_index_of(event))
+        self._written += len(text)
+        if self._held is not None:
+            self._held.append(text)
+            return NOTHING
+        if listed := event.get("logprobs"):
+            tokens = tokens_in(listed)
+            return (Chunk(text=text, logprobs=ContentLogprobs(tokens) if tokens else None),)
         return (Chunk(text=text),)
 
     def _refusal(self, event: JsonObject) -> Events:
         words = event.get("delta")
         if not isinstance(words, str) or not words:
             return NOTHING
-        self._said.add(_index_of(event))
+        self._begin(_index_of(event))
+        self._written += len(words)
         return (Chunk(text=words, refusal=words),)
+
+    def _begin(self, index: int) -> None:
+        """Note that an item's text has come."""
+        if index not in self._said:
+            self._said.add(index)
+            self._places.setdefault(index, (self._written, len(self._calls)))
 
     def _reasoning(self, event: JsonObject) -> Events:
         thought = event.get("delta")
@@ -99,46 +125,62 @@ class ResponsesReader:
         return (Chunk(tool_calls=(ToolCallDelta(call.index, arguments=piece, kind=call.kind),)),)
 
     def _item_added(self, event: JsonObject) -> Events:
-        item = event.get("item")
-        call = call_of(item) if isinstance(item, dict) else None
-        return NOTHING if call is None else self._call(_index_of(event), call)
-
-    def _item_done(self, event: JsonObject) -> Events:
         item, index = event.get("item"), _index_of(event)
         if not isinstance(item, dict):
             return NOTHING
+        self._places.setdefault(index, (self._written, len(self._calls)))
+        call = call_of(item)
+        return NOTHING if call is None else self._call(index, call)
+
+    def _item_done(self, event: JsonObject) -> Events:
+        item, index = event.get("item"), _index_of(event)
+        if not isinstance(item, dict) or index in self._done:
+            return NOTHING
+        self._done.add(index)
         call = call_of(item)
         if call is None:
-            return NOTHING if index in self._said else self._whole(index, item)
-        known = self._calls.get(index)
-        if known is None:
-            return self._call(index, call)
-        if known.begun or not call.arguments:
-            return NOTHING
+            return self._whole(index, item)
+        begun = self._call(index, call) if index not in self._calls else NOTHING
+        known = self._calls[index]
+        if known.begun:
+            return begun
         known.begun = True
-        return (Chunk(tool_calls=(ToolCallDelta(known.index, arguments=call.arguments, kind=call.kind),)),)
+        # Clients parse the arguments as JSON; only some servers say that there are none.
+        rest = call.arguments or ("{}" if call.kind == "function" else "")
+        delta = ToolCallDelta(known.index, arguments=rest, kind=call.kind)
+        return (*begun, Chunk(tool_calls=(delta,))) if rest else begun
 
     def _call(self, index: int, call: ToolCall) -> Events:
         if index in self._calls:
             raise malformed("begins a call a second time")
         number = len(self._calls)
         self._calls[index] = _CallInProgress(number, call.kind, bool(call.arguments))
-        delta = ToolCallDelta(number, call.id, call.name, call.arguments, call.kind, call.extra)
+        name = self._sent.tool_names.get(call.name, call.name)
+        delta = ToolCallDelta(number, call.id, name, call.arguments, call.kind, call.extra)
         return (Chunk(tool_calls=(delta,)),)
 
     def _whole(self, index: int, item: JsonObject) -> Events:
-        """Return what an item says that came without deltas."""
-        parts = ResponseParts()
+        """Return what an item says that came without deltas, and what no delta says."""
+        said, called = self._places.get(index, (self._written, len(self._calls)))
+        parts = ResponseParts(format_of(self._profile), said, called, self._details)
         parts.add(item)
+        self._details, extras = parts.thought, parts.extras()
+        if index in self._said:
+            return NOTHING if extras is None else (Chunk(extras=extras),)
         thought, words = PART_GAP.join(parts.thoughts), "".join(parts.refusals)
         text = "".join(parts.texts) or words
         if not (thought or text):
-            return NOTHING
+            return NOTHING if extras is None else (Chunk(extras=extras),)
         self._said.add(index)
+        self._written += len(text)
         if thought:
             thought = PART_GAP + thought if self._thought else thought
             self._thought = (index,)
-        return (Chunk(text=text, refusal=words or None, reasoning=thought or None),)
+        logprobs = ContentLogprobs(tuple(parts.logprobs)) if parts.logprobs else None
+        if self._held is not None and not words:
+            self._held.append(text)
+            text = ""
+        return (Chunk(text=text, logprobs=logprobs, refusal=words or None, reasoning=thought or None, extras=extras),)
 
     def _ended(self, event: JsonObject) -> Events:
         response = event.get("response")
@@ -151,7 +193,11 @@ class ResponsesReader:
             ended += self._item_done({"item": item, "output_index": index})
         status = response.get("status") or self.kind.rpartition(".")[2]
         finish, native = finish_of({**response, "status": status}, bool(self._calls))
-        ended.append(Chunk(finish_reason=finish, native_finish_reason=native, service_tier=tier_of(response)))
+        text = "".join(self._held or ())
+        if text and finish == "stop":
+            text = unwrap_answer(text)
+        tier = tier_of(response)
+        ended.append(Chunk(text=text, finish_reason=finish, native_finish_reason=native, service_tier=tier))
         usage = usage_of(response)
         if usage is not None:
             ended.append(usage)

@@ -1,7 +1,8 @@
 """Reads the thinking of earlier turns from the members in which clients send it back.
 
-Claude refuses its thinking anywhere but where it came, and it thinks between calls and texts too. A message has no
-order between these, so a detail of Claude's thinking says in `after` what came before it (see `Thinking`).
+Claude refuses its thinking anywhere but where it came, and it thinks between calls and texts too, as OpenAI's models
+do. A message has no order between these, so a detail of their thinking says in `after` what came before it (see
+`Thinking`).
 
 Sources: OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19 and its ai-sdk-provider 2.10.0; litellm 1.109.1
 `thinking_blocks`; "Thought signatures" page of the Gemini API, November 2026. OpenAI's own client joins the pieces of a
@@ -13,7 +14,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT, Part, RedactedThinking, Text, Thinking
+from providers.conversation import (
+    AFTER,
+    CLAUDE_FORMAT,
+    PLACED_FORMATS,
+    UNKNOWN_FORMAT,
+    Part,
+    RedactedThinking,
+    Text,
+    Thinking,
+)
 from providers.json_types import JsonObject, JsonValue
 
 
@@ -84,7 +94,7 @@ def _from(part: Part, offset: int) -> Part:
 
 def _after(detail: JsonObject, form: str) -> tuple[int, int]:
     match detail.get(AFTER):
-        case [int(text), int(calls), *more] if form == CLAUDE_FORMAT and more == [text, calls] * (len(more) // 2):
+        case [int(text), int(calls), *more] if form in PLACED_FORMATS and more == [text, calls] * (len(more) // 2):
             return text, calls
         case _:
             return 0, 0

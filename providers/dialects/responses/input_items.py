@@ -1,0 +1,237 @@
+"""A conversation as the input items of the Responses API, for requests of clients that speak another API.
+
+Instructions stay among the items: the JSON mode looks for the word "json" in them, and not in `instructions`. A call's
+arguments go back as the model wrote them, so that the vendor's cache of the prompt holds. Reasoning goes back as the
+encrypted item that came before a text or a call; without what followed it the vendor refuses it.
+
+Sources: `openai` 3.54.0 types `ResponseInputItemParam`, `EasyInputMessageParam` (a message of the model as one text),
+`ResponseReasoningItemParam`, November 2026.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from providers.conversation import (
+    Address,
+    Audio,
+    Document,
+    Image,
+    InlineData,
+    Media,
+    OtherPart,
+    Part,
+    RedactedThinking,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Turn,
+    UploadedFile,
+    Video,
+)
+from providers.dialects.openai.message_parts import MARKERS, without_markers
+from providers.dialects.shared.prompt import joined_texts
+from providers.dialects.shared.read_conversation import read_conversation
+from providers.dialects.shared.tool_names import fit_call_id
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile
+
+MOST_CALL_ID: Final = 64
+CALL_ID: Final = re.compile(r"(?s).{1,64}")
+"""The ids of calls that the vendor takes: "string too long. Expected a string with maximum length 64"."""
+
+BREAKPOINT: Final = "prompt_cache_breakpoint"
+_THINKING: Final = "thinking"
+
+
+def input_items(
+    messages: Sequence[JsonValue], param: str, profile: Profile, form: str, dropped: list[str]
+) -> list[JsonValue]:
+    """Return a conversation as input items, and note in `dropped` what promises nothing and is left out.
+
+    `param` is the client's field that holds it, `form` the format of the reasoning that the vendor can read. Raises
+    Refusal for content that the vendor does not take.
+    """
+    writer = _ItemWriter(profile, form, dropped)
+    for message, turn in zip(messages, read_conversation(messages, param), strict=True):
+        writer.add(message if isinstance(message, dict) else {}, turn)
+    return writer.items
+
+
+@dataclass(slots=True)
+class _ItemWriter:
+    """Writes the items of one conversation. `custom` are the ids of calls of custom tools."""
+
+    profile: Profile
+    form: str
+    dropped: list[str]
+    items: list[JsonValue] = field(default_factory=list)
+    custom: set[str] = field(default_factory=set)
+
+    def add(self, message: JsonObject, turn: Turn) -> None:
+        self._note_markers(message)
+        if turn.name is not None:
+            self.dropped.append("name")
+        match turn.role:
+            case "assistant":
+                self._add_model_turn(message, turn)
+            case "tool":
+                self._add_result(message, turn)
+            case role:
+                content = _content(turn, turn.parts, self._raw_parts(message))
+                given = message.get("role")
+                self.items.append({"role": given if given == "developer" else role, "content": content})
+
+    def _note_markers(self, message: JsonObject) -> None:
+        """Note the cache markers of a message, and of calls, which have no place there."""
+        calls = message.get("tool_calls")
+        for holder in (message, *(calls if isinstance(calls, list) else ())):
+            if isinstance(holder, dict):
+                self.dropped += [name for name in holder if name in MARKERS]
+
+    def _raw_parts(self, message: JsonObject) -> Sequence[JsonObject]:
+        """Return the client's own parts, without the markers that the vendor does not take."""
+        content = message.get("content")
+        parts = content if isinstance(content, list) else ()
+        return [without_markers(part, self.profile, self.dropped) for part in parts if isinstance(part, dict)]
+
+    def _add_model_turn(self, message: JsonObject, turn: Turn) -> None:
+        self.dropped += [BREAKPOINT for part in self._raw_parts(message) if BREAKPOINT in part]
+        written = iter(_written_calls(message))
+        thoughts = _Thoughts(self.form)
+        made: list[JsonValue] = []
+        texts: list[str] = []
+        for part in turn.parts:
+            if not isinstance(part, Text):
+                _end_text(made, texts)
+            match part:
+                case Text(text):
+                    texts.append(text)
+                case ToolUse():
+                    made.append(self._call(part, next(written, {})))
+                case Thinking() | RedactedThinking():
+                    made += thoughts.add(part)
+                case _:
+                    raise turn.no_part(_KINDS.get(type(part), "file"))
+        _end_text(made, texts)
+        while made and _is_reasoning(made[-1]):
+            made.pop()
+            thoughts.lost = True
+        if thoughts.lost or thoughts.summaries:
+            self.dropped.append(_THINKING)
+        self.items += made
+
+    def _call(self, part: ToolUse, written: JsonObject) -> JsonObject:
+        identity = fit_call_id(part.id, CALL_ID)
+        if part.custom is not None:
+            self.custom.add(identity)
+            return {"type": "custom_tool_call", "call_id": identity, "name": part.name, "input": part.custom}
+        self.custom.discard(identity)
+        given = written.get("arguments")
+        arguments = given if isinstance(given, str) and given.strip() else orjson.dumps(part.arguments).decode()
+        return {"type": "function_call", "call_id": identity, "name": part.name, "arguments": arguments}
+
+    def _add_result(self, message: JsonObject, turn: Turn) -> None:
+        raw = self._raw_parts(message)
+        for part in turn.parts:
+            if not isinstance(part, ToolResult):
+                continue
+            if part.failed:
+                self.dropped.append("is_error")
+            identity = fit_call_id(part.call_id, CALL_ID)
+            kind = "custom_tool_call_output" if identity in self.custom else "function_call_output"
+            self.items.append({"type": kind, "call_id": identity, "output": _content(turn, part.parts, raw)})
+
+
+@dataclass(slots=True)
+class _Thoughts:
+    """Reads the reasoning of one turn. `summaries` are texts that belong to the encrypted item after them, `lost` says
+    that some of it does not go back."""
+
+    form: str
+    summaries: list[str] = field(default_factory=list)
+    lost: bool = False
+
+    def add(self, part: Thinking | RedactedThinking) -> list[JsonValue]:
+        """Return the item that a part completes, if any."""
+        if isinstance(part, Thinking):
+            if part.signature is not None:
+                self.lost = True
+            elif part.text:
+                self.summaries.append(part.text)
+            return []
+        if part.format != self.form or not part.data:
+            self.lost = True
+            return []
+        summary: list[JsonValue] = [{"type": "summary_text", "text": text} for text in self.summaries]
+        self.summaries = []
+        item: JsonObject = {"type": "reasoning", "summary": summary, "encrypted_content": part.data}
+        return [item if part.id is None else {**item, "id": part.id}]
+
+
+def _end_text(made: list[JsonValue], texts: list[str]) -> None:
+    """Write the texts so far as one message of the model; an empty one says nothing."""
+    if text := joined_texts("assistant", texts):
+        made.append({"role": "assistant", "content": text})
+    texts.clear()
+
+
+def _is_reasoning(item: JsonValue) -> bool:
+    return isinstance(item, dict) and item.get("type") == "reasoning"
+
+
+def _written_calls(message: JsonObject) -> Iterable[JsonObject]:
+    """Yield the functions of a message's calls, as the client sent them."""
+    calls, legacy = message.get("tool_calls"), message.get("function_call")
+    given = calls if isinstance(calls, list) and calls else [{"function": legacy}]
+    for call in given:
+        function = call.get("function") if isinstance(call, dict) else None
+        yield function if isinstance(function, dict) else {}
+
+
+_KINDS: Final[Mapping[type, str]] = {Image: "image_url", Audio: "input_audio", Video: "video_url"}
+
+
+def _content(turn: Turn, parts: Iterable[Part], raw: Sequence[JsonObject]) -> JsonValue:
+    """Return a content as a text if it is one text without a breakpoint, else as parts."""
+    marked = {place: part[BREAKPOINT] for place, part in enumerate(raw) if part.get(BREAKPOINT)}
+    match tuple(parts):
+        case ():
+            return ""
+        case (Text(text),) if not marked:
+            return text
+        case several:
+            written = [_part(turn, part) for part in several]
+    return [{**part, BREAKPOINT: marked[place]} if place in marked else part for place, part in enumerate(written)]
+
+
+def _part(turn: Turn, part: Part) -> JsonObject:
+    match part:
+        case Text(text):
+            return {"type": "input_text", "text": text}
+        case Image(media, detail):
+            return {"type": "input_image", "detail": detail or "auto", **_media(media, "image_url")}
+        case Document(InlineData() as media, name):
+            # "Missing required parameter: 'input[0].content[0].filename'."
+            return {"type": "input_file", "filename": name or "document", **_media(media, "file_data")}
+        case Document(media):
+            return {"type": "input_file", **_media(media, "file_url")}
+        case OtherPart(_, value):
+            # The vendor that has the type reads it, and any other answers for it.
+            return value
+        case _:
+            raise turn.no_part(_KINDS.get(type(part), _THINKING))
+
+
+def _media(media: Media, name: str) -> JsonObject:
+    match media:
+        case InlineData(media_type, data):
+            return {name: f"data:{media_type};base64,{data}"}
+        case Address(url):
+            return {name: url}
+        case UploadedFile(identity):
+            return {"file_id": identity}

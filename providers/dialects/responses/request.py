@@ -1,0 +1,174 @@
+"""Calls of the Responses API for requests of clients that speak another API, to models that take them by it alone.
+
+Such a request is written as a chat first, by the writers of the OpenAI family's fields; then its members get the names
+and the forms that they have here. Nothing is stored at the vendor unless the client asks for it: the conversation is
+sent whole, and the reasoning of the model comes back encrypted.
+
+Sources: `openai` 3.54.0 types `ResponseCreateParams`, `FunctionToolParam`, `CustomToolParam`, `ToolChoiceAllowedParam`,
+`ResponseTextConfigParam`; OpenAI's guide "Migrate to the Responses API" (functions are strict unless they say
+otherwise), November 2026.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final, Literal
+
+from providers.dialects.openai.fields import LONGEST_KEY, LONGEST_VALUE, MOST_PAIRS, writers
+from providers.dialects.responses.call import ENCRYPTED, PROTECTED, reasons_at
+from providers.dialects.responses.input_items import BREAKPOINT, input_items
+from providers.dialects.shared.field_writers import check_images, few_pairs
+from providers.dialects.shared.operations import build_messages
+from providers.dialects.shared.request_body import FieldWriter, RequestBody, plain, put_unknown
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import Profile, ResponsesWire
+from providers.unified_request import Operation, Params
+
+_LOGPROBS: Final = "message.output_text.logprobs"
+
+_LACKS: Final = frozenset(
+    {"n", "stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "prediction", "modalities", "audio"}
+)
+"""Fields of chats that the API does not have."""
+
+_NAMES: Final[Mapping[str, str]] = {"reasoning_effort": "reasoning.effort", "verbosity": "text.verbosity"}
+_LIMIT: Final = "max_output_tokens"
+_LEAST: Final = 16
+"""The least limit: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""
+
+_NO_PARAMETERS: Final[JsonObject] = {"type": "object", "properties": {}}
+
+Effort = Literal["unsaid", "none", "some"]
+"""The effort that a request has, as far as the choice of the API depends on it."""
+
+_REASONS: Final[Mapping[str, Mapping[Effort, str]]] = {
+    "never": {},
+    "tools": dict.fromkeys(("unsaid", "some"), "the model takes tools in chats only if 'reasoning_effort' is 'none'"),
+    "tools_and_reasoning": {"some": "the model takes tools beside a 'reasoning_effort' by this API alone"},
+}
+
+
+def effort_of(profile: Profile, params: Params) -> Effort:
+    """Return the effort of a request, as the vendor is told it."""
+    given = params.get("reasoning_effort")
+    if given is None:
+        return "unsaid"
+    word = profile.words.get("reasoning_effort", {}).get(given, given) if isinstance(given, str) else given
+    return "none" if word is False or word == "none" else "some"
+
+
+def why_responses(profile: Profile, params: Params) -> str:
+    """Return why a request goes to the Responses API; empty if it is sent as a chat. `profile` is that of the model."""
+    wire = profile.responses
+    if wire is None:
+        return ""
+    if wire.when == "always":
+        return "the model has no other API"
+    return _REASONS[wire.when].get(effort_of(profile, params), "") if params.get("tools") else ""
+
+
+@lru_cache(maxsize=256)
+def responses_profile(profile: Profile) -> Profile:
+    """Return the profile of a model as it holds for its Responses API: that of a chat with other names and paths.
+
+    Cached by the profile, which lives as long as the process.
+    """
+    wire, chat = profile.responses, profile.wires[Operation.CHAT]
+    if wire is None:
+        raise TypeError(f"{profile.name} has no Responses API")
+    own = replace(
+        chat,
+        path=wire.path,
+        accepts=chat.accepts - _LACKS,
+        rename=MappingProxyType({**chat.rename, **_NAMES}),
+        max_tokens_field=_LIMIT,
+    )
+    return replace(
+        profile,
+        wires=MappingProxyType({Operation.CHAT: own}),
+        bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)}),
+        needs=MappingProxyType({}),
+        hooks=(),
+        model_in="body",
+        api_version=None,
+        overrides=(),
+        versions=(),
+    )
+
+
+@lru_cache(maxsize=256)
+def responses_writers(profile: Profile) -> Mapping[str, FieldWriter]:
+    """Return the writers of the fields; `profile` is of `responses_profile`."""
+    made = {**writers(profile, Operation.CHAT), "images": check_images}
+    if "metadata" in made:
+        made["metadata"] = few_pairs("metadata", plain("metadata"), MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE)
+    return made
+
+
+def put_input(draft: RequestBody, profile: Profile) -> None:
+    """Write the conversation. Raises Refusal for content that the vendor does not take."""
+    messages, param = build_messages(draft)
+    draft.body["input"] = input_items(messages, param, profile, _wire(profile).format, draft.dropped)
+
+
+def finish_responses(draft: RequestBody, profile: Profile) -> None:
+    """Give the members of a chat the forms of the Responses API, and write the client's further members. Raises
+    Refusal."""
+    body = draft.body
+    if isinstance(tools := body.get("tools"), list):
+        body["tools"] = [_tool(tool, draft.dropped) for tool in tools if isinstance(tool, dict)]
+    if isinstance(choice := body.get("tool_choice"), dict):
+        body["tool_choice"] = _choice(choice)
+    if isinstance(form := body.pop("response_format", None), dict):
+        draft.put("text.format", _flat(form, "json_schema"))
+    include: list[JsonValue] = [ENCRYPTED] if reasons_at(_wire(profile), draft.target) else []
+    if body.pop("logprobs", None):
+        include.append(_LOGPROBS)
+    if include:
+        body["include"] = include
+    body.setdefault("store", False)
+    put_unknown(draft, PROTECTED, profile.takes | {"reasoning"}, joined=("reasoning", "text"))
+
+
+def _wire(profile: Profile) -> ResponsesWire:
+    if profile.responses is None:
+        raise TypeError(f"{profile.name} has no Responses API")
+    return profile.responses
+
+
+def _flat(holder: JsonObject, name: str) -> JsonObject:
+    """Return an object with the members of the one that it has under a name."""
+    held = holder.get(name)
+    rest = {key: value for key, value in holder.items() if key != name}
+    return {**rest, **held} if isinstance(held, dict) else rest
+
+
+def _tool(tool: JsonObject, dropped: list[str]) -> JsonObject:
+    if BREAKPOINT in tool:
+        dropped.append(BREAKPOINT)
+        tool = {name: value for name, value in tool.items() if name != BREAKPOINT}
+    match tool.get("type"):
+        case "function":
+            flat = _flat(tool, "function")
+            # Left out, it would be on.
+            return {
+                **flat,
+                "parameters": flat.get("parameters") or _NO_PARAMETERS,
+                "strict": flat.get("strict") is True,
+            }
+        case "custom":
+            flat = _flat(tool, "custom")
+            form = flat.get("format")
+            return {**flat, "format": _flat(form, "grammar")} if isinstance(form, dict) else flat
+        case _:
+            return tool
+
+
+def _choice(choice: JsonObject) -> JsonObject:
+    kind = choice.get("type")
+    flat = _flat(choice, str(kind))
+    tools = flat.get("tools")
+    if kind == "allowed_tools" and isinstance(tools, list):
+        return {**flat, "tools": [_flat(tool, str(tool.get("type"))) for tool in tools if isinstance(tool, dict)]}
+    return flat
