@@ -143,6 +143,8 @@ def _trial_lines(number: int, trial: Trial, chosen: Calls | Refusal | None) -> I
 
 def _call_lines(sent: UpstreamRequest) -> Iterator[str]:
     yield f"{sent.method} {sent.url}"
+    if sent.responses_because:
+        yield f"by the vendor's Responses API: {sent.responses_because}"
     yield from (f"{field}: {value}" for field, value in upstream_headers(sent).items())
     yield from (f"tool {theirs} is the client's {ours}" for theirs, ours in sent.tool_names.items())
     yield ""

@@ -76,8 +76,11 @@ class MissingTurn:
 
 
 def wants_signatures(target: Target) -> bool:
-    """Return whether the deployment signs what its model thinks, and wants it back with the signature."""
-    return target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES
+    """Return whether the deployment signs or encrypts what its model thinks, and wants it back so."""
+    if target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES:
+        return True
+    api = target.profile.for_model(target.upstream_model, target.model).responses
+    return api is not None and api.when != "never"
 
 
 def wants_text(target: Target) -> bool:

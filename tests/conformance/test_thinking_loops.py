@@ -11,6 +11,7 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from proxy.conversations.kept_entries import KeptEntries
+from tests.conformance.responses_rules import OpenAIResponses
 from tests.conformance.vendor_rules import FINAL, TURNS, DeepSeek, ThinkingVendor, listed, thought, vendors
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.raw_client import Answer, exchange, request
@@ -42,6 +43,10 @@ TOOLS: JsonValue = [
     }
     for number in (1, 2)
 ]
+
+
+def every_vendor() -> list[ThinkingVendor]:
+    return [*vendors(), OpenAIResponses("openai", "gpt-5.6", {"reasoning_effort": "high"})]
 
 
 @asynccontextmanager
@@ -138,11 +143,11 @@ async def loop(made: Rig, vendor: ThinkingVendor, kind: Kind, read: Callable[[An
 
 @looped("read", [whole, streamed])
 @looped("kind", KINDS)
-@looped("place", range(4), ids=["claude", "gemini", "deepseek", "openrouter"])
+@looped("place", range(5), ids=["claude", "gemini", "deepseek", "openrouter", "openai"])
 async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rules(
     place: int, kind: Kind, read: Callable[[Answer], JsonObject]
 ) -> None:
-    vendor = vendors()[place]
+    vendor = every_vendor()[place]
     async with before(vendor) as made:
         said = await loop(made, vendor, kind, read)
     assert vendor.refused == []
@@ -152,9 +157,9 @@ async def test_five_turns_with_thinking_and_parallel_tools_pass_the_vendor_s_rul
     assert [message.get(_TEXT) for message in said] == [thought(turn) for turn in range(1, TURNS + 1)]
 
 
-@looped("place", [0, 2, 3], ids=["claude", "deepseek", "openrouter"])
+@looped("place", [0, 2, 3, 4], ids=["claude", "deepseek", "openrouter", "openai"])
 async def test_a_gateway_that_keeps_nothing_cannot_pass_them(place: int) -> None:
-    vendor = vendors()[place]
+    vendor = every_vendor()[place]
     async with before(vendor) as made:
         made.gateway.turns.entries.kept = KeptEntries(0, 3600.0)
         with pytest.raises(AssertionError):

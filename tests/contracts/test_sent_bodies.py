@@ -16,7 +16,10 @@ ROWS = [row for row in load_profiles() if row not in UNJUDGED]
 
 
 def faults(judges: Judges, judged: JudgedBy, body: Body) -> str | None:
-    """What a row's judge finds wrong with a body."""
+    """What a row's judge finds wrong with a body, or that of its vendor's Responses API."""
+    if body.path.endswith("/responses"):
+        fault = judges.fault("responses.sdk_types", "body", [orjson.dumps(body.body)], "responses")
+        return fault and f"{body.path} {', '.join(body.features)}: {fault}"
     operation = judged.operation(body.body)
     shown = orjson.dumps(judged.shown(operation, body.body))
     fault = judges.fault(judged.judge(operation), "body", [shown], operation)

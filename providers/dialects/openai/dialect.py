@@ -18,7 +18,7 @@ from providers.completion import Completion
 from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.openai.answer import decode_body
 from providers.dialects.openai.capabilities import capabilities
-from providers.dialects.openai.fields import members_of_writers, put_own_fields, writers
+from providers.dialects.openai.fields import members_of_writers, put_own_fields, put_pairs, writers
 from providers.dialects.openai.messages import vendor_messages
 from providers.dialects.openai.stream import OpenAIStream
 from providers.dialects.openai.tools import with_fitting_names, without_custom_tools
@@ -29,11 +29,11 @@ from providers.dialects.responses.request import (
     finish_responses,
     put_input,
     responses_profile,
-    responses_writers,
     why_responses,
 )
 from providers.dialects.responses.stream import ResponsesReader
 from providers.dialects.shared.errors import OpenAIErrors
+from providers.dialects.shared.field_writers import check_images
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
 from providers.dialects.shared.read_json import malformed
@@ -257,7 +257,7 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
         profile,
         Operation.CHAT,
         capabilities(profile, request.operation, Operation.CHAT, _counted(profile, target)),
-        responses_writers(profile),
+        {**writers(profile, Operation.CHAT), "images": check_images, "metadata": put_pairs},
         put_input,
         target.base_url + profile.wires[Operation.CHAT].path,
         {"model": target.upstream_model, **profile.body},

@@ -165,6 +165,10 @@ def _id(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return write if profile.engine else short_id(write, LONGEST_IDS[name])
 
 
+put_pairs: FieldWriter = few_pairs("metadata", plain("metadata"), MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE)
+"""Writes OpenAI's `metadata`."""
+
+
 def _metadata(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     write = _unless_neutral(name, profile, operation)
     # Those that take it only beside another field are OpenAI's own.

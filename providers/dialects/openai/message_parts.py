@@ -12,12 +12,10 @@ from typing import Final
 
 import orjson
 
+from providers.dialects.shared.field_writers import without_markers
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
-
-MARKERS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
-"""Cache markers; they promise nothing about the answer."""
 
 _JPG: Final = "data:image/jpg;"
 
@@ -28,15 +26,6 @@ _CALL: Final = frozenset({"id", "type", "function", "custom"})
 def is_googles(extra: JsonValue) -> bool:
     """Return whether an `extra_content` holds nothing but Google's thought signature, which only Google reads."""
     return isinstance(extra, dict) and extra.keys() <= {"google"}
-
-
-def without_markers(holder: JsonObject, profile: Profile, dropped: list[str]) -> JsonObject:
-    """Return a part, call or tool without the cache markers that the vendor does not take, which go into `dropped`."""
-    if holder.keys().isdisjoint(MARKERS):
-        return holder
-    refused = MARKERS - profile.takes
-    dropped += [name for name in holder if name in refused]
-    return {name: value for name, value in holder.items() if name not in refused}
 
 
 @record

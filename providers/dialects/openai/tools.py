@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Final, cast
 
 from providers.capabilities import feature_of
-from providers.dialects.openai.message_parts import without_markers
 from providers.dialects.shared.custom_tools import as_functions
+from providers.dialects.shared.field_writers import without_markers
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
 from providers.dialects.shared.tool_definitions import with_properties
 from providers.dialects.shared.tool_names import FittedNames

@@ -33,7 +33,7 @@ from providers.conversation import (
     UploadedFile,
     Video,
 )
-from providers.dialects.openai.message_parts import MARKERS, without_markers
+from providers.dialects.shared.field_writers import MARKERS, without_markers
 from providers.dialects.shared.prompt import joined_texts
 from providers.dialects.shared.read_conversation import read_conversation
 from providers.dialects.shared.tool_names import fit_call_id

@@ -15,12 +15,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
-from providers.dialects.openai.fields import LONGEST_KEY, LONGEST_VALUE, MOST_PAIRS, writers
 from providers.dialects.responses.call import ENCRYPTED, PROTECTED, reasons_at
 from providers.dialects.responses.input_items import BREAKPOINT, input_items
-from providers.dialects.shared.field_writers import check_images, few_pairs
 from providers.dialects.shared.operations import build_messages
-from providers.dialects.shared.request_body import FieldWriter, RequestBody, plain, put_unknown
+from providers.dialects.shared.request_body import RequestBody, put_unknown
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile, ResponsesWire
 from providers.unified_request import Operation, Params
@@ -95,15 +93,6 @@ def responses_profile(profile: Profile) -> Profile:
         overrides=(),
         versions=(),
     )
-
-
-@lru_cache(maxsize=256)
-def responses_writers(profile: Profile) -> Mapping[str, FieldWriter]:
-    """Return the writers of the fields; `profile` is of `responses_profile`."""
-    made = {**writers(profile, Operation.CHAT), "images": check_images}
-    if "metadata" in made:
-        made["metadata"] = few_pairs("metadata", plain("metadata"), MOST_PAIRS, LONGEST_KEY, LONGEST_VALUE)
-    return made
 
 
 def put_input(draft: RequestBody, profile: Profile) -> None:

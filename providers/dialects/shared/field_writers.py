@@ -1,14 +1,30 @@
-"""Writers of single fields that several vendors' own APIs spell alike."""
+"""Writers of single fields that several vendors' own APIs spell alike, and cache markers, which parts and tools go
+without where the vendor does not take them."""
 
 import hashlib
 from itertools import islice
+from typing import Final
 
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
+from providers.json_types import JsonObject
+from providers.profile import Profile
 from providers.request_fields import STOP_STRING, is_neutral
 from providers.unified_request import ChatPrompt, LogprobsWanted
 
 CHECKED_FIELDS = {False: frozenset[str](), True: frozenset({"guided", "response_format"})}
 """The fields whose effect the gateway checks in the answer, by the profile's `verifies`."""
+
+MARKERS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
+"""Cache markers; they promise nothing about the answer."""
+
+
+def without_markers(holder: JsonObject, profile: Profile, dropped: list[str]) -> JsonObject:
+    """Return a part, call or tool without the cache markers that the vendor does not take, which go into `dropped`."""
+    if holder.keys().isdisjoint(MARKERS):
+        return holder
+    refused = MARKERS - profile.takes
+    dropped += [name for name in holder if name in refused]
+    return {name: value for name, value in holder.items() if name not in refused}
 
 
 def keep_stop(draft: RequestBody, value: object) -> None:

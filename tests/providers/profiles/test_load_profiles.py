@@ -172,12 +172,17 @@ def test_a_row_names_the_tasks_that_the_vendor_takes_besides_generation() -> Non
 
 
 def test_a_row_names_its_responses_api_and_the_models_that_reason_there() -> None:
-    rows = parse_profiles("v: {responses: {path: /responses, reasoning: '^o[0-9]'}}\nw: {}")
-    wire = rows["v"].responses
+    own = "path: /responses, reasoning: '^o[0-9]', format: f"
+    rows = parse_profiles(
+        f"v: {{responses: {{{own}}}, models: [{{match: pro, responses: {{when: always}}}}]}}\nw: {{}}"
+    )
+    wire, pro = rows["v"].responses, rows["v"].for_model("o3-pro").responses
     assert wire is not None
-    assert (wire.path, bool(wire.reasoning.search("o3")), rows["w"].responses) == ("/responses", True, None)
+    assert pro is not None
+    assert (wire.path, bool(wire.reasoning.search("o3")), wire.format) == ("/responses", True, "f")
+    assert (wire.when, pro.when, pro.path, rows["w"].responses) == ("never", "always", "/responses", None)
     with pytest.raises(ProfileError, match=r"v\.responses\.reasoning"):
-        parse_profiles("v: {responses: {path: /responses, reasoning: '('}}")
+        parse_profiles("v: {responses: {path: /responses, reasoning: '(', format: f}}")
 
 
 def test_the_vendors_that_have_the_responses_api_are_openai_and_azure() -> None:

@@ -19,6 +19,7 @@ from tests.conformance.fake_dialect import (
     tool_of,
     whole_number,
 )
+from tests.providers.dialects.responses.fake_endpoint import RESPONSES
 from tests.support.http_scripts import DONE, data_frames
 
 CREATED = 1_795_000_000
@@ -184,6 +185,7 @@ OPENAI = FakeDialect(
         # Filling in the middle is answered in chat's shape.
         FakeEndpoint(("/chat/completions", "/fim/completions"), _read_request, _chat_whole, _chat_frames),
         FakeEndpoint(("/completions",), _read_request, _text_whole, _text_frames),
+        RESPONSES,
     ),
     too_large=too_large,
     questions={"/tokenize": _counted, "/apply-template": _rendered, "/props": _properties},

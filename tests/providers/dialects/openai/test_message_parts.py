@@ -6,8 +6,8 @@ from providers.dialects.openai.message_parts import (
     is_googles,
     is_legacy,
     without_legacy_calls,
-    without_markers,
 )
+from providers.dialects.shared.field_writers import without_markers
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.support.looped import looped

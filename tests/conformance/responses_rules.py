@@ -1,0 +1,89 @@
+"""OpenAI's Responses API as a fake vendor that thinks, and refuses a conversation without its encrypted reasoning.
+
+OpenAI itself takes such a conversation, and the model then thinks anew: its guide "Reasoning models" asks for the items
+to be passed back, November 2026. What it does refuse is a reasoning item without what followed it.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+
+from providers.json_types import JsonObject
+from tests.conformance.vendor_rules import FINAL, TURNS, ThinkingVendor, calls_of, listed, signed, thought
+from tests.support.http_scripts import data_frames
+
+
+class OpenAIResponses(ThinkingVendor):
+    """A model that takes tools by the Responses API alone: every turn has encrypted reasoning with a summary."""
+
+    def items(self, turn: int) -> list[JsonObject]:
+        """The output of a turn."""
+        reasoning: JsonObject = {
+            "type": "reasoning",
+            "id": f"rs_{turn}",
+            "summary": [{"type": "summary_text", "text": thought(turn)}],
+            "encrypted_content": signed(f"{turn}"),
+        }
+        if turn == TURNS:
+            part: JsonObject = {"type": "output_text", "text": FINAL, "annotations": []}
+            return [reasoning, {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}]
+        calls: list[JsonObject] = [
+            {
+                "type": "function_call",
+                "id": f"fc_{own}",
+                "call_id": f"call_{own}",
+                "name": name,
+                # With a space, as the model wrote them.
+                "arguments": orjson.dumps(given).decode().replace(":", ": "),
+            }
+            for own, name, given in calls_of(turn)
+        ]
+        return [reasoning, *calls]
+
+    def problem(self, body: JsonObject) -> str | None:
+        if body.get("store") is not False or body.get("include") != ["reasoning.encrypted_content"]:
+            return "the request is not stateless"
+        given = [item for item in listed(body["input"]) if item.get("type") in ("reasoning", "function_call")]
+        expected = [item for turn in range(1, self.turn(body)) for item in self.items(turn)]
+        for item, own in zip(given, expected, strict=False):
+            mine = {name: own[name] for name in ("encrypted_content", "name", "arguments", "call_id") if name in own}
+            if {name: item.get(name) for name in mine} != mine:
+                return f"{item} is not the item {own}"
+        return None if len(given) == len(expected) else "an item is missing, or one too many"
+
+    def turn(self, body: JsonObject) -> int:
+        results = [item for item in listed(body["input"]) if item.get("type") == "function_call_output"]
+        return 1 + len(results) // 2
+
+    def whole(self, turn: int) -> JsonObject:
+        usage: JsonObject = {"input_tokens": 9, "output_tokens": 9, "total_tokens": 18}
+        output = [*self.items(turn)]
+        return {"id": "resp_1", "object": "response", "status": "completed", "output": [*output], "usage": usage}
+
+    def stream(self, turn: int) -> Iterator[bytes]:
+        for event in self._events(turn):
+            yield b"event: %b\n%b" % (str(event["type"]).encode(), data_frames(event)[0])
+
+    def _events(self, turn: int) -> Iterator[JsonObject]:
+        yield {"type": "response.created", "response": {"status": "in_progress"}}
+        for index, item in enumerate(self.items(turn)):
+            at: JsonObject = {"output_index": index}
+            begun: JsonObject = {"summary": [], "encrypted_content": "", "content": [], "arguments": ""}
+            empty: JsonObject = {name: begun.get(name, value) for name, value in item.items()}
+            yield {"type": "response.output_item.added", "item": empty, **at}
+            match item["type"]:
+                case "reasoning":
+                    for piece in (thought(turn)[:7], thought(turn)[7:]):
+                        yield {
+                            "type": "response.reasoning_summary_text.delta",
+                            "delta": piece,
+                            **at,
+                            "summary_index": 0,
+                        }
+                case "message":
+                    yield {"type": "response.output_text.delta", "delta": FINAL, **at, "content_index": 0}
+                case _:
+                    for piece in (str(item["arguments"])[:5], str(item["arguments"])[5:]):
+                        yield {"type": "response.function_call_arguments.delta", "delta": piece, **at}
+            yield {"type": "response.output_item.done", "item": item, **at}
+        yield {"type": "response.completed", "response": self.whole(turn)}
