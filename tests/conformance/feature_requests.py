@@ -158,13 +158,15 @@ _ONLY_VALUE: Mapping[str, JsonObject] = {
     "o3": {"temperature": 1},
     "gpt-5": {"temperature": 1},
     "openai/o3": {"temperature": 1},
+    # Three more than it thinks (tests/providers/dialects/responses/fake_endpoint.py); its API takes no limit below 16.
+    "gpt-5.1-codex": {"max_tokens": 19},
     "gemini-3.8-flash": {"temperature": 1},
     "anthropic.claude-opus-4-7": {"temperature": 1},
     "anthropic.claude-sonnet-5-5": {"temperature": 1},
     "command-a-03-2025": {"logprobs": True, "top_logprobs": 0},
 }
-"""Models that accept a single value of a field ("Reasoning models" page; "What's new in Gemini 3.6"; "What's new in
-Claude Opus 4.7"; Cohere's "Chat", which lists no alternatives)."""
+"""Models that accept a single value of a field, or few ("Reasoning models" page; "What's new in Gemini 3.6"; "What's
+new in Claude Opus 4.7"; Cohere's "Chat", which lists no alternatives)."""
 
 
 def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:

@@ -10,6 +10,9 @@ from tests.conformance.engine import EngineChoice, EngineRequest, constrained
 from tests.conformance.fake_dialect import EngineAnswer, FakeEndpoint, pieces, text_of, tool_of, whole_number
 from tests.support.http_scripts import data_frames
 
+THOUGHT = 16
+"""Tokens that the model thinks before its text, if its limit leaves room for one."""
+
 
 def _read_request(body: JsonObject) -> EngineRequest:
     items = body["input"]
@@ -18,10 +21,10 @@ def _read_request(body: JsonObject) -> EngineRequest:
         if isinstance(items, list)
         else []
     )
-    form = body.get("text")
+    form, limit = body.get("text"), whole_number(body, "max_output_tokens")
     return EngineRequest(
         (" ".join(texts),),
-        limit=whole_number(body, "max_output_tokens"),
+        limit=limit - THOUGHT if limit is not None and limit > THOUGHT else limit,
         text=constrained(form) if isinstance(form, dict) else None,
         tool=tool_of(body),
     )

@@ -42,7 +42,7 @@ def _refused(
 
 
 def _of(body: JsonObject) -> FakeEndpoint:
-    chat, text = OPENAI.calls
+    chat, text, _ = OPENAI.calls
     return chat if "messages" in body else text
 
 
