@@ -25,6 +25,9 @@ LAST = (" three", " four", " five", " six")
 LOGPROBS = (-0.5, -0.25, -0.75, -1.0)
 """The log probability of every token of a candidate, by its number."""
 
+THOUGHT = 16
+"""Tokens that a model thinks where what it thinks counts towards the limit, if that leaves room for a text."""
+
 PATTERN = "[0-9]{3}"
 FINDS: Mapping[str, str] = {PATTERN: "123", "(yes|no)": "no"}
 """A text that matches each pattern of the requests."""

@@ -35,6 +35,7 @@ _FORMS: Mapping[str, Sequence[JsonValue]] = {
     "tool_choice.named": [
         {"type": "function", "function": {"name": "look"}},
         {"type": "tool", "name": "look"},
+        {"type": "function", "name": "look"},
         {"mode": "ANY", "allowedFunctionNames": ["look"]},
         {"tool": {"name": "look"}},
     ],

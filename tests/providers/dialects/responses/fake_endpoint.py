@@ -6,12 +6,9 @@ Shapes: `openai` 3.54.0 types `Response`, `ResponseStreamEvent`.
 from collections.abc import Iterator
 
 from providers.json_types import JsonObject, JsonValue
-from tests.conformance.engine import EngineChoice, EngineRequest, constrained
+from tests.conformance.engine import THOUGHT, EngineChoice, EngineRequest, constrained
 from tests.conformance.fake_dialect import EngineAnswer, FakeEndpoint, pieces, text_of, tool_of, whole_number
 from tests.support.http_scripts import data_frames
-
-THOUGHT = 16
-"""Tokens that the model thinks before its text, if its limit leaves room for one."""
 
 
 def _read_request(body: JsonObject) -> EngineRequest:
