@@ -10,7 +10,7 @@ import orjson
 
 from providers.json_types import JsonObject
 from tests.conformance.vendor_rules import FINAL, TURNS, ThinkingVendor, calls_of, listed, signed, thought
-from tests.support.http_scripts import data_frames
+from tests.providers.dialects.responses.kit import events_of, sse
 
 
 class OpenAIResponses(ThinkingVendor):
@@ -61,29 +61,4 @@ class OpenAIResponses(ThinkingVendor):
         return {"id": "resp_1", "object": "response", "status": "completed", "output": [*output], "usage": usage}
 
     def stream(self, turn: int) -> Iterator[bytes]:
-        for event in self._events(turn):
-            yield b"event: %b\n%b" % (str(event["type"]).encode(), data_frames(event)[0])
-
-    def _events(self, turn: int) -> Iterator[JsonObject]:
-        yield {"type": "response.created", "response": {"status": "in_progress"}}
-        for index, item in enumerate(self.items(turn)):
-            at: JsonObject = {"output_index": index}
-            begun: JsonObject = {"summary": [], "encrypted_content": "", "content": [], "arguments": ""}
-            empty: JsonObject = {name: begun.get(name, value) for name, value in item.items()}
-            yield {"type": "response.output_item.added", "item": empty, **at}
-            match item["type"]:
-                case "reasoning":
-                    for piece in (thought(turn)[:7], thought(turn)[7:]):
-                        yield {
-                            "type": "response.reasoning_summary_text.delta",
-                            "delta": piece,
-                            **at,
-                            "summary_index": 0,
-                        }
-                case "message":
-                    yield {"type": "response.output_text.delta", "delta": FINAL, **at, "content_index": 0}
-                case _:
-                    for piece in (str(item["arguments"])[:5], str(item["arguments"])[5:]):
-                        yield {"type": "response.function_call_arguments.delta", "delta": piece, **at}
-            yield {"type": "response.output_item.done", "item": item, **at}
-        yield {"type": "response.completed", "response": self.whole(turn)}
+        yield sse(*events_of(self.whole(turn)))

@@ -4,7 +4,7 @@
 has them, some of them shortened there; the others follow the vendor's types.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -69,3 +69,35 @@ def ended(status: str = "completed", output: Iterable[JsonValue] = (), **members
 def message(text: str, kind: str = "output_text") -> JsonObject:
     part: JsonObject = {"type": "refusal", "refusal": text} if kind == "refusal" else {"type": kind, "text": text}
     return {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+
+
+def events_of(whole: JsonObject) -> Iterator[JsonObject]:
+    """Yield the events by which a vendor streams a response: each text and each call in two pieces."""
+    yield {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}}
+    for index, item in enumerate(cast(list[JsonObject], whole["output"])):
+        at: JsonObject = {"output_index": index}
+        begun: JsonObject = {"summary": [], "encrypted_content": "", "content": [], "arguments": "", "input": ""}
+        yield {"type": "response.output_item.added", "item": {n: begun.get(n, item[n]) for n in item}, **at}
+        for kind, text, place in _texts_of(item):
+            for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
+                yield {"type": f"response.{kind}.delta", "delta": piece, **at, **place}
+        yield {"type": "response.output_item.done", "item": item, **at}
+    yield {"type": f"response.{whole['status']}", "response": whole}
+
+
+_TEXTS: Mapping[object, tuple[str, str, str]] = {
+    "summary_text": ("reasoning_summary_text", "text", "summary_index"),
+    "output_text": ("output_text", "text", "content_index"),
+    "refusal": ("refusal", "refusal", "content_index"),
+}
+
+
+def _texts_of(item: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield the texts of an item, each with the kind and the place of its deltas."""
+    if item["type"] == "function_call":
+        yield "function_call_arguments", str(item["arguments"]), {}
+    elif item["type"] == "custom_tool_call":
+        yield "custom_tool_call_input", str(item["input"]), {}
+    for number, part in enumerate(cast(list[JsonObject], item.get("summary") or item.get("content") or [])):
+        kind, name, place = _TEXTS[part["type"]]
+        yield kind, str(part[name]), {place: number}

@@ -1,0 +1,378 @@
+"""Clients of other APIs before models that take their requests by the Responses API alone, over real sockets."""
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import orjson
+
+from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.responses.kit import events_of, response, sse
+from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, gateway_fixture
+from tests.proxy.kit.raw_client import Answer
+from tests.proxy.kit.tables import digest_of
+from tests.proxy.surfaces.anthropic.kit import accumulate
+from tests.support.http_scripts import json_answer, sse_answer, sse_unterminated
+from tests.support.looped import looped
+from tests.support.vendor_script import Fin, Received, Script
+
+TABLE = f"""
+defaults: {{retries: {{attempts: 2}}}}
+vendors:
+  openai: {{api_key: k, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}}
+  azure: {{api_key: k, base_url: "http://127.0.0.1:PORT", allow_private: true}}
+  anthropic: {{api_key: k, base_url: "http://127.0.0.1:PORT", allow_private: true}}
+models:
+  openai/gpt-5.6: {{context_window: 100000}}
+  openai/gpt-5.1-codex: {{}}
+  azure/house: {{upstream_model: gpt-5.6}}
+  anthropic/claude-x: {{max_output_tokens: 100}}
+routes:
+  best: {{targets: [openai/gpt-5.6, anthropic/claude-x]}}
+teams:
+  search:
+    keys: ["{digest_of(CLIENT_KEY)}"]
+    models: ["openai/*", "azure/*", "anthropic/*", best]
+"""
+served = gateway_fixture(TABLE)
+
+PARAMETERS: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}}
+TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": PARAMETERS}}
+CHATS = (
+    "/v1/chat/completions",
+    "/v4/beta/chat/completions",
+    "/v5/chat/completions",
+    "/inference/v1/chat/completions",
+    "/api/v1/compatibility/openai/v1/chat/completions",
+)
+MODELS = ("openai/gpt-5.6", "azure/house")
+
+USAGE: JsonObject = {
+    "input_tokens": 40,
+    "input_tokens_details": {"cached_tokens": 30},
+    "output_tokens": 20,
+    "output_tokens_details": {"reasoning_tokens": 8},
+    "total_tokens": 60,
+}
+CITED: JsonObject = {"type": "url_citation", "url": "https://a.b/c", "title": "C", "start_index": 0, "end_index": 5}
+SAID: JsonObject = {"type": "output_text", "text": "Hello wörld", "annotations": [CITED]}
+WHOLE = response(
+    output=[
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "I must look."}],
+            "encrypted_content": "sealed",
+        },
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": [SAID]},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": '{"a": 1}'},
+        {"type": "function_call", "id": "fc_2", "call_id": "c2", "name": "f", "arguments": '{"a": 2}'},
+    ],
+    usage=USAGE,
+)
+
+
+def by_responses(whole: JsonObject = WHOLE) -> Callable[[Received], Script]:
+    """The vendor that answers at its Responses API, and refuses everything else."""
+
+    def answer(request: Received) -> Script:
+        if not request.target.endswith("/v1/responses"):
+            return json_answer(400, {"error": {"message": "not in this API", "type": "invalid_request_error"}})
+        if orjson.loads(request.body).get("stream"):
+            return sse_answer([sse(event) for event in events_of(whole)])
+        return json_answer(200, whole)
+
+    return answer
+
+
+def sent(served: Rig) -> JsonObject:
+    body: JsonObject = orjson.loads(served.vendor.requests[-1].body)
+    return body
+
+
+def asked(model: str, stream: bool, **fields: JsonValue) -> JsonObject:
+    more: JsonObject = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+    return {"model": model, "messages": [{"role": "user", "content": "hi"}], "tools": [TOOL], **more, **fields}
+
+
+def frames(answer: Answer) -> Iterator[JsonObject]:
+    for event in answer.events():
+        if event != b"[DONE]":
+            yield cast(JsonObject, orjson.loads(event))
+
+
+def listed(holder: JsonObject, name: str) -> list[JsonObject]:
+    return cast(list[JsonObject], holder.get(name) or [])
+
+
+def joined(answer: Answer) -> JsonObject:
+    """The choice that a stream's chunks make, and its usage."""
+    texts: dict[str, str] = {"content": "", "reasoning_content": ""}
+    lists: dict[str, list[JsonValue]] = {"reasoning_details": [], "annotations": []}
+    calls: dict[JsonValue, JsonObject] = {}
+    made: JsonObject = {}
+    for frame in frames(answer):
+        made["usage"] = frame.get("usage") or made.get("usage")
+        for choice in listed(frame, "choices"):
+            delta = cast(JsonObject, choice["delta"])
+            made["finish"] = choice.get("finish_reason") or made.get("finish")
+            for name in texts:
+                texts[name] += str(delta.get(name) or "")
+            for name in lists:
+                lists[name] += listed(delta, name)
+            for call in listed(delta, "tool_calls"):
+                held = calls.setdefault(call["index"], {"arguments": ""})
+                function = cast(JsonObject, call["function"])
+                held["id"] = call.get("id") or held.get("id")
+                held["arguments"] = str(held["arguments"]) + str(function.get("arguments") or "")
+    return {**made, **texts, **lists, "calls": [*calls.values()]}
+
+
+def only_choice(answer: Answer) -> JsonObject:
+    """The same of a whole answer."""
+    choice = listed(answer.json(), "choices")[0]
+    message = cast(JsonObject, choice["message"])
+    names = ("content", "reasoning_content", "reasoning_details", "annotations")
+    calls: list[JsonValue] = [
+        {"id": call["id"], "arguments": cast(JsonObject, call["function"])["arguments"]}
+        for call in listed(message, "tool_calls")
+    ]
+    own = {name: message.get(name) for name in names}
+    return {**own, "calls": calls, "finish": choice["finish_reason"], "usage": answer.json()["usage"]}
+
+
+@looped("stream", [False, True])
+@looped("model", MODELS)
+@looped("path", CHATS)
+async def test_a_chat_is_answered_in_its_own_form(served: Rig, path: str, model: str, stream: bool) -> None:
+    served.vendor.default = by_responses()
+    answer = await served.post(path, asked(model, stream))
+    assert answer.status == 200, answer.body
+    read = joined(answer) if stream else only_choice(answer)
+    usage = cast(JsonObject, read.pop("usage"))
+    form = "openai-responses-v1" if model.startswith("openai") else "azure-openai-responses-v1"
+    sealed: JsonObject = {"type": "reasoning.encrypted", "data": "sealed", "format": form, "index": 0, "id": "rs_1"}
+    (cited,) = listed(read, "annotations")
+    assert cited["url_citation"] == {name: value for name, value in CITED.items() if name != "type"}
+    assert read == {
+        "content": "Hello wörld",
+        "reasoning_content": "I must look.",
+        "reasoning_details": [sealed],
+        "annotations": [cited],
+        "calls": [{"id": "c1", "arguments": '{"a": 1}'}, {"id": "c2", "arguments": '{"a": 2}'}],
+        "finish": "tool_calls",
+    }
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (40, 20, 60)
+    assert cast(JsonObject, usage["prompt_tokens_details"])["cached_tokens"] == 30
+    assert cast(JsonObject, usage["completion_tokens_details"])["reasoning_tokens"] == 8
+    body = sent(served)
+    assert (body["model"], body["store"], body["include"]) == ("gpt-5.6", False, ["reasoning.encrypted_content"])
+    assert body["tools"] == [{"type": "function", "name": "f", "parameters": PARAMETERS, "strict": False}]
+
+
+@looped("stream", [False, True])
+async def test_a_message_is_answered_in_its_own_form_and_its_thinking_comes_back(served: Rig, stream: bool) -> None:
+    served.vendor.default = by_responses()
+    fields: JsonObject = {
+        "model": "openai/gpt-5.6",
+        "max_tokens": 900,
+        "stream": stream,
+        "thinking": {"type": "adaptive"},
+        "output_config": {"effort": "high"},
+        "tools": [{"name": "f", "input_schema": PARAMETERS}],
+    }
+    answer = await served.post("/v1/messages", {**fields, "messages": [{"role": "user", "content": "hi"}]})
+    assert answer.status == 200, answer.body
+    message = accumulate(answer.body).model_dump() if stream else answer.json()
+    thinking, text, *calls = cast(list[JsonObject], message["content"])
+    assert (thinking["thinking"], text["text"]) == ("I must look.", "Hello wörld")
+    assert [(call["id"], call["input"]) for call in calls] == [("c1", {"a": 1}), ("c2", {"a": 2})]
+    assert message["stop_reason"] == "tool_use"
+    usage = cast(JsonObject, message["usage"])
+    assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"]) == (10, 30, 20)
+    assert (sent(served)["reasoning"], sent(served)["max_output_tokens"]) == ({"effort": "high"}, 900)
+    results: JsonValue = [
+        {"type": "tool_result", "tool_use_id": "c1", "content": "one"},
+        {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "two"}]},
+    ]
+    blocks = [{name: value for name, value in block.items() if value is not None} for block in (thinking, text, *calls)]
+    turns: list[JsonValue] = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [*blocks]}]
+    again = await served.post("/v1/messages", {**fields, "messages": [*turns, {"role": "user", "content": results}]})
+    assert again.status == 200, again.body
+    assert sent(served)["input"] == [
+        {"role": "user", "content": "hi"},
+        {
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": "I must look."}],
+            "encrypted_content": "sealed",
+            "id": "rs_1",
+        },
+        {"role": "assistant", "content": "Hello wörld"},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a":1}'},
+        {"type": "function_call", "call_id": "c2", "name": "f", "arguments": '{"a":2}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "one"},
+        {"type": "function_call_output", "call_id": "c2", "output": "two"},
+    ]
+
+
+CODEX = "openai/gpt-5.1-codex"
+
+
+def text_response(
+    text: str = "Hello", kind: str = "output_text", status: str = "completed", reason: str = ""
+) -> JsonObject:
+    """A response with one text."""
+    part: JsonObject = {"type": "refusal", "refusal": text} if kind == "refusal" else {"type": kind, "text": text}
+    output: JsonValue = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+    return response(status, [output], usage=USAGE, incomplete_details={"reason": reason} if reason else None)
+
+
+@looped("stream", [False, True])
+@looped(
+    ("whole", "finish", "messages_stop"),
+    [
+        (text_response(), "stop", "end_turn"),
+        (text_response(status="incomplete", reason="max_output_tokens"), "length", "max_tokens"),
+        (text_response(status="incomplete", reason="content_filter"), "content_filter", "refusal"),
+    ],
+)
+async def test_an_answer_ends_for_the_vendor_s_reason(
+    served: Rig, whole: JsonObject, finish: str, messages_stop: str, stream: bool
+) -> None:
+    served.vendor.default = by_responses(whole)
+    answer = await served.post(CHATS[0], asked(CODEX, stream))
+    read = joined(answer) if stream else only_choice(answer)
+    assert (read["content"], read["finish"]) == ("Hello", finish)
+    body: JsonObject = {"model": CODEX, "max_tokens": 50, "messages": [{"role": "user", "content": "hi"}]}
+    message = await served.post("/v1/messages", {**body, "stream": stream})
+    shown = accumulate(message.body).model_dump() if stream else message.json()
+    assert shown["stop_reason"] == messages_stop
+
+
+@looped("stream", [False, True])
+async def test_a_refusal_and_a_stop_string_and_a_completion(served: Rig, stream: bool) -> None:
+    served.vendor.default = by_responses(text_response("I may not", "refusal"))
+    answer = await served.post(CHATS[0], asked(CODEX, stream))
+    assert b'"refusal":"I may not"' in answer.body or b'"refusal":"I ma"' in answer.body
+    served.vendor.default = by_responses(text_response("one END two"))
+    stopped = await served.post(CHATS[0], asked(CODEX, stream, stop="END"))
+    read = joined(stopped) if stream else only_choice(stopped)
+    assert (read["content"], read["finish"]) == ("one ", "stop")
+    completed = await served.post("/v1/completions", {"model": CODEX, "prompt": "hi", "stream": stream})
+    assert completed.status == 200
+    assert "prompt" in completed.headers["x-dragoman-emulated"]
+
+
+@looped(
+    ("fields", "param"),
+    [
+        ({"seed": 7}, "seed"),
+        ({"presence_penalty": 0.5}, "presence_penalty"),
+        ({"frequency_penalty": 0.5}, "frequency_penalty"),
+        ({"logit_bias": {"5": 1}}, "logit_bias"),
+        ({"max_tokens": 15}, "max_tokens"),
+        ({"background": True}, "background"),
+        ({"inference_extra_params": {"store": True}}, "inference_extra_params"),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [{"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}],
+                    }
+                ]
+            },
+            "messages",
+        ),
+    ],
+)
+async def test_what_the_api_lacks_is_refused_by_name(served: Rig, fields: JsonObject, param: str) -> None:
+    answer = await served.post(CHATS[0], asked(CODEX, False, **fields))
+    assert (answer.status, answer.error()["param"]) == (400, param), answer.body
+    assert served.vendor.requests == []
+
+
+async def test_neutral_values_are_taken_and_advisory_ones_are_named(served: Rig) -> None:
+    served.vendor.default = by_responses()
+    neutral: JsonObject = {
+        "n": 1,
+        "presence_penalty": 0,
+        "frequency_penalty": 0,
+        "logit_bias": {},
+        "stop": [],
+        "seed": None,
+    }
+    advisory: JsonObject = {"prediction": {"type": "content", "content": "x"}, "metadata": {"a": "b"}, "user": "u"}
+    answer = await served.post(CHATS[0], asked(CODEX, False, **neutral, **advisory))
+    assert (answer.status, answer.headers["x-dragoman-dropped"]) == (200, "prediction")
+    assert (sent(served)["metadata"], sent(served)["user"]) == ({"a": "b"}, "u")
+    several = await served.post(CHATS[0], asked(CODEX, False, n=2))
+    assert len(listed(several.json(), "choices")) == 2
+    assert cast(JsonObject, several.json()["usage"])["completion_tokens"] == 40
+
+
+CLAUDE: JsonObject = {
+    "id": "msg_v",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-x",
+    "content": [{"type": "text", "text": "from claude"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 3, "output_tokens": 2},
+}
+CREATED: JsonObject = {"type": "response.created", "response": {}}
+FAILURE: JsonObject = {"error": {"code": "server_error", "message": "x"}}
+STREAMED_CLAUDE = sse(
+    {"type": "message_start", "message": {**CLAUDE, "content": []}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "from claude"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+    {"type": "message_stop"},
+)
+
+
+@looped(
+    ("script", "stream", "fields"),
+    [
+        (json_answer(500, {"error": {"message": "down"}}), False, {}),
+        (json_answer(500, {"error": {"message": "down"}}), True, {}),
+        (json_answer(200, response("failed", **FAILURE)), False, {}),
+        (sse_answer(sse(CREATED, {"type": "response.failed", "response": FAILURE})), True, {}),
+        (sse_unterminated(sse(CREATED), Fin()), True, {}),
+        # Refused before a call.
+        (json_answer(200, WHOLE), False, {"max_tokens": 5}),
+    ],
+)
+async def test_a_route_goes_on_to_its_next_target(
+    served: Rig, script: Script, stream: bool, fields: JsonObject
+) -> None:
+    claude = sse_answer(STREAMED_CLAUDE) if stream else json_answer(200, CLAUDE)
+    served.vendor.default = lambda request: script if request.target.endswith("/responses") else claude
+    answer = await served.post(CHATS[0], asked("best", stream, **fields))
+    assert (answer.status, answer.headers["x-dragoman-deployment"]) == (200, "anthropic/claude-x/default"), answer.body
+    assert (joined(answer) if stream else only_choice(answer))["content"] == "from claude"
+
+
+async def test_a_stream_that_broke_looks_broken(served: Rig) -> None:
+    events = [*events_of(text_response("Hello there"))][:-1]
+    served.vendor.default = sse_unterminated(sse(*events), Fin())
+    answer = await served.post(CHATS[0], asked("best", True))
+    *_, last = frames(answer)
+    assert "error" in last
+    assert b'"finish_reason":"stop"' not in answer.body
+    assert len(served.vendor.requests) == 1
+
+
+@looped("stream", [False, True])
+async def test_a_prompt_that_is_too_long_is_said_to_be(served: Rig, stream: bool) -> None:
+    error: JsonObject = {
+        "code": "context_length_exceeded",
+        "message": "Your input exceeds the context window of this model.",
+    }
+    served.vendor.default = (
+        sse_answer(sse({"type": "response.failed", "response": {"error": error}}))
+        if stream
+        else json_answer(400, {"error": {**error, "type": "invalid_request_error", "param": "input"}})
+    )
+    answer = await served.post(CHATS[0], asked(CODEX, stream))
+    assert (answer.status, answer.code) == (400, "context_length_exceeded")
