@@ -229,6 +229,7 @@ def _call_facts(sent: UpstreamRequest) -> dict[str, object]:
         "operation": sent.operation,
         "method": sent.method,
         "url": sent.url,
+        "responses_because": sent.responses_because or None,
         "headers": upstream_headers(sent),
         "body": orjson.loads(sent.body),
         "tool_names": dict(sent.tool_names),

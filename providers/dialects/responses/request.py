@@ -9,6 +9,7 @@ Sources: `openai` 3.54.0 types `ResponseCreateParams`, `FunctionToolParam`, `Cus
 otherwise), November 2026.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -34,6 +35,9 @@ _NAMES: Final[Mapping[str, str]] = {"reasoning_effort": "reasoning.effort", "ver
 _LIMIT: Final = "max_output_tokens"
 _LEAST: Final = 16
 """The least limit: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""
+
+_SEARCH: Final = re.compile(r"web_search(_preview)?(_[0-9_]+)?")
+"""The vendor's own search, whose finds an answer cites; "Deep research models" need it."""
 
 _NO_PARAMETERS: Final[JsonObject] = {"type": "object", "properties": {}}
 
@@ -88,6 +92,7 @@ def responses_profile(profile: Profile) -> Profile:
         bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)}),
         needs=MappingProxyType({}),
         hooks=(),
+        tool_types=(*profile.tool_types, _SEARCH),
         model_in="body",
         api_version=None,
         overrides=(),

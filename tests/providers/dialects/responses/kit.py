@@ -98,6 +98,7 @@ def _texts_of(item: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
         yield "function_call_arguments", str(item["arguments"]), {}
     elif item["type"] == "custom_tool_call":
         yield "custom_tool_call_input", str(item["input"]), {}
-    for number, part in enumerate(cast(list[JsonObject], item.get("summary") or item.get("content") or [])):
+    parts = item.get("summary") or item.get("content") or []
+    for number, part in enumerate(cast(list[JsonObject], parts)):
         kind, name, place = _TEXTS[part["type"]]
         yield kind, str(part[name]), {place: number}

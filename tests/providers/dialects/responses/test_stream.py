@@ -7,12 +7,25 @@ from pathlib import Path
 import orjson
 import pytest
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent, ToolCallDelta, Usage
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    ContentLogprobs,
+    Extras,
+    StreamEvent,
+    TokenLogprob,
+    ToolCallDelta,
+    Usage,
+)
+from providers.dialects.registry import DIALECTS
 from providers.failure import FailureKind
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Guided, LogprobsWanted
 from tests.providers.dialects.kit import (
     SIZES,
+    chat_request,
     check_cuts,
     check_pieces,
     chunks,
@@ -21,12 +34,14 @@ from tests.providers.dialects.kit import (
     only,
     stream_failure,
     streamed,
+    target_of,
     text_of,
     usage_in,
 )
-from tests.providers.dialects.responses.kit import FIXTURES, STREAMED, WHOLE, ended, message, sse
+from tests.providers.dialects.responses.kit import FIXTURES, STREAMED, WHOLE, ended, events_of, message, response, sse
 from tests.support.looped import looped
 
+DIALECT = DIALECTS["openai"]
 PATHS = [path for path in sorted(FIXTURES.glob("*/*.sse")) if path.stem not in ("error", "failed")]
 COMPLETE = [path for path in PATHS if path.stem != "phases"]
 """Without the one that was published with most of its deltas left out."""
@@ -291,3 +306,89 @@ def test_events_without_what_is_needed_are_passed_over(event: JsonObject) -> Non
     data = b"data: " + orjson.dumps(event) + b"\n\n" + sse(ended())
     bare = [replace(one, native=None) if isinstance(one, Chunk) else one for one in streamed(STREAMED, data)]
     assert [one for one in bare if one != Chunk()] == [STOP]
+
+
+# For clients of other APIs ------------------------------------------------------------------------------------------
+
+NAMED: JsonObject = {"type": "function", "function": {"name": "a.b", "parameters": {"type": "object"}}}
+TRANSLATED = DIALECT.encode(chat_request(tools=[NAMED]), target_of("openai", "gpt-5.6", base_url="https://v.example"))
+CHOOSING = DIALECT.encode(
+    chat_request(guided=Guided("choice", ("yes", "no"))),
+    target_of("openai", "gpt-5.1-codex", base_url="https://v.example"),
+)
+(WIRE_NAME,) = TRANSLATED.tool_names
+SOURCE: JsonObject = {"type": "url_citation", "url": "u", "title": "t", "start_index": 1, "end_index": 2}
+TOKEN: JsonObject = {"token": "Hé", "logprob": -0.5, "bytes": [72], "top_logprobs": []}
+
+
+def written(words: str, **more: JsonValue) -> JsonObject:
+    part: JsonObject = {"type": "output_text", "text": words, **more}
+    return {"type": "message", "id": "m", "role": "assistant", "content": [part]}
+
+
+def thought(data: str, *summary: str) -> JsonObject:
+    texts: list[JsonValue] = [{"type": "summary_text", "text": each} for each in summary]
+    return {"type": "reasoning", "id": f"rs_{data}", "summary": texts, "encrypted_content": data}
+
+
+FULL = response(
+    "completed",
+    [
+        thought("A", "First", "Then"),
+        written("Hé 🙂 "),
+        thought("B"),
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        written("you", annotations=[SOURCE]),
+        call('{"a": 1}', name=WIRE_NAME),
+        {"type": "custom_tool_call", "call_id": "c2", "name": "g", "input": "x = 1"},
+        call("", call_id="c3"),
+    ],
+    usage={"input_tokens": 3, "output_tokens": 2, "output_tokens_details": {"reasoning_tokens": 1}},
+    service_tier="default",
+)
+
+
+def test_a_stream_says_to_other_clients_what_the_whole_answer_says() -> None:
+    completion = decoded(TRANSLATED, orjson.dumps(FULL))
+    choice = only(completion)
+    assert (choice.text, choice.reasoning, choice.finish_reason) == ("Hé 🙂 you", "First\n\nThen", "tool_calls")
+    assert [(each.name, each.arguments, each.kind) for each in choice.tool_calls] == [
+        ("a.b", '{"a": 1}', "function"),
+        ("g", "x = 1", "custom"),
+        ("f", "{}", "function"),
+    ]
+    sealed: JsonObject = {"type": "reasoning.encrypted", "format": "openai-responses-v1"}
+    cited: JsonObject = {"url": "u", "title": "t", "start_index": 6, "end_index": 7}
+    assert choice.extras == Extras(
+        (
+            {**sealed, "data": "A", "index": 0, "id": "rs_A"},
+            {**sealed, "data": "B", "index": 1, "id": "rs_B", "after": [5, 0]},
+        ),
+        ({"type": "url_citation", "url_citation": cited},),
+    )
+    data = sse(*events_of(FULL))
+    assert gathered(streamed(TRANSLATED, data)) == completion
+    check_pieces(TRANSLATED, data)
+    check_cuts(TRANSLATED, data, len(data.rstrip()))
+    # A server that sends no deltas, and one that sends nothing but the end.
+    for left in ({"response.output_item.done", "response.completed"}, {"response.completed"}):
+        few = [event for event in events_of(FULL) if event["type"] in left]
+        assert gathered(streamed(TRANSLATED, sse(*few))) == completion
+
+
+def test_log_probabilities_come_whole_and_with_their_texts() -> None:
+    asked = replace(chat_request(logprobs=LogprobsWanted(0, "content")), stream=True)
+    sent = DIALECT.encode(asked, target_of("openai", "gpt-6-codex", base_url="https://v.example"))
+    whole = only(decoded(sent, orjson.dumps(response("completed", [written("Hé", logprobs=[TOKEN])]))))
+    assert whole.logprobs == ContentLogprobs((TokenLogprob("Hé", -0.5, (72,)),))
+    events = (delta("output_text", "Hé", logprobs=[TOKEN]), ended(output=[written("Hé", logprobs=[TOKEN])]))
+    assert only(gathered(streamed(sent, sse(*events)))) == whole
+
+
+def test_a_choice_is_taken_out_of_its_object() -> None:
+    body = response("completed", [written('{"choice": "no"}')])
+    assert only(decoded(CHOOSING, orjson.dumps(body))).text == "no"
+    assert only(gathered(streamed(CHOOSING, sse(*events_of(body))))).text == "no"
+    cut = response("incomplete", [written('{"cho')], incomplete_details={"reason": "max_output_tokens"})
+    assert only(decoded(CHOOSING, orjson.dumps(cut))).text == '{"cho'
+    assert only(gathered(streamed(CHOOSING, sse(*events_of(cut))))).text == '{"cho'
