@@ -194,7 +194,9 @@ async def test_a_message_is_answered_in_its_own_form_and_its_thinking_comes_back
         {"type": "tool_result", "tool_use_id": "c1", "content": "one"},
         {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "two"}]},
     ]
-    blocks = [{name: value for name, value in block.items() if value is not None} for block in (thinking, text, *calls)]
+    blocks: list[JsonValue] = [
+        {name: value for name, value in block.items() if value is not None} for block in (thinking, text, *calls)
+    ]
     turns: list[JsonValue] = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [*blocks]}]
     again = await served.post("/v1/messages", {**fields, "messages": [*turns, {"role": "user", "content": results}]})
     assert again.status == 200, again.body
@@ -336,7 +338,7 @@ STREAMED_CLAUDE = sse(
     [
         (json_answer(500, {"error": {"message": "down"}}), False, {}),
         (json_answer(500, {"error": {"message": "down"}}), True, {}),
-        (json_answer(200, response("failed", **FAILURE)), False, {}),
+        (json_answer(200, {"status": "failed", **FAILURE}), False, {}),
         (sse_answer(sse(CREATED, {"type": "response.failed", "response": FAILURE})), True, {}),
         (sse_unterminated(sse(CREATED), Fin()), True, {}),
         # Refused before a call.
