@@ -65,7 +65,10 @@ class Fitting:
         room = window - prompt_tokens
         if room < 1 or call.request.params.get(WINDOW) != "truncate":
             raise _too_long(window, prompt_tokens, limit)
-        return await self._done(call, record, partial(_with_limit, call, room, record))
+        smaller = await self._done(call, record, partial(_with_limit, call, room, record))
+        if smaller is None:
+            raise _too_long(window, prompt_tokens, limit)
+        return smaller
 
     async def _done(self, call: PlannedCall, record: RequestRecord, work: Callable[[], T]) -> T:
         """Return what `work` returns, which reads the prompt of a call."""
@@ -84,7 +87,10 @@ class Fitting:
         bound = await self._done(call, record, partial(_bound, call.request))
         truncates = call.request.params.get(WINDOW) == "truncate"
         if truncates and window is not None and bound is not None and 1 <= window - bound < limit:
-            return await self._done(call, record, partial(_with_limit, call, window - bound, record))
+            smaller = await self._done(call, record, partial(_with_limit, call, window - bound, record))
+            if smaller is None:
+                raise _too_long(window, bound, limit)
+            return smaller
         if window is not None and limit > window and not truncates:
             raise _too_long(window, None, limit)
         if WINDOW in call.request.injected:
@@ -181,14 +187,18 @@ def _bodies(body: JsonObject, prompt: Prompt) -> Iterator[JsonObject]:
                 yield {**body, "prompt": single if isinstance(single, str) else [*single]} if "prompt" in body else body
 
 
-def _with_limit(call: PlannedCall, limit: int, record: RequestRecord) -> PlannedCall:
-    """Return the call with a lower limit, and note it in the record."""
+def _with_limit(call: PlannedCall, limit: int, record: RequestRecord) -> PlannedCall | None:
+    """Return the call with a lower limit, and note it in the record; `None` if the vendor takes none so low."""
     params = cast(Params, {**call.request.params, "max_tokens": limit})
     request = replace(call.request, params=params)
+    try:
+        sent = encode_again(call.sent, request)
+    except Refusal:
+        return None
     record.max_tokens = limit if record.max_tokens is None else min(limit, record.max_tokens)
     if WINDOW not in record.emulated:
         record.emulated = (*record.emulated, WINDOW)
-    return replace(call, request=request, sent=encode_again(call.sent, request))
+    return replace(call, request=request, sent=sent)
 
 
 def _too_long(window: int, prompt: int | None, limit: int) -> UpstreamError:

@@ -378,3 +378,25 @@ async def test_a_prompt_that_is_too_long_is_said_to_be(served: Rig, stream: bool
     )
     answer = await served.post(CHATS[0], asked(CODEX, stream))
     assert (answer.status, answer.code) == (400, "context_length_exceeded")
+
+
+@looped(("prompt", "status", "limit"), [(3900, 200, 100), (3990, 400, None)])
+async def test_a_limit_is_lowered_as_far_as_the_api_takes_it(
+    served: Rig, prompt: int, status: int, limit: int | None
+) -> None:
+    said = f"This model's maximum context length is 4000 tokens. However, you requested {prompt + 200} tokens "
+    error: JsonObject = {"message": f"{said}({prompt} in the messages, 200 in the completion).", "param": "input"}
+    refusal = json_answer(400, {"error": {**error, "code": "context_length_exceeded"}})
+
+    def answer(request: Received) -> Script:
+        asked_for = orjson.loads(request.body)["max_output_tokens"]
+        return refusal if prompt + asked_for > 4000 else json_answer(200, WHOLE)
+
+    served.vendor.default = answer
+    fields: JsonObject = {"max_tokens": 200, "context_length_exceeded_behavior": "truncate"}
+    reply = await served.post(CHATS[0], asked(CODEX, False, **fields))
+    assert reply.status == status, reply.body
+    if limit is None:
+        assert reply.code == "context_length_exceeded"
+    else:
+        assert sent(served)["max_output_tokens"] == limit
