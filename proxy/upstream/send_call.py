@@ -6,11 +6,12 @@ runs within the time of its attempt.
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from providers.dialect import UpstreamRequest, encode_again
 from providers.emulation.split_into_calls import PlannedCall
-from providers.failure import UpstreamError, blame_model
+from providers.failure import Failure, UpstreamError, blame_model
+from providers.unified_request import ChatPrompt
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
 from proxy.upstream.fit_context_window import Fitting
@@ -20,6 +21,14 @@ from proxy.upstream.request_headers import TRACE_HEADERS
 from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Transport, UpstreamResponse, read_error
 
 T = TypeVar("T")
+
+_FOREIGN_REASONING: Final = "invalid_encrypted_content"
+"""OpenAI's code for encrypted reasoning of another organisation, or of another resource on Azure, to which a
+conversation has moved ("The encrypted content could not be verified", litellm's "Encrypted content affinity", November
+2026)."""
+
+_DETAILS: Final = "reasoning_details"
+_THINKING: Final = "thinking"
 
 
 def may_repeat_call(cause: RepeatCause, repeats: Repeats, safety: Literal["safe", "strict", "off"]) -> bool:
@@ -57,11 +66,10 @@ class CallSender:
         """Return as what a failed call is made again, and the causes of its repeats with this one, which is recorded;
         None where it is not."""
         if not isinstance(error, RepeatableError):
-            calls = 1 + repeats.count(RepeatCause.CONTEXT_WINDOW)
-            smaller = await self.fitting.smaller(call, error.failure, calls, record)
-            if smaller is None:
+            made = await self._changed(call, error.failure, repeats, record)
+            if made is None:
                 return None
-            cause, call = RepeatCause.CONTEXT_WINDOW, smaller
+            cause, call = made
         elif may_repeat_call(error.cause, repeats, call.sent.target.retries.safety):
             cause = error.cause
             if cause is RepeatCause.STREAM_REFUSED:
@@ -70,6 +78,18 @@ class CallSender:
             return None
         record.repeated(cause)
         return call, (*repeats, cause)
+
+    async def _changed(
+        self, call: PlannedCall, failure: Failure, repeats: Repeats, record: RequestRecord
+    ) -> tuple[RepeatCause, PlannedCall] | None:
+        """Return the call that the vendor may take in place of one that it has refused, and why; `None` if there is
+        none."""
+        if failure.code == _FOREIGN_REASONING and RepeatCause.REASONING_REFUSED not in repeats:
+            bare = _without_reasoning(call, record)
+            return None if bare is None else (RepeatCause.REASONING_REFUSED, bare)
+        calls = 1 + repeats.count(RepeatCause.CONTEXT_WINDOW)
+        smaller = await self.fitting.smaller(call, failure, calls, record)
+        return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
 
     async def send(self, sent: UpstreamRequest, record: RequestRecord) -> UpstreamResponse:
         """Send a call that is not planned, repeated as long as there is a cause, and return its response, the body not
@@ -129,6 +149,19 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
     target = sent.target
     failure = target.dialect.classify(sent, response.status, response.headers, body)
     return UpstreamError(blame_model(failure, target.model, body) if target.table_key.endswith("/*") else failure)
+
+
+def _without_reasoning(call: PlannedCall, record: RequestRecord) -> PlannedCall | None:
+    """Return the call without the reasoning of earlier turns, which is noted as dropped; `None` if it has none, or is
+    the client's own."""
+    prompt = call.request.prompt
+    if call.sent.native or not isinstance(prompt, ChatPrompt) or not any(_DETAILS in each for each in prompt.messages):
+        return None
+    bare = [{name: value for name, value in each.items() if name != _DETAILS} for each in prompt.messages]
+    request = replace(call.request, prompt=ChatPrompt(tuple(bare)))
+    if _THINKING not in record.dropped:
+        record.dropped = (*record.dropped, _THINKING)
+    return replace(call, request=request, sent=encode_again(call.sent, request))
 
 
 def _in_one_piece(call: PlannedCall) -> PlannedCall:

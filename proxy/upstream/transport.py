@@ -61,6 +61,7 @@ class RepeatCause(StrEnum):
     CREDENTIAL_REFRESHED = "credential_refreshed"
     CONTEXT_WINDOW = "context_window"
     STREAM_REFUSED = "stream_refused"
+    REASONING_REFUSED = "reasoning_refused"
 
 
 Repeats = tuple[RepeatCause, ...]

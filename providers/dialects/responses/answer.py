@@ -32,6 +32,9 @@ from providers.failure import OUR_WORDS, Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
+PHASE = "phase"
+"""The member of a message that says what it is."""
+
 PART_GAP = "\n\n"
 """What stands between two parts of what the model thought."""
 
@@ -109,13 +112,14 @@ def read_response(profile: Profile, response: JsonObject) -> Completion:
 class ResponseParts:
     """Collects what the items of an output say; items of the vendor's own tools say nothing here.
 
-    `form` is the format of the vendor's encrypted reasoning. `said` are the characters of the text, `called` the calls,
+    `form` is the format of the vendor's encrypted reasoning. `phase` is the vendor's word for the last message, whether
+    it is a comment or the answer, which models want back. `said` are the characters of the text, `called` the calls,
     and `thought` the details of reasoning so far.
     """
 
     __slots__ = (
         *("_form", "annotations", "called", "calls", "details", "logprobs", "refusals", "said", "texts", "thought"),
-        "thoughts",
+        *("phase", "thoughts"),
     )
 
     def __init__(self, form: str, said: int = 0, called: int = 0, thought: int = 0) -> None:
@@ -128,12 +132,14 @@ class ResponseParts:
         self.details: list[JsonObject] = []
         self.annotations: list[JsonObject] = []
         self.logprobs: list[TokenLogprob] = []
+        self.phase: str | None = None
 
     def extras(self) -> Extras | None:
         """Return what the items hold besides text, reasoning and calls; None if there is nothing."""
-        if not self.details and not self.annotations:
+        if not self.details and not self.annotations and self.phase is None:
             return None
-        return Extras(tuple(self.details), tuple(self.annotations))
+        message = None if self.phase is None else {PHASE: self.phase}
+        return Extras(tuple(self.details), tuple(self.annotations), message=message)
 
     def add(self, item: JsonValue) -> None:
         """Add an item. Raises UpstreamError for one that is not an object, and a call without id or name."""
@@ -143,6 +149,8 @@ class ResponseParts:
         if kind == "message":
             for part in objects_in(item.get("content")):
                 self._part(part)
+            phase = item.get(PHASE)
+            self.phase = phase if isinstance(phase, str) else None
         elif kind == "reasoning":
             thought = (part.get("text") for name in ("summary", "content") for part in objects_in(item.get(name)))
             self.thoughts += [text for text in thought if isinstance(text, str) and text]

@@ -46,6 +46,7 @@ CALL_ID: Final = re.compile(r"(?s).{1,64}")
 
 BREAKPOINT: Final = "prompt_cache_breakpoint"
 _THINKING: Final = "thinking"
+_PHASES: Final = ("commentary", "final_answer")
 
 
 def input_items(
@@ -102,12 +103,14 @@ class _ItemWriter:
     def _add_model_turn(self, message: JsonObject, turn: Turn) -> None:
         self.dropped += [BREAKPOINT for part in self._raw_parts(message) if BREAKPOINT in part]
         written = iter(_written_calls(message))
+        given = message.get("phase")
+        phase: JsonObject = {"phase": given} if given in _PHASES else {}
         thoughts = _Thoughts(self.form)
         made: list[JsonValue] = []
         texts: list[str] = []
         for part in turn.parts:
             if not isinstance(part, Text):
-                _end_text(made, texts)
+                _end_text(made, texts, phase)
             match part:
                 case Text(text):
                     texts.append(text)
@@ -117,7 +120,7 @@ class _ItemWriter:
                     made += thoughts.add(part)
                 case _:
                     raise turn.no_part(_KINDS.get(type(part), "file"))
-        _end_text(made, texts)
+        _end_text(made, texts, phase)
         while made and _is_reasoning(made[-1]):
             made.pop()
             thoughts.lost = True
@@ -173,10 +176,10 @@ class _Thoughts:
         return [item if part.id is None else {**item, "id": part.id}]
 
 
-def _end_text(made: list[JsonValue], texts: list[str]) -> None:
+def _end_text(made: list[JsonValue], texts: list[str], phase: JsonObject) -> None:
     """Write the texts so far as one message of the model; an empty one says nothing."""
     if text := joined_texts("assistant", texts):
-        made.append({"role": "assistant", "content": text})
+        made.append({"role": "assistant", "content": text, **phase})
     texts.clear()
 
 

@@ -13,6 +13,7 @@ from proxy.cli.explain_command import FORMS, ExplainOptions, explain
 from proxy.cli.terminal import USAGE, CommandError
 from proxy.process.load_table import Source
 from tests.proxy.cli.conftest import CANARY, TABLE
+from tests.support.looped import looped
 
 Writer = Callable[[str], Source]
 Output = pytest.CaptureFixture[str]
@@ -238,3 +239,18 @@ def test_the_answer_cache_of_a_name_is_told(source: Writer, tmp_path: Path, caps
     assert "Answers are kept 600 s and 3600 s more while no deployment answers" in printed[0]
     told = {"ttl": 600.0, "stale": 3600.0, "scope": "team", "where": "memory", "max_bytes": 262144}
     assert json.loads(printed[1])["cache"] == {**told, "this_request": "this request's is"}
+
+
+@looped(("model", "why"), [("gpt-5.1-codex", "the model has no other API"), ("gpt-4o-mini", None)])
+def test_it_is_said_why_a_request_goes_to_the_responses_api(
+    source: Writer, tmp_path: Path, capsys: Output, model: str, why: str | None
+) -> None:
+    request = tmp_path / "request.json"
+    request.write_bytes(orjson.dumps({"model": f"openai/{model}", "messages": MESSAGES}))
+    table = source(f"version: 1\nvendors: {{openai: {{api_key: {CANARY}}}}}\nmodels: {{'openai/*': {{}}}}\n")
+    said = {}
+    for form in ("text", "json"):
+        assert explain(table, ExplainOptions(str(request), None, None, None), FORMS[form]) == 0
+        said[form] = capsys.readouterr().out
+    assert (f"/v1/responses\nby the vendor's Responses API: {why}\n" in said["text"]) is (why is not None)
+    assert json.loads(said["json"])["targets"][0]["calls"][0]["responses_because"] == why

@@ -24,6 +24,7 @@ vendors:
 models:
   openai/gpt-5.6: {{context_window: 100000}}
   openai/gpt-5.1-codex: {{}}
+  openai/gpt-5.3-codex: {{on_unsupported: drop}}
   azure/house: {{upstream_model: gpt-5.6}}
   anthropic/claude-x: {{max_output_tokens: 100}}
 routes:
@@ -307,6 +308,9 @@ async def test_neutral_values_are_taken_and_advisory_ones_are_named(served: Rig)
     answer = await served.post(CHATS[0], asked(CODEX, False, **neutral, **advisory))
     assert (answer.status, answer.headers["x-dragoman-dropped"]) == (200, "prediction")
     assert (sent(served)["metadata"], sent(served)["user"]) == ({"a": "b"}, "u")
+    steering: JsonObject = {"seed": 7, "presence_penalty": 0.5, "logit_bias": {"5": 1}}
+    without = await served.post(CHATS[0], asked("openai/gpt-5.3-codex", False, **steering))
+    assert (without.status, {*without.headers["x-dragoman-dropped"].split(", ")}) == (200, {*steering})
     several = await served.post(CHATS[0], asked(CODEX, False, n=2))
     assert len(listed(several.json(), "choices")) == 2
     assert cast(JsonObject, several.json()["usage"])["completion_tokens"] == 40
@@ -400,3 +404,27 @@ async def test_a_limit_is_lowered_as_far_as_the_api_takes_it(
         assert reply.code == "context_length_exceeded"
     else:
         assert sent(served)["max_output_tokens"] == limit
+
+
+@looped("stream", [False, True])
+async def test_a_conversation_that_moved_to_another_account_goes_on_without_its_reasoning(
+    served: Rig, stream: bool
+) -> None:
+    error: JsonObject = {"message": "The encrypted content could not be verified.", "type": "invalid_request_error"}
+    good = by_responses()
+
+    def answer(request: Received) -> Script:
+        if b'"encrypted_content"' in request.body:
+            return json_answer(400, {"error": {**error, "code": "invalid_encrypted_content"}})
+        return good(request)
+
+    served.vendor.default = answer
+    sealed: JsonObject = {"type": "reasoning.encrypted", "data": "theirs", "format": "openai-responses-v1"}
+    turn: JsonObject = {"role": "assistant", "content": "a", "reasoning_details": [sealed]}
+    messages: JsonValue = [{"role": "user", "content": "hi"}, turn, {"role": "user", "content": "more"}]
+    before = len(served.vendor.requests)
+    reply = await served.post(CHATS[0], asked("openai/gpt-5.6", stream, messages=messages))
+    assert (reply.status, reply.headers["x-dragoman-dropped"]) == (200, "thinking"), reply.body
+    assert len(served.vendor.requests) == before + 2
+    said = [{"role": each["role"], "content": each["content"]} for each in cast(list[JsonObject], messages)]
+    assert sent(served)["input"] == said

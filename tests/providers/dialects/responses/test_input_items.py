@@ -99,6 +99,8 @@ FILE: JsonObject = {"type": "file", "file": {"file_data": "data:application/pdf;
             ["cache_control"],
         ),
         ([model([text("a"), text("b")])], [model("ab")], []),
+        ([model("a", phase="commentary")], [model("a", phase="commentary")], []),
+        ([model("a", phase="of_tomorrow", id="1")], [model("a")], []),
         ([model("", refusal="no")], [model("no")], []),
         ([model(tool_calls=[call(), call("c2", "")])], [called(), called("c2", "{}")], []),
         # As the model wrote them, though they are no JSON.

@@ -338,7 +338,7 @@ FULL = response(
         written("Hé 🙂 "),
         thought("B"),
         {"type": "web_search_call", "id": "ws_1", "status": "completed"},
-        written("you", annotations=[SOURCE]),
+        {**written("you", annotations=[SOURCE]), "phase": "commentary"},
         call('{"a": 1}', name=WIRE_NAME),
         {"type": "custom_tool_call", "call_id": "c2", "name": "g", "input": "x = 1"},
         call("", call_id="c3"),
@@ -365,6 +365,7 @@ def test_a_stream_says_to_other_clients_what_the_whole_answer_says() -> None:
             {**sealed, "data": "B", "index": 1, "id": "rs_B", "after": [5, 0]},
         ),
         ({"type": "url_citation", "url_citation": cited},),
+        message={"phase": "commentary"},
     )
     data = sse(*events_of(FULL))
     assert gathered(streamed(TRANSLATED, data)) == completion
