@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 from providers.completion import Choice, StreamEvent
 from providers.json_types import JsonObject
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
+from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
 from proxy.conversations.owner_memory import OwnerMemory
 from proxy.gateway.kept_turns import (
     GatheredTurns,
@@ -51,6 +51,12 @@ _HOLDER: Final = 16
 """Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
 
 
+def _has_it(request: UnifiedRequest, target: Target) -> bool:
+    """Return whether a target gets the client's own items of the Responses API, reasoning among them."""
+    native = request.native
+    return native is not None and native.api is NativeApi.RESPONSES and target.profile.responses is not None
+
+
 @dataclass(slots=True, eq=False)
 class TurnMemory:
     """The kept turns of this process, and of others where it shares them. While it is `off` nothing is kept."""
@@ -63,10 +69,12 @@ class TurnMemory:
         if self.off or request.operation is not Operation.CHAT:
             return False
         for target in planned.targets:
-            if wants_thinking_back(target):
+            if wants_thinking_back(target) and not _has_it(request, target):
                 return True
         return bool(planned.fallbacks) and any(
-            wants_thinking_back(target) for others in planned.fallbacks.values() for target in others
+            wants_thinking_back(target) and not _has_it(request, target)
+            for others in planned.fallbacks.values()
+            for target in others
         )
 
     async def recall(

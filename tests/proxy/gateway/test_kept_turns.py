@@ -85,6 +85,12 @@ def test_the_text_goes_back_to_models_that_refuse_a_turn_without_it(profile: str
     assert wants_thinking_back(each) is wanted
 
 
+@looped(("model", "wanted"), [("gpt-5.6", True), ("gpt-5.5", True), ("o3-pro", True), ("o3", False)])
+def test_models_that_are_called_by_the_responses_api_want_their_reasoning_back(model: str, wanted: bool) -> None:
+    for row in ("openai", "azure"):
+        assert wants_signatures(replace(target(row), upstream_model=model, model="house")) is wanted
+
+
 def test_a_vendor_that_takes_no_reasoning_back_gets_none() -> None:
     silent = replace(DEEPSEEK.profile, reasoning_member=None, overrides=())
     assert not wants_text(replace(DEEPSEEK, profile=silent))

@@ -10,7 +10,7 @@ import pytest_asyncio
 from providers.completion import Choice, Chunk, Extras, StreamEvent, ToolCall, ToolCallDelta, Usage
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Operation, TextPrompt, UnifiedRequest
+from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, TextPrompt, UnifiedRequest
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.conversations.owner_memory import OtherProcesses, OwnerMemory
 from proxy.gateway.kept_turns import TurnThinking, missing_turns, pack_turn
@@ -112,6 +112,13 @@ async def test_a_fallback_that_wants_it_is_enough() -> None:
     (await keeping(turns)).keep(CLAUDE, [ANSWERED])
     request, _ = await turns.recall(plan(OPENAI, CLAUDE), chat(USER, ASKED), "a")
     assert request.prompt == ChatPrompt((USER, RESTORED))
+
+
+def test_a_client_of_the_vendor_s_own_api_has_its_reasoning_itself() -> None:
+    codex = replace(OPENAI, model="gpt-5.3-codex", upstream_model="gpt-5.3-codex")
+    native = replace(chat(USER), native=NativeRequest(NativeApi.RESPONSES, {}))
+    asked = [memory().concerns(plan(to), request) for to in (codex, OPENAI, CLAUDE) for request in (chat(USER), native)]
+    assert asked == [True, False, False, False, True, True]
 
 
 async def test_an_answer_of_a_vendor_that_signs_nothing_is_not_kept() -> None:
