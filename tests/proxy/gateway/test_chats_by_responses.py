@@ -1,14 +1,14 @@
 """Clients of other APIs before models that take their requests by the Responses API alone, over real sockets."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import cast
 
 import orjson
 
 from providers.json_types import JsonObject, JsonValue
 from tests.providers.dialects.responses.kit import events_of, response, sse
+from tests.proxy.kit.chat_answers import frames, joined, listed, only_choice
 from tests.proxy.kit.gateway_rig import CLIENT_KEY, Rig, gateway_fixture
-from tests.proxy.kit.raw_client import Answer
 from tests.proxy.kit.tables import digest_of
 from tests.proxy.surfaces.anthropic.kit import accumulate
 from tests.support.http_scripts import json_answer, sse_answer, sse_unterminated
@@ -93,52 +93,6 @@ def sent(served: Rig) -> JsonObject:
 def asked(model: str, stream: bool, **fields: JsonValue) -> JsonObject:
     more: JsonObject = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
     return {"model": model, "messages": [{"role": "user", "content": "hi"}], "tools": [TOOL], **more, **fields}
-
-
-def frames(answer: Answer) -> Iterator[JsonObject]:
-    for event in answer.events():
-        if event != b"[DONE]":
-            yield cast(JsonObject, orjson.loads(event))
-
-
-def listed(holder: JsonObject, name: str) -> list[JsonObject]:
-    return cast(list[JsonObject], holder.get(name) or [])
-
-
-def joined(answer: Answer) -> JsonObject:
-    """The choice that a stream's chunks make, and its usage."""
-    texts: dict[str, str] = {"content": "", "reasoning_content": ""}
-    lists: dict[str, list[JsonValue]] = {"reasoning_details": [], "annotations": []}
-    calls: dict[JsonValue, JsonObject] = {}
-    made: JsonObject = {}
-    for frame in frames(answer):
-        made["usage"] = frame.get("usage") or made.get("usage")
-        for choice in listed(frame, "choices"):
-            delta = cast(JsonObject, choice["delta"])
-            made["finish"] = choice.get("finish_reason") or made.get("finish")
-            for name in texts:
-                texts[name] += str(delta.get(name) or "")
-            for name in lists:
-                lists[name] += listed(delta, name)
-            for call in listed(delta, "tool_calls"):
-                held = calls.setdefault(call["index"], {"arguments": ""})
-                function = cast(JsonObject, call["function"])
-                held["id"] = call.get("id") or held.get("id")
-                held["arguments"] = str(held["arguments"]) + str(function.get("arguments") or "")
-    return {**made, **texts, **lists, "calls": [*calls.values()]}
-
-
-def only_choice(answer: Answer) -> JsonObject:
-    """The same of a whole answer."""
-    choice = listed(answer.json(), "choices")[0]
-    message = cast(JsonObject, choice["message"])
-    names = ("content", "reasoning_content", "reasoning_details", "annotations")
-    calls: list[JsonValue] = [
-        {"id": call["id"], "arguments": cast(JsonObject, call["function"])["arguments"]}
-        for call in listed(message, "tool_calls")
-    ]
-    own = {name: message.get(name) for name in names}
-    return {**own, "calls": calls, "finish": choice["finish_reason"], "usage": answer.json()["usage"]}
 
 
 @looped("stream", [False, True])
