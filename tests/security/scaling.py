@@ -126,7 +126,8 @@ AXES: tuple[Axis, ...] = (
     Axis("properties of a tool", _properties, 4000),
     Axis("calls", _called(_plain), 1500),
     Axis("calls of foreign names", _called(foreign), 1500),
-    Axis("arguments of a call", _arguments, 30_000),
+    # From 66,667 commas on, those outside the texts are counted; the two sizes are on one side of that.
+    Axis("arguments of a call", _arguments, 16_000),
     Axis("the id of a call", _call_id, 200_000),
     Axis("logit_bias", lambda n: {"logit_bias": {str(number): 1 for number in range(n)}}, 8000),
     Axis("metadata", lambda n: {"metadata": {f"k{number}": "v" for number in range(n)}}, 8000),
@@ -134,7 +135,7 @@ AXES: tuple[Axis, ...] = (
     Axis("extra params", lambda n: {"inference_extra_params": _fields(n)}, 8000),
     Axis("a long stop", lambda n: {"stop": ["x" * n]}, 250_000),
     Axis("user", lambda n: {"user": "1 a@" * (n // 4)}, 250_000),
-    *(Axis(f"text of {unit!r}", _said(unit), 250_000) for unit in ("word ", '"\\\n', "\u0301", "\u2028", " ")),
+    *(Axis(f"text of {unit!r}", _said(unit), 250_000) for unit in ("word ", ", ", '"\\\n', "\u0301", "\u2028", " ")),
     Axis("prompts", lambda n: {"prompt": ["x" * 1000] * n}, 60, chat=False),
     Axis("too many prompts", lambda n: {"prompt": ["x"] * n}, 20_000, chat=False),
     Axis("image markers", lambda n: {"prompt": "<image>" * n, "images": [IMAGE] * n}, 5000, chat=False),
