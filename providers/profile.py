@@ -168,10 +168,12 @@ class Profile:
     `developer_role` and `content_parts` say whether messages may have that role, and content in parts; `named_roles`
     are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
     tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
-    `reasoning_member` is the member in which a message of the model carries its reasoning back; `hooks` name further
-    changes to messages. `words` are the vendor's values for values of the client's, by field; an object holds members
-    of the body that say the same. `nearest` are the values whose word only comes near. `needs` are the fields that are
-    taken only beside another one that is true. `bare_parameters` says that the schema of a function's parameters may be
+    `reasoning_members` are the fields in which a message of the model carries its reasoning back, one for each name
+    that some version of the vendor's server reads; `hooks` name further changes to messages. `words` are the
+    vendor's values for values of the client's, by field; an object holds members of the body that say the same.
+    `nearest` are the values whose word only comes near. `needs` are the fields that are taken only beside another
+    one that is true.
+    `bare_parameters` says that the schema of a function's parameters may be
     an object without properties. `with_forced_tool` holds the members of the body without which a choice
     that forces a call is refused. `streams_only` says
     that whole answers are read from streams too, `exact_streams` that they may be: a stream holds all that a whole
@@ -222,7 +224,7 @@ class Profile:
     named_roles: frozenset[str]
     takes: frozenset[str]
     tool_types: tuple[re.Pattern[str], ...]
-    reasoning_member: str | None
+    reasoning_members: tuple[str, ...]
     own_member: str | None
     usage_in_choices: bool
     content_parts: bool

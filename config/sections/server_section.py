@@ -73,11 +73,19 @@ OptionalToken = Annotated[Credential | None, BeforeValidator(_credential_or_none
 TaskName = Literal["embeddings", "rerank", "moderations", "transcriptions", "speech", "images"]
 
 
+ReasoningField = Literal["reasoning_content", "reasoning", "both"]
+
+
 class SurfaceSettings(Section):
     """What a surface assumes for its clients."""
 
     default_vendor: NamedVendor | None = Field(default=None, description="The vendor of a model name that has none.")
     default_model: TargetName | None = Field(default=None, description="The model of a request that names none.")
+    reasoning_field: ReasoningField = Field(
+        default="reasoning_content",
+        description="The field of a chat's messages and deltas that holds the model's reasoning. Requests may have "
+        "either.",
+    )
     task_models: dict[TaskName, TargetName] = Field(
         default={},
         description="The same by task: clients of moderations and of images often name no model.",

@@ -1,1 +1,2 @@
-"""Changes of a translated request that many vendors need alike: the order of results, and which tools are offered."""
+"""Changes of a translated request that many vendors need alike: ids of calls, the order of results, and which tools are
+offered."""

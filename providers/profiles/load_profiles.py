@@ -272,7 +272,7 @@ def _built(
         named_roles=frozenset(entry.named_roles),
         takes=frozenset(entry.takes),
         tool_types=tuple([_pattern(f"{name}.tool_types", text) for text in entry.tool_types]),
-        reasoning_member=entry.reasoning_member,
+        reasoning_members=tuple(entry.reasoning_members),
         own_member=entry.own_member,
         usage_in_choices=entry.usage_in_choices,
         content_parts=entry.content_parts,

@@ -143,7 +143,7 @@ class ProfileEntry(StrictModel):
     named_roles: list[MessageRole] = ["system", "user", "assistant", "tool"]
     takes: list[str] = []
     tool_types: list[str] = []
-    reasoning_member: str | None = None
+    reasoning_members: list[str] = []
     own_member: str | None = None
     usage_in_choices: bool = False
     content_parts: bool = True

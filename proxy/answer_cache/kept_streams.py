@@ -16,6 +16,7 @@ from proxy.upstream.vendor_stream import (
     HandRunOn,
     Parts,
     PartsStream,
+    Shorten,
     Stream,
     first_parts,
     hand_each,
@@ -67,8 +68,8 @@ class RecordedStream(PartsStream):
         """See Stream."""
         return self._recorded(self._stream.take())
 
-    def each(self, hand: HandOn, hand_run: HandRunOn) -> Awaitable[None]:
-        """See PartsStream."""
+    def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
+        """See PartsStream. Each part is seen here, so that nothing takes pieces before."""
 
         def came(parts: Parts) -> bool:
             return hand(self._recorded_parts(parts))
@@ -151,7 +152,7 @@ class ReplayedStream(PartsStream):
         """See Stream."""
         return without_runs(self.first_parts())
 
-    async def each(self, hand: HandOn, hand_run: HandRunOn) -> None:
+    async def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> None:
         """See PartsStream."""
         while not self.over:
             await self.wait()

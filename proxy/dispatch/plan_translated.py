@@ -10,9 +10,10 @@ there, and Claude Code 2.1.197 sends one behind its first turn.
 from dataclasses import replace
 from typing import cast
 
+from providers.adaptation.merged_messages import merged_contents
 from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Refusal
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
     ChatPrompt,
@@ -92,22 +93,24 @@ def instructions_as_users(prompt: Prompt) -> ChatPrompt | None:
     if not any([message["role"] in _INSTRUCTING for message in messages[begun:]]):
         return None
     turns = [*messages[:begun]]
-    joined: list[JsonValue] | None = None
+    merged: list[JsonValue] = []
     moved = False
     for message in messages[begun:]:
         instructs = message["role"] in _INSTRUCTING
         turn = {**message, "role": "user"} if instructs else message
         if turns and turns[-1]["role"] == turn["role"] == "user" and (instructs or moved):
-            if joined is None:
-                joined = [*_parts(turns[-1]["content"])]
-                turns[-1] = {"role": "user", "content": joined}
-            joined += _parts(turn["content"])
+            merged = merged or [turns[-1]["content"]]
+            merged.append(turn["content"])
         else:
+            _close(turns, merged)
+            merged = []
             turns.append(turn)
-            joined = None
         moved = instructs
+    _close(turns, merged)
     return ChatPrompt(tuple(turns))
 
 
-def _parts(content: JsonValue) -> list[JsonValue]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+def _close(turns: list[JsonObject], merged: list[JsonValue]) -> None:
+    """Give the last turn the contents that were merged into it."""
+    if merged:
+        turns[-1] = {"role": "user", "content": merged_contents(merged)}

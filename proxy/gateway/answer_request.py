@@ -15,6 +15,7 @@ from providers.completion import Choice, Completion
 from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.split_into_calls import CallPlan
+from providers.emulation.unique_calls import unique_calls
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore
@@ -29,12 +30,14 @@ from proxy.listener.streamed_response import StreamedResponse
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
+from proxy.relay.unique_stream import UniqueStream
 from proxy.request_record import GuardMarks, RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
-from proxy.surfaces.surface import AnswerFacts, Renderer
+from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.metrics import Metrics
 from proxy.tracing.trace_notes import note_answer, noted_stream
+from proxy.upstream.vendor_stream import Stream
 from proxy.upstream.unanswered_usage import usage_of_body
 
 Q = TypeVar("Q", bound=ClientRequest)
@@ -77,6 +80,8 @@ class Exchange:
                 prepared, completion = await self.answers.whole(self.job)
         except (UpstreamError, DeadlinePassed) as error:
             raise upstream_failed(record_failure(record, error), len(record.attempts)) from None
+        if (unique := unique_calls(self.job.request)) is not None:
+            completion = unique.whole(completion)
         long = self.job.heavy or is_long(completion)
         if self.keeper is not None:
             pack = partial(self.keeper.packed, prepared.target, completion.choices)
@@ -104,6 +109,8 @@ class Exchange:
         try:
             with deadlines:
                 async with self.answers.streamed(self.job) as (prepared, stream):
+                    stream = self._observed(prepared, stream)
+                    let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     if self.keeper is not None:
                         stream = self.keeper.watched(prepared.target, stream)
                     if record.sampled is not None:
@@ -146,6 +153,19 @@ class Exchange:
         # Without a response the client left before the head could be written; what is returned is not sent.
         return response or web.Response(status=499)
 
+    def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
+        """Return the stream with unique ids of calls, seen by whoever keeps or notes what is in it."""
+        if (unique := unique_calls(self.job.request)) is not None:
+            stream = UniqueStream(stream, unique)
+        if self.keeper is not None:
+            stream = self.keeper.watched(prepared.target, stream)
+        sampled = self.job.record.sampled
+        return stream if sampled is None else noted_stream(sampled.notes, stream)
+
+    async def _end(self, renderer: Renderer) -> bytes:
+        """Return the end of a stream, which may hold all of it again and what the client sent."""
+        long = self.store is not None and (self.job.heavy or self.job.record.chunks > MANY_CHUNKS)
+        return await self.threads.run(self.job.record.owner, renderer.end) if long else renderer.end()
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may hold all of it again and what the client sent."""
         record, held, end = self.job.record, relay.held, renderer.end
@@ -191,8 +211,10 @@ class Exchange:
     def _make_renderer(self, prepared: CallPlan) -> Renderer:
         # A stored answer's id stands in for a secret where all clients have one address, as behind a proxy.
         unique = fresh_id() if self.store is None else token_hex(16)
-        facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target))
-        return self.call.match.surface.renderer(prepared.request, facts)
+        surface = self.call.match.surface
+        fields = self.call.snapshot.reasoning_fields.get(surface.name, REASONING_FIELDS["reasoning_content"])
+        facts = AnswerFacts(unique, int(time.time()), self.job.plan.served_name(prepared.target), fields)
+        return surface.renderer(prepared.request, facts)
 
 
 def is_long(completion: Completion) -> bool:

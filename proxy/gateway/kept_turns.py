@@ -87,7 +87,7 @@ def wants_text(target: Target) -> bool:
     """Return whether the deployment's model refuses a turn with calls and without the text of its thinking."""
     if not _WANTS_TEXT.search(target.upstream_model):
         return False
-    return target.profile.for_model(target.upstream_model, target.model).reasoning_member is not None
+    return bool(target.profile.for_model(target.upstream_model, target.model).reasoning_members)
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from providers.completion import Choice, StreamEvent
+from providers.emulation.unique_calls import may_call
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
@@ -87,7 +88,7 @@ class TurnMemory:
         messages = request.prompt.messages
         run = _at_once if run is None else run
         missing, marks = await run(partial(_read, messages))
-        keeper = TurnKeeper(self, owner, marks) if _may_call(request) else None
+        keeper = TurnKeeper(self, owner, marks) if may_call(request) else None
         if not missing:
             return request, keeper
         keys = list(dict.fromkeys([turn.key for turn in missing]))
@@ -196,7 +197,3 @@ def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThi
         if data and (thinking := unpack_turn(data)) is not None:
             known[key] = thinking
     return known
-
-
-def _may_call(request: UnifiedRequest) -> bool:
-    return "tools" in request.params or bool(request.unknown or request.extra_params)

@@ -29,7 +29,7 @@ from proxy.loop_clock import loop_clock
 from proxy.request_record import RequestRecord
 from proxy.surfaces.surface import FramingRenderer, Renderer
 from proxy.upstream.transport import Take, fail
-from proxy.upstream.vendor_stream import Aside, OpenStream, Parts, Stream, first_parts, hand_each, read_now, read_tail
+from proxy.upstream.vendor_stream import Aside, Parts, Stream, aside_of, first_parts, hand_each, read_now, read_tail
 
 LONG_PART: Final = 256 * 1024
 """Bytes of an event, or of an answer that ends, whose frames are written on the event loop."""
@@ -126,7 +126,7 @@ class Relay:
                     self._idle_since = deadlines.advance()
                 self._raise_broken()
                 await self._emit_rest()
-                if isinstance(stream, OpenStream) and (aside := stream.aside_if_heavy) is not None:
+                if (aside := aside_of(stream)) is not None:
                     await self._emit_aside(aside, stream.take)
             if not stream.over:
                 deadlines.pause()

@@ -27,6 +27,7 @@ from proxy.routing.build_target import make_target, unknown_profile
 from proxy.routing.cache_rules import CacheRules, cache_rules, model_cache
 from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits
 from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import REASONING_FIELDS
 
 if TYPE_CHECKING:
     from proxy.routing.resolve_model import KeptNames
@@ -137,9 +138,9 @@ class Snapshot:
     """One version of the table. `keys` has every team's key by its SHA-256 in hex; empty means open to all clients.
 
     `wildcards` maps a vendor to its `vendor/*` entry, whose targets serve any model of that vendor.
-    `default_vendors` and `default_models` are by surface name, `task_models` by surface name and task. `discover` are
-    the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what `resolve_model.plan` has
-    found out about names, which holds as long as the table.
+    `default_vendors`, `default_models` and `reasoning_fields` are by surface name, `task_models` by surface name and
+    task. `discover` are the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what
+    `resolve_model.plan` has found out about names, which holds as long as the table.
 
     `target_limits` has the scopes with limits of the targets that have any, by label; `scopes` the limits of every
     scope that has some. `zone` is that of the periods of limits and budgets.
@@ -154,6 +155,7 @@ class Snapshot:
     default_vendors: Mapping[str, str]
     default_models: Mapping[str, str]
     task_models: Mapping[tuple[str, str], str]
+    reasoning_fields: Mapping[str, tuple[str, ...]]
     discover: frozenset[str] = frozenset()
     target_limits: TargetLimits = field(default_factory=dict)
     scopes: Mapping[str, Limits] = field(default_factory=dict)
@@ -231,6 +233,9 @@ def compile_table(loaded: Loaded) -> Compiled:
         keys=MappingProxyType(dict(_keys(config.teams, teams, limits))),
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
         default_models=MappingProxyType(_given(surfaces, lambda surface: surface.default_model)),
+        reasoning_fields=MappingProxyType(
+            {name: REASONING_FIELDS[each.reasoning_field] for name, each in surfaces.items()}
+        ),
         discover=frozenset(name for name, vendor in config.vendors.items() if vendor.discover),
         task_models=MappingProxyType(
             {(name, task): model for name, each in surfaces.items() for task, model in each.task_models.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from providers.completion import Chunk, Completion, TextRun, Usage
@@ -11,6 +12,15 @@ from providers.json_types import JsonObject
 from providers.target import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
+
+REASONING_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "reasoning_content": ("reasoning_content",),
+        "reasoning": ("reasoning",),
+        "both": ("reasoning_content", "reasoning"),
+    }
+)
+"""The fields in which clients of chats get reasoning, by the word for them in the configuration."""
 
 
 class ReadAction(Enum):
@@ -92,11 +102,13 @@ class Endpoint:
 
 @record
 class AnswerFacts:
-    """Members of an answer: the random part of its id, unix seconds, the model's name for the client."""
+    """Fields of a response: the random part of its id, unix seconds, the model's name for the client, and the fields
+    that hold its reasoning in the form of chat."""
 
     unique: str
     created: int
     model: str
+    reasoning: tuple[str, ...] = REASONING_FIELDS["reasoning_content"]
 
 
 @dataclass(frozen=True, slots=True)

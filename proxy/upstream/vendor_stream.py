@@ -292,8 +292,13 @@ class PartsStream(ABC):
     def first_parts(self) -> Parts:
         """Return what `first` does, runs as such."""
 
+    @property
+    def aside_if_heavy(self) -> Aside | None:
+        """See OpenStream."""
+        return None
+
     @abstractmethod
-    def each(self, hand: HandOn, hand_run: HandRunOn) -> Awaitable[None]:
+    def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
         """See hand_each."""
 
 
@@ -308,9 +313,14 @@ def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn, shorten: Shorte
     """Give `hand` the parts of each piece of a stream as it comes, the end's included, until it returns False or the
     stream is over; or `hand_run` the only part of a piece. Raises what the stream and both raise. They may be called
     outside the task that waits. Where nobody else sees the stream, `shorten` may put something before both."""
-    if isinstance(stream, OpenStream):
+    if isinstance(stream, OpenStream | PartsStream):
         return stream.each(hand, hand_run, shorten)
-    return stream.each(hand, hand_run) if isinstance(stream, PartsStream) else _pulled(stream, hand)
+    return _pulled(stream, hand)
+
+
+def aside_of(stream: Stream) -> Aside | None:
+    """Return by what to take what is there of a stream, if it is heavy. See OpenStream."""
+    return stream.aside_if_heavy if isinstance(stream, OpenStream | PartsStream) else None
 
 
 async def _pulled(stream: Stream, hand: HandOn) -> None:

@@ -127,6 +127,7 @@ def _counted(name: str) -> Callable[[JsonObject], int]:
 _RANKINGS: Mapping[str, Callable[[JsonObject], JsonValue]] = {
     "ranked": lambda body: {"results": _scores("relevance_score", _counted("documents")(body))},
     "tei": lambda body: _scores("score", _counted("texts")(body)),
+    "sglang": lambda body: _scores("score", _counted("documents")(body)),
     "bedrock": lambda body: {"results": _scores("relevanceScore", _counted("sources")(body))},
     "watsonx": lambda body: {"results": _scores("score", _counted("inputs")(body))},
 }

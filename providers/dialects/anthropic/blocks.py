@@ -31,6 +31,7 @@ from providers.conversation import (
 )
 from providers.dialects.anthropic.answer_parts import BLOCKS
 from providers.dialects.anthropic.tools import ToolNames
+from providers.dialects.shared.prompt import EMPTY_RESULT
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.failure import Refusal
@@ -201,7 +202,8 @@ def _result(turn: Turn, part: ToolResult, names: ToolNames) -> JsonObject:
     if content:
         block["content"] = as_text_or_blocks(content)
     if part.failed:
-        block["is_error"] = True
+        # "content cannot be empty if `is_error` is true".
+        block |= {"content": EMPTY_RESULT, **block, "is_error": True}
     return _marked(block, part.cache or (inner_marks[-1] if inner_marks else None))
 
 

@@ -6,6 +6,7 @@ November 2026.
 
 from collections.abc import Iterable
 
+from providers.adaptation.merged_messages import BETWEEN
 from providers.conversation import Image, Text, Turn
 from providers.dialects.anthropic.blocks import (
     as_text_or_blocks,
@@ -15,6 +16,7 @@ from providers.dialects.anthropic.blocks import (
     repeated_blocks,
 )
 from providers.dialects.anthropic.tools import ToolNames
+from providers.dialects.shared.prompt import joined_texts
 from providers.dialects.shared.read_conversation import NAME, read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -64,7 +66,8 @@ class Conversation:
         """The instructions as one text, or as blocks where one has `cache_control`; empty when there are none."""
         if any("cache_control" in block for blocks in self._instructions for block in blocks):
             return [block for blocks in self._instructions for block in blocks]
-        return "\n\n".join(["".join([str(block["text"]) for block in blocks]) for blocks in self._instructions])
+        texts = [[str(block["text"]) for block in blocks] for blocks in self._instructions]
+        return BETWEEN.join([joined_texts("system", each) for each in texts])
 
     def without_thinking(self) -> bool:
         """Leave out all thinking and the turns that held nothing else, and return whether there was any."""

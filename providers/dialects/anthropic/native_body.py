@@ -10,12 +10,14 @@ pages, November 2026; litellm 1.109.1 for the scope of cache markers, which the 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
+from providers.adaptation.unique_call_ids import CallMark, unique_ids
 from providers.dialects.anthropic.blocks import CALL_ID, is_thinking
 from providers.dialects.anthropic.cache_markers import MARKER, limit_markers
+from providers.dialects.shared.prompt import EMPTY_RESULT
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
 
@@ -45,7 +47,7 @@ def mend_body(given: Mapping[str, JsonValue]) -> MendedBody:
     mended = MendedBody({name: value for name, value in given.items() if value is not None})
     body = mended.body
     if isinstance(messages := body.get("messages"), list):
-        body["messages"] = [turn for each in messages for turn in _turn(each, mended)]
+        body["messages"] = [turn for each in _with_unique_ids(messages) for turn in _turn(each, mended)]
     if isinstance(system := body.get("system"), list):
         body["system"] = _without_blanks(system, mended)
         if not body["system"]:
@@ -144,6 +146,46 @@ def _turn(turn: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
     return ({**turn, "content": kept},) if kept else ()
 
 
+# Ids of calls ---------------------------------------------------------------------------------------------------------
+
+_ID_OF: Final[Mapping[object, str]] = {"tool_use": "id", "tool_result": "tool_use_id"}
+
+
+def _with_unique_ids(messages: list[JsonValue]) -> list[JsonValue]:
+    """Return the turns with unique ids of calls: "`tool_use` ids must be unique"."""
+    marks = [
+        CallMark(identity, place, block["type"] == "tool_result")
+        for place, turn in enumerate(messages)
+        for block in objects_in(turn.get("content") if isinstance(turn, dict) else None)
+        if (identity := _call_id(block)) is not None
+    ]
+    ids = unique_ids(marks)
+    if ids is None:
+        return messages
+    left = iter(ids)
+    return [
+        {**turn, "content": [_renamed(block, left) for block in content]}
+        if isinstance(turn, dict) and isinstance(content := turn.get("content"), list)
+        else turn
+        for turn in messages
+    ]
+
+
+def _call_id(block: JsonObject) -> str | None:
+    kind = block.get("type")
+    identity = block.get(_ID_OF.get(kind, "")) if isinstance(kind, str) else None
+    return identity if isinstance(identity, str) else None
+
+
+def _renamed(block: JsonValue, ids: Iterator[str]) -> JsonValue:
+    if not isinstance(block, dict) or _call_id(block) is None:
+        return block
+    return {**block, _ID_OF[block["type"]]: next(ids)}
+
+
+# Blocks ---------------------------------------------------------------------------------------------------------------
+
+
 def _block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
     """Return a block as the vendor takes it; nothing for one that it refuses."""
     if not isinstance(block, dict):
@@ -165,13 +207,14 @@ def _result(block: JsonObject, mended: MendedBody) -> JsonObject:
     identity, content = block.get("tool_use_id"), block.get("content")
     if isinstance(identity, str) and not CALL_ID.fullmatch(identity):
         block = {**block, "tool_use_id": fit_call_id(identity, CALL_ID)}
-    if not isinstance(content, list):
-        return block
-    kept = _without_blanks(content, mended)
-    if len(kept) == len(content):
+    kept = _without_blanks(content, mended) if isinstance(content, list) else content
+    if not kept and block.get("is_error") is True:
+        # "content cannot be empty if `is_error` is true".
+        return {**block, "content": EMPTY_RESULT}
+    if not isinstance(content, list) or not isinstance(kept, list) or len(kept) == len(content):
         return block
     rest = {name: value for name, value in block.items() if name != "content"}
-    return {**rest, "content": kept} if kept else rest
+    return {**rest, "content": [*kept]} if kept else rest
 
 
 def _without_blanks(blocks: list[JsonValue], mended: MendedBody) -> list[JsonValue]:

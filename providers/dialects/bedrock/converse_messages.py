@@ -34,6 +34,7 @@ from providers.conversation import (
 from providers.dialects.bedrock.converse_cache import cache_point, mark_last
 from providers.dialects.bedrock.converse_media import ConverseMedia
 from providers.dialects.bedrock.converse_models import ANY, ConverseModel
+from providers.dialects.shared.prompt import EMPTY_RESULT, failed_text
 from providers.dialects.shared.read_conversation import read_conversation
 from providers.dialects.shared.tool_names import FittedNames, fit_call_id
 from providers.failure import Refusal
@@ -187,6 +188,9 @@ class BedrockConversation:
                 content.append({"text": f"[{kind} {number} follows]"})
                 self._late += [{"text": f"[{kind} {number}]"}, block]
         self.calls = True
+        if not content and not (result.failed and not self._model.result_status):
+            # Several models refuse a result without content, or with a blank text.
+            content.append({"text": EMPTY_RESULT})
         answer: JsonObject = {"toolUseId": fit_call_id(result.call_id, _CALL_ID), "content": [*content]}
         if result.failed:
             self._put_failure(answer, content)
@@ -198,7 +202,7 @@ class BedrockConversation:
         if self._model.result_status:
             answer["status"] = "error"
         else:
-            answer["content"] = [{"text": "The call failed:"}, *content]
+            answer["content"] = [{"text": "The call failed:" if content else failed_text("")}, *content]
 
     def _flush(self) -> None:
         """Add the media of the results before."""

@@ -27,6 +27,7 @@ from providers.conversation import (
     Turn,
 )
 from providers.dialects.cohere.tools import CohereToolNames
+from providers.dialects.shared.prompt import failed_text, joined_texts
 from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -162,11 +163,11 @@ class CohereConversation:
                 case _:
                     raise turn.no_part(_kind(part))
         texts = [str(part["text"]) for part in content if isinstance(part, dict) and part["type"] == "text"]
-        failed = "The call failed: " if result.failed else ""
+        said = joined_texts("tool", texts)
         # The vendor refuses a result with an empty text.
-        whole: JsonValue = (failed + "\n".join(texts)) or "{}"
+        whole: JsonValue = failed_text(said) if result.failed else said if said.strip() else "{}"
         if len(texts) < len(content):
-            whole = [{"type": "text", "text": failed}, *content] if failed else content
+            whole = [{"type": "text", "text": failed_text("")}, *content] if result.failed else content
         return {"role": "tool", "tool_call_id": result.call_id, "content": whole}
 
     def _text(self, turn: Turn, parts: Iterable[Part]) -> str:
@@ -177,7 +178,7 @@ class CohereConversation:
             if not isinstance(part, Text):
                 raise turn.refusal("may only hold text")
             texts.append(part.text)
-        return "".join(texts)
+        return joined_texts(turn.role, texts)
 
     def _check(self, part: Part) -> None:
         """Note a cache marker, for which the vendor has no place."""

@@ -38,6 +38,7 @@ class CohereReader:
 
     __slots__ = (
         "_answer",
+        "_bare",
         "_calls",
         "_count",
         "_held",
@@ -63,6 +64,8 @@ class CohereReader:
         self._starts: dict[int, int] = {}
         # The names and pieces of arguments of custom tools' calls, by the vendor's index: shown as one text.
         self._texts: dict[int, list[str]] = {}
+        # The numbers of the calls of functions that have no arguments so far.
+        self._bare: dict[int, None] = {}
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Unknown events are ignored, even if they are no JSON."""
@@ -144,6 +147,8 @@ class CohereReader:
         if call.name in self._sent.custom_tools:
             self._texts[number] = [call.arguments]
             return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, kind="custom"),)),)
+        if not call.arguments:
+            self._bare[number] = None
         return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, call.arguments),)),)
 
     def _call_delta(self, event: JsonObject) -> Events:
@@ -156,17 +161,23 @@ class CohereReader:
                 if number in self._texts:
                     self._texts[number].append(piece)
                     return NOTHING
+                self._bare.pop(number, None)
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=piece),)),)
             case _:
                 return NOTHING
 
     def _call_end(self, event: JsonObject) -> Events:
-        """Show the text of a custom tool's call, which is known only when its arguments are whole."""
+        """See `_rest_of`."""
         index = event.get("index")
         number = self._calls.pop(index, None) if isinstance(index, int) else None
-        return NOTHING if number is None else self._text_of(number)
+        return NOTHING if number is None else self._rest_of(number)
 
-    def _text_of(self, number: int) -> Events:
+    def _rest_of(self, number: int) -> Events:
+        """Return what is shown at the end of a call: the text of a custom tool's, which is known only when its
+        arguments are whole, and an empty object as the arguments of a function's that had none."""
+        if number in self._bare:
+            del self._bare[number]
+            return (Chunk(tool_calls=(ToolCallDelta(number, arguments="{}"),)),)
         pieces = self._texts.pop(number, None)
         if pieces is None:
             return NOTHING
@@ -190,7 +201,7 @@ class CohereReader:
             matched_stop=matched,
             extras=Extras(answer=own) if own else None,
         )
-        unended = [chunk for number in list(self._texts) for chunk in self._text_of(number)]
+        unended = [chunk for number in sorted({*self._texts, *self._bare}) for chunk in self._rest_of(number)]
         return (*unended, end) if usage is None else (*unended, end, usage)
 
 

@@ -18,7 +18,7 @@ from providers.conversation import (
     ToolUse,
     Turn,
 )
-from providers.dialects.shared.prompt import joined_texts
+from providers.dialects.shared.prompt import failed_text, joined_texts
 from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools
@@ -69,7 +69,7 @@ class OllamaConversation:
         self._note(result.cache)
         message: JsonObject = {"role": "tool", **self._said(turn, result.parts, pictures=True)}
         if result.failed:
-            message["content"] = f"The call failed: {message['content']}"
+            message["content"] = failed_text(str(message["content"]))
         message["tool_call_id"] = result.call_id
         # Older servers match a result to its call by the function's name.
         called = result.name or self._called.get(result.call_id)

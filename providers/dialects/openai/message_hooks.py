@@ -10,7 +10,7 @@ from typing import Final
 
 from providers.dialects.openai import turn_hooks
 from providers.dialects.openai.turn_hooks import calls_of
-from providers.dialects.shared.prompt import joined_texts
+from providers.dialects.shared.prompt import EMPTY_RESULT, joined_texts
 from providers.dialects.shared.thought_signatures import unpack_call_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -93,6 +93,8 @@ def _without_empty_text(message: JsonObject) -> JsonObject:
         message = message if len(kept) == len(content) else {**message, "content": kept or ""}
     if message.get("content") == "" and calls_of(message):
         return {name: value for name, value in message.items() if name != "content"}
+    if message.get("content") == "" and message.get("role") == "tool":
+        return {**message, "content": EMPTY_RESULT}
     return message
 
 

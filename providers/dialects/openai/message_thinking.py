@@ -46,8 +46,8 @@ def with_thinking(message: JsonObject, profile: Profile, dropped: list[str]) -> 
     )
     if details:
         kept[DETAILS] = _received(given) if received else [*_details(thoughts)]
-    if profile.reasoning_member is not None and text:
-        kept[profile.reasoning_member] = text
+    if profile.reasoning_members and text:
+        kept.update(dict.fromkeys(profile.reasoning_members, text))
     elif not details:
         dropped.append("thinking")
     return kept

@@ -23,7 +23,7 @@ from providers.dialects.openai.message_parts import (
     without_legacy_calls,
 )
 from providers.dialects.openai.message_thinking import holds_thinking, with_thinking
-from providers.dialects.shared.prompt import joined_texts
+from providers.dialects.shared.prompt import failed_text, joined_texts
 from providers.failure import Refusal
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
@@ -90,6 +90,8 @@ class _VendorMessage:
             message = without_legacy_calls(message)
         if holds_thinking(message):
             message = with_thinking(message, self.profile, self.dropped)
+        if "is_error" in message and message.get("role") == "tool":
+            message = _with_failure_as_text(message)
         if not message.keys() <= _COMMON:
             message = self._with_known_members(message)
         if isinstance(calls := message.get("tool_calls"), list):
@@ -133,6 +135,20 @@ class _VendorMessage:
         if not goes and name in _TOLD and not (name == "name" and role == "tool"):
             self.dropped.append(name)
         return goes
+
+
+def _with_failure_as_text(message: JsonObject) -> JsonObject:
+    """Return a tool's result whose text says that the call failed, which no vendor of the family has a field for."""
+    kept = {name: value for name, value in message.items() if name != "is_error"}
+    if message["is_error"] is not True:
+        return kept
+    content = message.get("content")
+    if not isinstance(content, list):
+        return {**kept, "content": failed_text(content if isinstance(content, str) else "")}
+    first = content[0] if content else None
+    if isinstance(first, dict) and first.get("type") == "text" and isinstance(text := first.get("text"), str):
+        return {**kept, "content": [{**first, "text": failed_text(text)}, *content[1:]]}
+    return {**kept, "content": [{"type": "text", "text": failed_text("")}, *content]}
 
 
 def _with_refusal_as_text(message: JsonObject) -> JsonObject:

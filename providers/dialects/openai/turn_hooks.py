@@ -8,9 +8,10 @@ DeepSeek demand ("The `reasoning_content` in the thinking mode must be passed ba
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby, takewhile
+from itertools import groupby
 from typing import Final
 
+from providers.adaptation.merged_messages import merged_contents
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 
@@ -39,27 +40,13 @@ def alternating_roles(target: Target, messages: _Turns) -> _Turns:
         if role is None or len(turns) == 1:
             merged += turns
         else:
-            merged.append({**turns[0], "content": _merge_contents([turn["content"] for turn in turns])})
+            merged.append({**turns[0], "content": merged_contents([turn["content"] for turn in turns])})
     return merged
 
 
 def _plain_turn(message: JsonObject) -> bool:
     content = message.get("content")
     return message.keys() == {"role", "content"} and message.get("role") in ("user", "assistant") and bool(content)
-
-
-def _merge_contents(contents: list[JsonValue]) -> JsonValue:
-    """Merge contents into one; texts that come before any parts become one text."""
-    texts = [*takewhile(lambda content: isinstance(content, str), contents)]
-    joined = "\n\n".join(map(str, texts))
-    if len(texts) == len(contents):
-        return joined
-    first: list[JsonValue] = [joined] if texts else []
-    return [part for content in (*first, *contents[len(texts) :]) for part in _as_parts(content)]
-
-
-def _as_parts(content: JsonValue) -> list[JsonValue]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 def split_tool_results(target: Target, messages: _Turns) -> _Turns:

@@ -11,6 +11,7 @@ and `store: false`; pydantic-ai-slim 2.68.0 `profiles/openai` for encrypted reas
 from collections.abc import Mapping
 from dataclasses import replace
 
+from providers.adaptation.unique_call_ids import CallMark, unique_ids
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
 from providers.dialects.responses.input_items import CALL_ID, MOST_CALL_ID
@@ -55,7 +56,7 @@ def encode_responses(
     draft = RequestBody(request, target, table, body)
     body.update(model=target.upstream_model, store=False)
     if isinstance(items := body.get("input"), list):
-        body["input"] = _resolvable(items, draft)
+        body["input"] = _resolvable(_with_unique_ids(items), draft)
     if not profile.bare_parameters and isinstance(tools := body.get("tools"), list):
         body["tools"] = _with_properties(tools)
     _put_limit(draft)
@@ -134,6 +135,35 @@ def _resolvable(items: list[JsonValue], draft: RequestBody) -> list[JsonValue]:
         else:
             kept.append(_fitted(_without_id(item) if _is_said(item) else item))
     return kept
+
+
+def _with_unique_ids(items: list[JsonValue]) -> list[JsonValue]:
+    """Return the items with unique ids of calls."""
+    marks: list[CallMark] = []
+    turn = 0
+    for item in items:
+        identity = _call_id(item)
+        is_call = identity is not None and not _is_output(item)
+        turn += not is_call
+        if identity is not None:
+            marks.append(CallMark(identity, turn, not is_call))
+    ids = unique_ids(marks)
+    if ids is None:
+        return items
+    left = iter(ids)
+    return [
+        {**item, "call_id": next(left)} if isinstance(item, dict) and _call_id(item) is not None else item
+        for item in items
+    ]
+
+
+def _call_id(item: JsonValue) -> str | None:
+    identity = item.get("call_id") if isinstance(item, dict) else None
+    return identity if isinstance(identity, str) else None
+
+
+def _is_output(item: JsonValue) -> bool:
+    return isinstance(item, dict) and str(item.get("type")).endswith("_output")
 
 
 def _fitted(item: JsonObject) -> JsonObject:

@@ -2,7 +2,10 @@
 that an endpoint without chat continues; such an endpoint's capabilities, limit and finish reason."""
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise, zip_longest
+from typing import Final
 
+from providers.adaptation.merged_messages import BETWEEN
 from providers.capabilities import FAN_OUT, NATIVE, PREFIXED, UNSCORED_PROMPT, Capabilities, Cell, refused
 from providers.completion import FinishReason
 from providers.dialects.shared.request_body import RequestBody
@@ -13,11 +16,30 @@ from providers.unified_request import ChatPrompt, Prompt, TextPrompt, TokenPromp
 
 IMAGE_MARKER = "<image>"
 
+_INSTRUCTING: Final = ("system", "developer")
+
 
 def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
-    """Return the texts of a message as one, for vendors that take one only. Those of a tool's result are several, each
-    on lines of its own; those of any other message are one in pieces."""
-    return ("\n" if role == "tool" else "").join(texts)
+    """Return the texts of a message as one, for vendors that take one only.
+
+    Those of a tool's result are several, each on lines of its own. Those of instructions are several too, as clients
+    compose them (Claude Code sends three): paragraphs, unless white space shows that one goes on with the one before.
+    Those of any other message are one in pieces.
+    """
+    said = [text for text in texts if text]
+    if role in _INSTRUCTING:
+        gaps = [BETWEEN if not (text[-1].isspace() or after[0].isspace()) else "" for text, after in pairwise(said)]
+        return "".join([text + gap for text, gap in zip_longest(said, gaps, fillvalue="")])
+    return ("\n" if role == "tool" else "").join(said)
+
+
+EMPTY_RESULT: Final = "(empty)"
+"""What a result of a tool says that holds nothing, for vendors that refuse an empty or a blank one."""
+
+
+def failed_text(text: str) -> str:
+    """Return the text of a tool's result that is an error, for vendors that have no field for that."""
+    return f"The call failed: {text}" if text.strip() else "The call failed."
 
 
 def native_prompt(target: Target, table: Capabilities, prompt: Prompt) -> JsonValue:

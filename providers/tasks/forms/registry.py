@@ -10,6 +10,7 @@ from providers.tasks.forms.nomic import NomicEmbeddings
 from providers.tasks.forms.ollama import OllamaEmbeddings
 from providers.tasks.forms.openai import OpenAIEmbeddings
 from providers.tasks.forms.ranked import RankedRerank
+from providers.tasks.forms.sglang import SglangRerank
 from providers.tasks.forms.tei import TeiEmbeddings, TeiRerank
 from providers.tasks.forms.watsonx import WatsonxEmbeddings, WatsonxRerank
 from providers.tasks.wire_form import EmbeddingsForm, RerankForm
@@ -31,6 +32,7 @@ EMBEDDINGS_FORMS: Mapping[str, EmbeddingsForm] = {
 RERANK_FORMS: Mapping[str, RerankForm] = {
     "bedrock": BedrockRerank(),
     "ranked": RankedRerank(),
+    "sglang": SglangRerank(),
     "tei": TeiRerank(),
     "watsonx": WatsonxRerank(),
 }

@@ -21,7 +21,8 @@ def _url(draft: TaskDraft) -> str:
     return draft.target.base_url.removesuffix("/v1") + draft.wire.path
 
 
-def _list_in(sent: UpstreamRequest, body: bytes) -> list[JsonValue]:
+def list_in(sent: UpstreamRequest, body: bytes) -> list[JsonValue]:
+    """Return the list that an answer is. Raises UpstreamError."""
     answer = parse_strictly(body)
     if isinstance(answer, list):
         return answer
@@ -42,7 +43,7 @@ class TeiEmbeddings:
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Embeddings:
         """See EmbeddingsForm."""
-        return Embeddings(read_vectors(_list_in(sent, body)))
+        return Embeddings(read_vectors(list_in(sent, body)))
 
 
 class TeiRerank:
@@ -58,4 +59,4 @@ class TeiRerank:
 
     def decode(self, sent: UpstreamRequest, headers: Mapping[str, str], body: bytes) -> Ranking:
         """See RerankForm."""
-        return Ranking(read_results(_list_in(sent, body), "score"))
+        return Ranking(read_results(list_in(sent, body), "score"))

@@ -1,11 +1,12 @@
 """Renders chat completions: OpenAI's `chat.completion` object and its chunks.
 
-Source: OpenAI OpenAPI 2.3.0 `CreateChatCompletionResponse`, `CreateChatCompletionStreamResponse`. Reasoning has both
-names in use, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Fireworks) and `reasoning` (vLLM, OpenRouter, Groq),
-since clients read one or the other.
+Source: OpenAI OpenAPI 2.3.0 `CreateChatCompletionResponse`, `CreateChatCompletionStreamResponse`. Two names of the
+field for reasoning are in use, `reasoning_content` (DeepSeek, SGLang, llama.cpp, Fireworks) and `reasoning` (vLLM,
+OpenRouter, Groq). openai-agents 0.24.0 shows it twice if it gets both. All clients that show reasoning read the first:
+openai-agents, @ai-sdk/openai-compatible, pydantic-ai-slim 2.68.0 and litellm 1.109.1, November 2026.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from providers.completion import Choice, Chunk, Completion, TextRun, Usage
@@ -32,13 +33,14 @@ _USUAL_ENDS = ("stop", "length")
 class ChatRenderer(AnswerRenderer, RunRenderer):
     """Renders one chat completion. `no_delta` are the members of a delta without content."""
 
-    __slots__ = ("_around", "_choices", "_request", "_shown", "_tool_finish")
+    __slots__ = ("_around", "_choices", "_reasoning", "_request", "_shown", "_tool_finish")
 
     no_delta: ClassVar[Mapping[str, object]] = {}
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
         super().__init__(request, facts, style, "chatcmpl-", PIECE)
         self._request = request
+        self._reasoning = facts.reasoning
         self._tool_finish = "function_call" if request.legacy_calls else "tool_calls"
         # A choice's number, the suffix of events for which it holds, and what is before and after its text in a run.
         self._around = (-1, b"", (b"", b""))
@@ -77,7 +79,7 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         return utf8_json(body)
 
     def _choice(self, choice: Choice) -> dict[str, object]:
-        message = _message(choice)
+        message = _message(choice, self._reasoning)
         if self._request.legacy_calls and choice.tool_calls:
             message["function_call"] = tool_call_json(choice.tool_calls[0])["function"]
         body: dict[str, object] = {
@@ -131,14 +133,14 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         return around
 
     def _around_part(self, run: TextRun) -> tuple[bytes, ...] | None:
-        """Return what is around pieces of reasoning, which has two names here, or of a call's arguments."""
+        """Return what is around pieces of reasoning, which may stand in two fields, or of a call's arguments."""
         writer = self._writer
         if _MARK in writer.prefix or _MARK in writer.suffix:
             return None
         return tuple(self._render_delta(run.chunk_of(MARK)).split(_MARK))
 
     def _render_delta(self, chunk: Chunk) -> bytes:
-        delta = _delta(chunk)
+        delta = _delta(chunk, self._reasoning)
         if chunk.extras is not None:
             delta |= delta_members(chunk.extras, self._shown.setdefault(chunk.index, {}))
         if self._request.legacy_calls and chunk.tool_calls and chunk.tool_calls[0].index == 0:
@@ -194,12 +196,12 @@ def _only_text(chunk: Chunk) -> bool:
     )
 
 
-def _delta(chunk: Chunk) -> dict[str, object]:
+def _delta(chunk: Chunk, reasoning: Iterable[str]) -> dict[str, object]:
     delta: dict[str, object] = {}
     if chunk.text and chunk.text != chunk.refusal:
         delta["content"] = chunk.text
     if chunk.reasoning:
-        delta |= {"reasoning_content": chunk.reasoning, "reasoning": chunk.reasoning}
+        delta |= dict.fromkeys(reasoning, chunk.reasoning)
     if chunk.refusal is not None:
         delta["refusal"] = chunk.refusal
     if chunk.tool_calls:
@@ -214,7 +216,7 @@ def _signed(signature: str) -> dict[str, object]:
     return {"google": {"thought_signature": signature}}
 
 
-def _message(choice: Choice) -> dict[str, object]:
+def _message(choice: Choice, reasoning: Iterable[str]) -> dict[str, object]:
     """Return the message; its content is null where a refusal or a tool call takes its place."""
     instead = choice.refusal is not None or choice.tool_calls
     text = "" if choice.text == choice.refusal else choice.text
@@ -224,7 +226,7 @@ def _message(choice: Choice) -> dict[str, object]:
         "refusal": choice.refusal,
     }
     if choice.reasoning is not None:
-        message |= {"reasoning_content": choice.reasoning, "reasoning": choice.reasoning}
+        message |= dict.fromkeys(reasoning, choice.reasoning)
     if choice.tool_calls:
         message["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
     if choice.signature is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from providers.adaptation.merged_messages import apart
 from providers.conversation import AFTER
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.responses.input_items import REASONING
@@ -95,8 +96,10 @@ class ConversationReader:
             return
         turn = self._begin_turn()
         # An empty text says nothing, and several vendors refuse it.
-        turn.parts += [part for part in parts if not isinstance(part, dict) or part.get("text") != ""]
-        turn.said += _length(parts)
+        said = [part for part in parts if not isinstance(part, dict) or part.get("text") != ""]
+        said = apart(turn.parts, said)
+        turn.parts += said
+        turn.said += _length(said)
         turn.extra = item.get("extra_content") or turn.extra
 
     def _reasoning(self, item: JsonObject) -> None:

@@ -22,7 +22,9 @@ from providers.unified_request import (
 from proxy.dispatch.plan_translated import instructions_as_users, plan_translated
 from tests.providers.dialects.anthropic import kit as anthropic_kit
 from tests.providers.dialects.gemini import kit as gemini_kit
+from tests.providers.dialects.kit import chat_request, target_of
 from tests.providers.dialects.openai.kit import chat, target
+from tests.support.looped import looped
 
 THINKING: JsonObject = {"type": "enabled", "budget_tokens": 2048}
 INSTEAD: Mapping[str, JsonObject] = {"thinking": {"reasoning_effort": "low"}, "reasoning_effort": {}}
@@ -136,7 +138,7 @@ def test_an_engine_gets_later_instructions_as_text_of_the_user_s() -> None:
     plan = plan_translated(TranslationLosses({}), chat(prompt=prompt), VLLM)
     assert body(plan)["messages"] == [
         {"role": "system", "content": "S"},
-        {"role": "user", "content": [part("a"), part("b")]},
+        {"role": "user", "content": "a\n\nb"},
         {"role": "assistant", "content": "c"},
         {"role": "user", "content": "d"},
     ]
@@ -154,7 +156,31 @@ def test_turns_that_follow_each_other_are_joined_only_around_instructions() -> N
     joined = instructions_as_users(
         talk(("user", "a"), ("user", "b"), ("system", [part("c")]), ("user", "d"), ("tool", "e"), ("system", "f"))
     )
-    assert joined == talk(("user", "a"), ("user", [part("b"), part("c"), part("d")]), ("tool", "e"), ("user", "f"))
+    apart = [part("b"), part("\n\nc"), part("\n\nd")]
+    assert joined == talk(("user", "a"), ("user", apart), ("tool", "e"), ("user", "f"))
+    joined = instructions_as_users(talk(("user", "a"), ("developer", "b"), ("user", "c")))
+    assert joined == talk(("user", "a\n\nb\n\nc"))
+
+
+@looped(
+    "to",
+    [
+        *(target_of(name, base_url="http://10.0.0.1/v1") for name in ("deepseek", "moonshot", "dashscope")),
+        target_of("perplexity", base_url="http://10.0.0.1/v1"),
+        *(target("vllm"), target_of("ollama_native")),
+    ],
+    ids=lambda to: to.profile.name,
+)
+def test_no_vendor_gets_texts_of_two_speakers_or_two_instructions_as_one_word(to: Target) -> None:
+    asked = chat_request(
+        {"role": "system", "content": [part("S1."), part("S2.")]},
+        {"role": "user", "content": "Q?"},
+        {"role": "system", "content": "French."},
+        {"role": "user", "content": [part("Go"), part(" on")]},
+    )
+    sent = plan_translated(TranslationLosses({}), asked, to).calls[0].sent.body.decode()
+    glued = ("S1.S2.", "Q?French.", "French.Go", "Go\\n\\n on")
+    assert not [each for each in glued if each in sent]
 
 
 def test_a_conversation_without_later_instructions_stays() -> None:

@@ -92,7 +92,7 @@ def test_models_that_are_called_by_the_responses_api_want_their_reasoning_back(m
 
 
 def test_a_vendor_that_takes_no_reasoning_back_gets_none() -> None:
-    silent = replace(DEEPSEEK.profile, reasoning_member=None, overrides=())
+    silent = replace(DEEPSEEK.profile, reasoning_members=(), overrides=())
     assert not wants_text(replace(DEEPSEEK, profile=silent))
 
 

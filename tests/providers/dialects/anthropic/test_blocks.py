@@ -84,6 +84,12 @@ def test_a_result_holds_documents_and_its_own_parts() -> None:
     }
 
 
+def test_an_error_without_content_says_that_it_is_empty() -> None:
+    failed = {"type": "tool_result", "tool_use_id": "c", "content": "(empty)", "is_error": True}
+    assert made(ToolResult("c", (), failed=True)) == made(ToolResult("c", (Text(" "),), failed=True)) == failed
+    assert made(ToolResult("c", ())) == {"type": "tool_result", "tool_use_id": "c"}
+
+
 @looped("kind", ["web_search_tool_result", "server_tool_use", "search_result", "mcp_tool_use"])
 def test_parts_of_the_vendors_own_pass(kind: str) -> None:
     assert made(OtherPart(kind, {"type": kind, "x": 1})) == {"type": kind, "x": 1}

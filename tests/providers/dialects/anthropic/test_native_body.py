@@ -113,6 +113,22 @@ def test_ids_that_other_vendors_made_are_fitted_alike_in_calls_and_results() -> 
     assert str(fitted["id"]).startswith("call_")
 
 
+def test_ids_of_calls_that_repeat_are_replaced_in_calls_and_results() -> None:
+    call: JsonObject = {"type": "tool_use", "id": "call_0", "name": "look", "input": {}}
+    result: JsonObject = {"type": "tool_result", "tool_use_id": "call_0", "content": "x"}
+    turns = mended(body(user(SAID), model(call), user(result), model(call, call), user(result, result))).turns
+    calls = [str(block["id"]) for turn in turns[1::2] for block in objects_in(turn["content"])]
+    assert [block["tool_use_id"] for turn in turns[2::2] for block in objects_in(turn["content"])] == calls
+    assert len({*calls}) == 3
+    assert calls[0] == "call_0"
+
+
+def test_an_error_without_content_says_that_it_is_empty() -> None:
+    failed: JsonObject = {"type": "tool_result", "tool_use_id": "t", "is_error": True}
+    for content in ({}, {"content": ""}, {"content": []}, {"content": [{"type": "text", "text": " "}]}):
+        assert mended(body(user({**failed, **content}))).turns == [user({**failed, "content": "(empty)"})]
+
+
 def test_markers_beyond_the_fourth_go_and_are_named() -> None:
     marked: JsonObject = {**SAID, "cache_control": MARK}
     made = mended(

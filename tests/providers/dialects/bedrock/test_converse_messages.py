@@ -145,11 +145,6 @@ def test_calls_and_results_become_blocks_and_all_results_one_turn() -> None:
     ]
 
 
-def test_an_empty_result_holds_nothing() -> None:
-    turn = read(user("go"), assistant(None, call()), result("")).turns[2]
-    assert turn["content"] == [{"toolResult": {"toolUseId": "call_1", "content": []}}]
-
-
 @looped("number", ["call 1", "x" * 65, ""])
 def test_an_id_that_the_service_refuses_is_changed_alike_in_call_and_result(number: str) -> None:
     turns = read(user("go"), assistant(None, call(number=number)), result("12:00", number)).turns
@@ -199,6 +194,22 @@ def test_a_failed_result_says_so_in_the_model_s_way() -> None:
     held = read(*messages, model=WRITER).turns[2]["content"]
     told = [{"text": "The call failed:"}, {"text": "boom"}]
     assert held == [{"toolResult": {"toolUseId": "call_1", "content": told}}]
+
+
+@looped(
+    ("model", "failed", "content"),
+    [
+        (CLAUDE, False, "(empty)"),
+        (WRITER, False, "(empty)"),
+        (CLAUDE, True, "(empty)"),
+        (WRITER, True, "The call failed."),
+    ],
+)
+def test_a_result_is_never_empty(model: str, failed: bool, content: str) -> None:
+    for empty in ("", " ", []):
+        messages = (user("go"), assistant(None, call()), result(empty, is_error=failed))
+        (block,) = read(*messages, model=model).turns[2]["content"]
+        assert block["toolResult"]["content"] == [{"text": content}]
 
 
 def test_a_text_beside_results_gets_a_turn_of_its_own_where_the_model_demands_it() -> None:

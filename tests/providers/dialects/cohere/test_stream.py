@@ -173,3 +173,26 @@ def test_a_citation_after_runs_of_text_points_into_the_whole_text() -> None:
         "start_index": 2,
         "end_index": 4,
     }
+
+
+def call_event(kind: str, **function: str) -> bytes:
+    held: JsonObject = {"message": {"tool_calls": {"id": "c1", "type": "function", "function": {**function}}}}
+    return b"data: %b\n\n" % orjson.dumps({"type": f"tool-call-{kind}", "index": 0, "delta": held})
+
+
+END = b'data: {"type":"message-end","delta":{"finish_reason":"TOOL_CALL"}}\n\n'
+
+
+@looped(
+    ("events", "arguments"),
+    [
+        ([call_event("start", name="now"), call_event("end")], "{}"),
+        ([call_event("start", name="now", arguments=""), call_event("delta", arguments=""), call_event("end")], "{}"),
+        ([call_event("start", name="now")], "{}"),
+        ([call_event("start", name="now", arguments="{"), call_event("delta", arguments="}"), call_event("end")], "{}"),
+        ([call_event("start", name="now"), call_event("delta", arguments='{"a":1}')], '{"a":1}'),
+    ],
+)
+def test_a_call_without_arguments_has_an_empty_object(events: list[bytes], arguments: str) -> None:
+    (call,) = only(gathered(streamed(SENT, b"".join([*events, END])))).tool_calls
+    assert (call.name, call.arguments) == ("now", arguments)

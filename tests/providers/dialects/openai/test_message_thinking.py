@@ -31,6 +31,10 @@ TEXT: JsonObject = {"type": "text", "text": "a"}
         ("openai", {**TURN, "reasoning_content": "", "reasoning_details": []}, TURN, []),
         ("groq", {**TURN, **BLOCKS}, {**TURN, "reasoning": "hm"}, []),
         ("cerebras", {**TURN, "reasoning_content": "hm"}, {**TURN, "reasoning": "hm"}, []),
+        *(
+            ("vllm", {**TURN, name: "hm"}, {**TURN, "reasoning": "hm", "reasoning_content": "hm"}, [])
+            for name in ("reasoning", "reasoning_content")
+        ),
         ("fireworks", {**TURN, "reasoning": "hm", **DETAILS}, {**TURN, "reasoning_content": "hm"}, []),
         ("deepseek", PARTS, {"role": "assistant", "content": [TEXT], "reasoning_content": "hm"}, []),
         ("openai", {"role": "assistant", "content": [BLOCK]}, {**TURN, "content": ""}, ["thinking"]),

@@ -79,6 +79,26 @@ def test_a_message_is_written_as_the_profile_wants_it(row: str, given: JsonObjec
     assert messages(row, given) == [wanted]
 
 
+@looped(
+    ("content", "said"),
+    [
+        ("no", "The call failed: no"),
+        ("", "The call failed."),
+        ([{"type": "text", "text": "no"}, MARKED], [{"type": "text", "text": "The call failed: no"}, MARKED]),
+        ([], [{"type": "text", "text": "The call failed."}]),
+    ],
+)
+def test_a_failed_result_says_so_at_every_vendor(content: JsonValue, said: JsonValue) -> None:
+    result: JsonObject = {"role": "tool", "tool_call_id": "abcdefgh1", "content": content}
+    for failed, wanted in ((True, said), (False, content)):
+        noted: list[str] = []
+        made = messages("openai_compatible", {**result, "is_error": failed}, dropped=noted)
+        assert (made, noted) == ([{**result, "content": wanted}], [])
+    for row, profile in load_profiles().items():
+        if profile.dialect == "openai" and isinstance(content, str) and profile.wires:
+            assert said in orjson.dumps(messages(row, {**result, "is_error": True})).decode(), row
+
+
 def test_parts_become_one_text_where_content_must_be_a_string() -> None:
     row = next(name for name, profile in load_profiles().items() if not profile.content_parts)
     assert messages(row, {"role": "user", "content": PARTS}) == [{"role": "user", "content": "ab"}]

@@ -174,16 +174,26 @@ def test_the_client_s_body_is_not_changed_itself(target: Target) -> None:
     assert repr(request.native.body) == before
 
 
+def test_ids_of_calls_that_repeat_are_replaced_in_calls_and_results() -> None:
+    kinds = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
+    items: list[JsonValue] = [message("user", "go"), *[{"type": kind, "call_id": "call_0"} for kind in kinds]]
+    sent = own_body(input=items)["input"]
+    assert isinstance(sent, list)
+    first, answered, second, again = [item["call_id"] for item in sent[1:] if isinstance(item, dict)]
+    assert (first, answered, second) == ("call_0", "call_0", again)
+    assert second != first
+
+
 def test_ids_of_calls_that_are_too_long_are_shortened_alike_in_calls_and_results() -> None:
     long, fits = "call_" + "s" * 1243, "c" * 64
     items: list[JsonValue] = [
-        {"type": kind, "call_id": name}
-        for name in (long, fits)
-        for kind in ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
+        {"type": f"{kind}{end}", "call_id": name}
+        for kind, name in (("function_call", long), ("custom_tool_call", fits))
+        for end in ("", "_output")
     ]
     sent = own_body(input=items)["input"]
     assert isinstance(sent, list)
     first, *rest = [item["call_id"] for item in sent if isinstance(item, dict)]
     assert isinstance(first, str)
     assert len(first) <= 64
-    assert rest == [first] * 3 + [fits] * 4
+    assert rest == [first, fits, fits]

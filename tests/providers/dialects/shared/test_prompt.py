@@ -7,6 +7,7 @@ import pytest
 from providers.capabilities import Capabilities, compiled
 from providers.dialects.shared.prompt import (
     ONE_RAW_PROMPT,
+    failed_text,
     image_parts,
     joined_texts,
     native_prompt,
@@ -114,3 +115,12 @@ def test_the_texts_of_a_tool_s_result_stand_on_lines_of_their_own() -> None:
     assert joined_texts("tool", ["a", "b"]) == "a\nb"
     assert joined_texts("user", ["a", "b"]) == "ab"
     assert joined_texts("tool", []) == ""
+
+
+def test_instructions_are_paragraphs_and_empty_ones_leave_no_gap() -> None:
+    assert joined_texts("system", ["a", "", "b"]) == joined_texts("developer", ["a", "b"]) == "a\n\nb"
+    assert joined_texts("system", ["Be ", "kind", "\nor quiet"]) == "Be kind\nor quiet"
+
+
+def test_a_failed_result_says_so_whatever_it_holds() -> None:
+    assert [failed_text(each) for each in ("x", "", " ")] == ["The call failed: x", *["The call failed."] * 2]

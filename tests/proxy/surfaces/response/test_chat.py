@@ -20,6 +20,7 @@ from providers.completion import (
 )
 from providers.json_types import JsonObject
 from proxy.surfaces.completion_surface import CompletionSurface
+from proxy.surfaces.surface import REASONING_FIELDS
 from tests.proxy.surfaces.kit import FACTS, ROWS, USAGE, choices, converse, every_row, objects, play
 from tests.support.looped import looped
 
@@ -83,7 +84,7 @@ def test_a_text_s_signature_goes_where_gemini_s_own_endpoint_has_it() -> None:
         ),
         (
             Choice(0, "42", "stop", reasoning="hm"),
-            {"content": "42", "refusal": None, "reasoning_content": "hm", "reasoning": "hm"},
+            {"content": "42", "refusal": None, "reasoning_content": "hm"},
         ),
     ],
 )
@@ -99,6 +100,17 @@ def test_tool_calls_are_a_finish_of_their_own(row: CompletionSurface) -> None:
     renderer = row.renderer(converse(row, stream=True), FACTS)
     stream = renderer.chunk(Chunk(finish_reason="tool_calls")) + renderer.end()
     assert choices(*objects(stream))[-1]["finish_reason"] == "tool_calls"
+
+
+@looped("fields", REASONING_FIELDS.values())
+def test_reasoning_has_the_fields_that_the_operator_chose(fields: tuple[str, ...]) -> None:
+    facts = replace(FACTS, reasoning=fields)
+    whole = OPENAI.renderer(converse(), facts)
+    (choice,) = choices(orjson.loads(whole.completion(Completion((Choice(0, "", "stop", reasoning="hm"),), USAGE))))
+    stream = OPENAI.renderer(converse(OPENAI, stream=True), facts)
+    delta = choices(*objects(stream.chunk(Chunk(reasoning="hm"))))[0]["delta"]
+    for held in (choice["message"], delta):
+        assert {name: held[name] for name in held if name.startswith("reasoning")} == dict.fromkeys(fields, "hm")
 
 
 @looped(
@@ -129,7 +141,7 @@ def test_deltas_carry_reasoning_refusals_and_pieces_of_calls() -> None:
         Chunk(tool_calls=(ToolCallDelta(0, "c1", "f"),)),
         Chunk(tool_calls=(ToolCallDelta(0, arguments="{}"),)),
     ) == [
-        {"role": "assistant", "reasoning_content": "hm", "reasoning": "hm"},
+        {"role": "assistant", "reasoning_content": "hm"},
         {"refusal": "No"},
         {"refusal": "No"},
         {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": ""}}]},

@@ -159,6 +159,11 @@ def test_thinking_between_calls_keeps_its_place_for_claude() -> None:
         ("Text", "first"),
         ("ToolUse", ""),
         ("Thinking", "S2"),
-        ("Text", "second"),
+        ("Text", "\n\nsecond"),
         ("ToolUse", ""),
     ]
+
+
+def test_successive_messages_of_the_model_stay_apart() -> None:
+    said, empty, more = (typed("message", role="assistant", content=text) for text in ("A", "", "B"))
+    assert read(HI, said, empty, more)[1]["content"] == [typed("text", text="A"), typed("text", text="\n\nB")]

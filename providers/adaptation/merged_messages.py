@@ -1,0 +1,39 @@
+"""Merges the contents of successive messages into one, with a blank line between their texts.
+
+Parts of one message are one text in pieces, and stay as they are. Source: vllm-project/vllm-ascend#9920, November 2026.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from providers.json_types import JsonObject, JsonValue
+
+BETWEEN: Final = "\n\n"
+"""What stands between the texts of two messages."""
+
+
+def merged_contents(contents: Iterable[JsonValue]) -> JsonValue:
+    """Return the contents of messages as one: a text if all are texts, or else parts."""
+    given = [content for content in contents if content]
+    texts = [content for content in given if isinstance(content, str)]
+    if len(texts) == len(given):
+        return BETWEEN.join(texts)
+    parts: list[JsonValue] = []
+    for content in given:
+        own: list[JsonValue] = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        parts += apart(parts, own)
+    return parts
+
+
+def apart(before: list[JsonValue], parts: list[JsonValue]) -> list[JsonValue]:
+    """Return the parts of a message that follow those of the message `before`, of which the first is kept apart from a
+    text there. That text stays as it is: the vendor's cache may have it."""
+    first = parts[0] if parts else None
+    if not (before and _is_text(before[-1]) and isinstance(first, dict) and _is_text(first)):
+        return parts
+    parted: JsonObject = {**first, "text": f"{BETWEEN}{first.get('text')}"}
+    return [parted, *parts[1:]]
+
+
+def _is_text(part: JsonValue) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
