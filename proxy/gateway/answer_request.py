@@ -37,8 +37,8 @@ from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, Renderer
 from proxy.teams.team_limiter import Later
 from proxy.telemetry.metrics import Metrics
 from proxy.tracing.trace_notes import note_answer, noted_stream
-from proxy.upstream.vendor_stream import Stream
 from proxy.upstream.unanswered_usage import usage_of_body
+from proxy.upstream.vendor_stream import Stream
 
 Q = TypeVar("Q", bound=ClientRequest)
 
@@ -166,6 +166,7 @@ class Exchange:
         """Return the end of a stream, which may hold all of it again and what the client sent."""
         long = self.store is not None and (self.job.heavy or self.job.record.chunks > MANY_CHUNKS)
         return await self.threads.run(self.job.record.owner, renderer.end) if long else renderer.end()
+
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may hold all of it again and what the client sent."""
         record, held, end = self.job.record, relay.held, renderer.end

@@ -156,7 +156,7 @@ def test_turns_that_follow_each_other_are_joined_only_around_instructions() -> N
     joined = instructions_as_users(
         talk(("user", "a"), ("user", "b"), ("system", [part("c")]), ("user", "d"), ("tool", "e"), ("system", "f"))
     )
-    apart = [part("b"), part("\n\nc"), part("\n\nd")]
+    apart: list[JsonValue] = [part("b"), part("\n\nc"), part("\n\nd")]
     assert joined == talk(("user", "a"), ("user", apart), ("tool", "e"), ("user", "f"))
     joined = instructions_as_users(talk(("user", "a"), ("developer", "b"), ("user", "c")))
     assert joined == talk(("user", "a\n\nb\n\nc"))

@@ -9,8 +9,7 @@ import pytest_asyncio
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.raw_client import exchange, request
-from tests.support.http_scripts import json_answer, sse_answer
-from tests.support.openai_wire import DONE, data_frames
+from tests.support.http_scripts import DONE, data_frames, json_answer, sse_answer
 
 pytestmark = pytest.mark.smoke
 

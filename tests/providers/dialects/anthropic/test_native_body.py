@@ -125,7 +125,8 @@ def test_ids_of_calls_that_repeat_are_replaced_in_calls_and_results() -> None:
 
 def test_an_error_without_content_says_that_it_is_empty() -> None:
     failed: JsonObject = {"type": "tool_result", "tool_use_id": "t", "is_error": True}
-    for content in ({}, {"content": ""}, {"content": []}, {"content": [{"type": "text", "text": " "}]}):
+    empty: list[JsonObject] = [{}, {"content": ""}, {"content": []}, {"content": [{"type": "text", "text": " "}]}]
+    for content in empty:
         assert mended(body(user({**failed, **content}))).turns == [user({**failed, "content": "(empty)"})]
 
 

@@ -205,11 +205,15 @@ def test_a_failed_result_says_so_in_the_model_s_way() -> None:
         (WRITER, True, "The call failed."),
     ],
 )
-def test_a_result_is_never_empty(model: str, failed: bool, content: str) -> None:
-    for empty in ("", " ", []):
+def test_a_result_is_never_empty(model: ConverseModel, failed: bool, content: str) -> None:
+    blank: list[JsonValue] = ["", " ", []]
+    for empty in blank:
         messages = (user("go"), assistant(None, call()), result(empty, is_error=failed))
-        (block,) = read(*messages, model=model).turns[2]["content"]
-        assert block["toolResult"]["content"] == [{"text": content}]
+        match read(*messages, model=model).turns[2]["content"]:
+            case [{"toolResult": {"content": [{"text": said}]}}]:
+                assert said == content
+            case other:
+                pytest.fail(f"{other}")
 
 
 def test_a_text_beside_results_gets_a_turn_of_its_own_where_the_model_demands_it() -> None:

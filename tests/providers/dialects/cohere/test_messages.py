@@ -128,7 +128,8 @@ def test_the_texts_of_a_result_stand_on_lines_of_their_own() -> None:
     result: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": texts}
     assert read(result) == [{**result, "content": "a\nb"}]
     assert read({**result, "is_error": True}) == [{**result, "content": "The call failed: a\nb"}]
-    for empty in ("", " ", []):
+    blank: list[JsonValue] = ["", " ", []]
+    for empty in blank:
         assert read({**result, "content": empty}) == [{**result, "content": "{}"}]
         assert read({**result, "content": empty, "is_error": True}) == [{**result, "content": "The call failed."}]
 

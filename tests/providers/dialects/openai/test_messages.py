@@ -96,7 +96,7 @@ def test_a_failed_result_says_so_at_every_vendor(content: JsonValue, said: JsonV
         assert (made, noted) == ([{**result, "content": wanted}], [])
     for row, profile in load_profiles().items():
         if profile.dialect == "openai" and isinstance(content, str) and profile.wires:
-            assert said in orjson.dumps(messages(row, {**result, "is_error": True})).decode(), row
+            assert str(said) in orjson.dumps(messages(row, {**result, "is_error": True})).decode(), row
 
 
 def test_parts_become_one_text_where_content_must_be_a_string() -> None:

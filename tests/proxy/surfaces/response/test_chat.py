@@ -110,6 +110,7 @@ def test_reasoning_has_the_fields_that_the_operator_chose(fields: tuple[str, ...
     stream = OPENAI.renderer(converse(OPENAI, stream=True), facts)
     delta = choices(*objects(stream.chunk(Chunk(reasoning="hm"))))[0]["delta"]
     for held in (choice["message"], delta):
+        assert isinstance(held, dict)
         assert {name: held[name] for name in held if name.startswith("reasoning")} == dict.fromkeys(fields, "hm")
 
 
