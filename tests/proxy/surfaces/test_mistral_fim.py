@@ -55,7 +55,7 @@ def test_every_delta_of_a_stream_has_its_text() -> None:
     deltas = [choice["delta"] for choice in shown]
     assert deltas == [
         {"content": "x", "role": "assistant"},
-        {"content": "", "reasoning_content": "hm", "reasoning": "hm"},
+        {"content": "", "reasoning_content": "hm"},
         {"content": ")"},
         {"content": ""},
     ]
