@@ -1,2 +1,2 @@
-"""Changes of a translated request that many vendors need alike: ids of calls, the order of results, and which tools are
-offered."""
+"""Changes of translated requests and responses that many vendors need alike: ids of calls, merged texts, the order of
+results, and which tools are offered."""

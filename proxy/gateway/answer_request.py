@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
+from providers.adaptation.unique_calls import unique_calls
 from providers.completion import Choice, Completion
 from providers.emulation.estimate_missing_usage import let_conversation_go
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.split_into_calls import CallPlan
-from providers.emulation.unique_calls import unique_calls
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from proxy.conversations.stored_responses import AnswerStore

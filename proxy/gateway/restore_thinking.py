@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from providers.adaptation.unique_calls import may_call
 from providers.completion import Choice, StreamEvent
-from providers.emulation.unique_calls import may_call
 from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest

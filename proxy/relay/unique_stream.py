@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 
+from providers.adaptation.unique_calls import UniqueCalls
 from providers.completion import Chunk, StreamEvent, StreamPart
-from providers.emulation.unique_calls import UniqueCalls
 from proxy.upstream.vendor_stream import (
     Aside,
     HandOn,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from providers.adaptation.unique_calls import UniqueCalls
 from providers.completion import Chunk, StreamPart, TextRun
-from providers.emulation.unique_calls import UniqueCalls
 from providers.json_types import JsonObject
 from proxy.relay.unique_stream import UniqueStream
 from proxy.upstream.local_stream import LocalStream

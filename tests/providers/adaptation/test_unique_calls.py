@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from providers.adaptation.unique_calls import UniqueCalls, may_call, unique_calls
 from providers.completion import Choice, Chunk, Completion, NativeEvent, ToolCall, ToolCallDelta
-from providers.emulation.unique_calls import UniqueCalls, may_call, unique_calls
 from providers.json_types import JsonObject
 from tests.providers.dialects.kit import chat_request, tool, user
 from tests.support.looped import looped
