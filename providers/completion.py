@@ -161,7 +161,8 @@ class Extras:
     stream, pieces of one block share `type` and `index`, and the signature comes in a piece of its own. `annotations`
     have OpenAI's form, offsets in code points of the whole text; `images` OpenRouter's; `audio` OpenAI's. `message`,
     `choice` and `answer` hold what has no common form, under the vendor's names, for the message, the choice and the
-    whole answer.
+    whole answer. `image_places` are the code points of the text, of the choice or the chunk, that come before each
+    image; images without a place follow the text.
     """
 
     reasoning_details: tuple[JsonObject, ...] = ()
@@ -171,6 +172,7 @@ class Extras:
     message: Mapping[str, JsonValue] | None = None
     choice: Mapping[str, JsonValue] | None = None
     answer: Mapping[str, JsonValue] | None = None
+    image_places: tuple[int, ...] = ()
 
 
 NO_EXTRAS = Extras()

@@ -90,9 +90,13 @@ class Gatherer:
 class _Growing:
     """One unfinished choice. A refusal that is repeated as the text is told apart from a text beside a refusal."""
 
-    __slots__ = ("_calls", "_extras", "_last", "_logprobs", "_reasoning", "_refusal", "_said", "_signature", "_texts")
+    __slots__ = (
+        *("_calls", "_extras", "_last", "_length", "_logprobs", "_reasoning", "_refusal", "_said", "_signature"),
+        "_texts",
+    )
 
     def __init__(self) -> None:
+        self._length = 0
         self._texts: list[str] = []
         self._said: list[str] = []
         self._refusal: list[str] = []
@@ -119,7 +123,8 @@ class _Growing:
         if chunk.extras is not None:
             if self._extras is None:
                 self._extras = GrowingExtras()
-            self._extras.add(chunk.extras)
+            self._extras.add(chunk.extras, self._length, len(chunk.text))
+        self._length += len(chunk.text)
         if chunk.finish_reason is not None:
             self._last = chunk
 
@@ -139,7 +144,7 @@ class _Growing:
             tool_calls=tuple([self._calls[number].whole(index, number) for number in sorted(self._calls)]),
             matched_stop=self._last.matched_stop,
             signature=self._signature,
-            extras=None if self._extras is None else self._extras.whole(),
+            extras=None if self._extras is None else self._extras.whole(self._length),
         )
 
 

@@ -25,9 +25,10 @@ def texts_of_details(details: Iterable[JsonValue]) -> Iterator[str]:
 class GrowingExtras:
     """Collects the extras of one choice's chunks."""
 
-    __slots__ = ("_annotations", "_audio", "_choice", "_details", "_images", "_message", "_open")
+    __slots__ = ("_annotations", "_audio", "_choice", "_details", "_images", "_message", "_open", "_places")
 
     def __init__(self) -> None:
+        self._places: list[int] = []
         self._details: list[_GrowingDetail] = []
         self._open: dict[tuple[str, int], _GrowingDetail] = {}
         self._annotations: list[JsonObject] = []
@@ -36,12 +37,13 @@ class GrowingExtras:
         self._message: JsonObject = {}
         self._choice: JsonObject = {}
 
-    def add(self, extras: Extras) -> None:
-        """Add those of a chunk."""
+    def add(self, extras: Extras, before: int = 0, text: int = 0) -> None:
+        """Add those of a chunk, whose text has `text` characters and follows `before` others."""
         for detail in extras.reasoning_details:
             self._add_detail(detail)
         self._annotations += extras.annotations
         self._images += extras.images
+        self._places += [before + place for place in places_of(extras, text)]
         if extras.audio is not None:
             if self._audio is None:
                 self._audio = _GrowingDetail(_SPOKEN)
@@ -49,8 +51,8 @@ class GrowingExtras:
         overlay(self._message, extras.message)
         overlay(self._choice, extras.choice)
 
-    def whole(self) -> Extras | None:
-        """Return the extras of the whole choice; None when there are none."""
+    def whole(self, length: int = 0) -> Extras | None:
+        """Return the extras of the whole choice, whose text has `length` characters; None when there are none."""
         joined = Extras(
             tuple([detail.whole() for detail in self._details]),
             tuple(self._annotations),
@@ -58,6 +60,7 @@ class GrowingExtras:
             None if self._audio is None else self._audio.whole(),
             self._message or None,
             self._choice or None,
+            image_places=known_places(self._places, length),
         )
         return None if joined == Extras() else joined
 
@@ -102,6 +105,18 @@ class _GrowingDetail:
 
     def whole(self) -> JsonObject:
         return {**self._members, **{name: "".join(pieces) for name, pieces in self._pieces.items()}}
+
+
+def places_of(extras: Extras, length: int) -> list[int]:
+    """Return the place of each image in a text of `length` characters, in order; those without one follow the text."""
+    given = extras.image_places[: len(extras.images)]
+    places = [*given, *[length] * (len(extras.images) - len(given))]
+    return [min(place, length) for place in places]
+
+
+def known_places(places: Iterable[int], length: int) -> tuple[int, ...]:
+    """Return the places of images as `Extras.image_places` has them: none of those behind the text."""
+    return tuple([place for place in places if place < length])
 
 
 def size_of_extras(extras: Extras) -> int:

@@ -227,7 +227,7 @@ _READERS: Final[Mapping[type[object], Mapping[str, Reader]]] = {
     LegacyLogprobs: dict.fromkeys(("tokens", "token_logprobs", "top_logprobs", "text_offset"), _listed),
     ToolCall: {},
     ToolCallDelta: {},
-    Extras: dict.fromkeys(("reasoning_details", "annotations", "images"), _listed),
+    Extras: dict.fromkeys(("reasoning_details", "annotations", "images", "image_places"), _listed),
     NativeEvent: {"data": _bytes},
     Choice: {"logprobs": _logprobs, "tool_calls": _each(ToolCall), "extras": _of(Extras)},
     Chunk: {

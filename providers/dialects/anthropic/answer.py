@@ -33,6 +33,7 @@ _PLAIN: Mapping[str, FinishReason] = {
 _PRECISE: Mapping[str, FinishReason] = {
     "model_context_window_exceeded": "length",
     "compaction": "length",
+    "pause_turn": "length",
     "refusal": "content_filter",
 }
 _TIERS = {"standard": "default"}

@@ -62,7 +62,7 @@ def decode_converse(sent: UpstreamRequest, body: bytes) -> Completion:
         reasoning="".join(read.thoughts) or None,
         tool_calls=tuple(read.calls),
         matched_stop=matched,
-        extras=read.extras.whole(),
+        extras=read.extras.whole(length=sum(map(len, read.texts))),
     )
     own = own_members(answer)
     return Completion((choice,), usage_of(answer.get("usage")), None, tier_of(answer), own or None)
@@ -97,7 +97,7 @@ class _Blocks:
             case {"toolUse": dict(call)} if call.get("type") != SERVER_TOOL:
                 self.calls.append(call_of(self._sent, call))
             case {"image": dict(image)}:
-                self.extras.show(image)
+                self.extras.show(image, self._said)
             case _:
                 for kind, value in block.items():
                     self.extras.pass_on(kind, value)

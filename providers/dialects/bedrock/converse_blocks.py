@@ -12,6 +12,7 @@ from providers.completion import Extras
 from providers.conversation import CLAUDE_FORMAT, UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.bedrock.converse_models import converse_model
+from providers.emulation.join_extras import known_places
 from providers.json_types import JsonObject, JsonValue
 
 _KNOWN_OF_ANSWER = frozenset({"output", "stopReason", "usage", "serviceTier", "p"})
@@ -45,9 +46,10 @@ def redacted_detail(form: str, index: int, data: str) -> JsonObject:
 class AnswerExtras:
     """Collects the extras of an answer, or of one block of a stream."""
 
-    __slots__ = ("_annotations", "_details", "_images", "_message")
+    __slots__ = ("_annotations", "_details", "_images", "_message", "_places")
 
     def __init__(self) -> None:
+        self._places: list[int] = []
         self._details: list[JsonObject] = []
         self._annotations: list[JsonObject] = []
         self._images: list[JsonObject] = []
@@ -67,13 +69,17 @@ class AnswerExtras:
             if url is not None:
                 title = citation.get("title")
                 cited: JsonObject = {"url": url, "title": title if isinstance(title, str) else url}
+                if content := _source_text(citation):
+                    cited["content"] = content
                 span: JsonObject = {"start_index": start, "end_index": end}
                 self._annotations.append({"type": "url_citation", "url_citation": {**cited, **span}})
             if url is None or citation.get("sourceContent"):
                 self.keep("citations", citation)
 
-    def show(self, image: JsonObject) -> None:
-        """Add an image; one that failed or has no data is passed on as it came."""
+    def show(self, image: JsonObject, place: int = 0) -> None:
+        """Add an image that follows `place` characters of the text; one that failed or has no data is passed on as it
+        came."""
+        shown = len(self._images)
         match image:
             case {"format": str(form), "source": {"bytes": str(data)}} if data:
                 self._images.append(_image(f"data:image/{form};base64,{data}"))
@@ -81,6 +87,7 @@ class AnswerExtras:
                 self._images.append(_image(uri))
             case _:
                 self.pass_on("image", image)
+        self._places += [place] * (len(self._images) - shown)
 
     def pass_on(self, kind: str, value: JsonValue) -> None:
         """Add a block that has no common form, or a piece of one, as it came: clients send messages back whole, so
@@ -93,8 +100,9 @@ class AnswerExtras:
         if isinstance(held, list):
             held.append(value)
 
-    def whole(self, answer: Mapping[str, JsonValue] | None = None) -> Extras | None:
-        """Return the extras, with members of the whole answer; None where there are none."""
+    def whole(self, answer: Mapping[str, JsonValue] | None = None, length: int = 0) -> Extras | None:
+        """Return the extras, with members of the whole answer, whose text has `length` characters; None if there are
+        none."""
         if not (self._details or self._annotations or self._images or self._message or answer):
             return None
         return Extras(
@@ -103,6 +111,7 @@ class AnswerExtras:
             tuple(self._images),
             message=self._message or None,
             answer=answer or None,
+            image_places=known_places(self._places, length),
         )
 
 
@@ -119,11 +128,19 @@ def _web_address(citation: JsonObject) -> str | None:
     return None
 
 
-def cited_text(block: JsonObject) -> str:
-    """Return the text of a block of `citationsContent`, which is a part of the answer's text."""
-    content = block.get("content")
+def _source_text(citation: JsonObject) -> str:
+    """Return the text of the source that a citation cites (botocore 1.44.5 `Citation.sourceContent`)."""
+    return _texts_of(citation.get("sourceContent"))
+
+
+def _texts_of(content: JsonValue) -> str:
     pieces = [each.get("text") for each in content if isinstance(each, dict)] if isinstance(content, list) else []
     return "".join([piece for piece in pieces if isinstance(piece, str)])
+
+
+def cited_text(block: JsonObject) -> str:
+    """Return the text of a block of `citationsContent`, which is a part of the answer's text."""
+    return _texts_of(block.get("content"))
 
 
 def own_members(*holders: JsonObject) -> dict[str, JsonValue]:

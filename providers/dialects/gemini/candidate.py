@@ -32,6 +32,7 @@ from providers.dialects.gemini.usage import logprobs_of
 from providers.dialects.shared.custom_tools import input_text
 from providers.dialects.shared.read_json import malformed
 from providers.dialects.shared.thought_signatures import make_call_id, mark_service, pack_call_id
+from providers.emulation.join_extras import known_places
 from providers.json_types import JsonObject, JsonValue
 
 MOST_MEMBERS = 64
@@ -62,13 +63,15 @@ class _Delta:
     calls: list[ToolCallDelta] = field(default_factory=list)
     details: list[JsonObject] = field(default_factory=list)
     images: list[JsonObject] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
     audio: JsonObject | None = None
     others: list[JsonValue] = field(default_factory=list)
 
     def extras(self) -> Extras | None:
         """Return what is neither text nor call."""
         message: JsonObject | None = {GOOGLE_PARTS: self.others} if self.others else None
-        made = Extras(tuple(self.details), (), tuple(self.images), self.audio, message)
+        places = known_places(self.places, sum(map(len, self.texts)))
+        made = Extras(tuple(self.details), (), tuple(self.images), self.audio, message, image_places=places)
         return None if made == _NO_EXTRAS else made
 
 
@@ -269,6 +272,7 @@ class GeminiCandidate:
         if kind.startswith("image/"):
             image: JsonObject = {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
             delta.images.append(image if signature is None else {**image, **_extra_content(signature)})
+            delta.places.append(sum(map(len, delta.texts)))
             return True
         if not kind.startswith("audio/"):
             return False

@@ -110,9 +110,14 @@ def _citation(annotation: JsonObject) -> JsonObject | None:
 
 
 def own_blocks(extras: Extras | None) -> list[JsonObject]:
-    """Return the blocks that Anthropic sent and that have no common form."""
+    """Return the blocks that a vendor sent and that have no common form. One without a type, such as Bedrock's, is
+    none of this API."""
+    return [block for block in _listed_blocks(extras) if isinstance(block, dict) and isinstance(block.get("type"), str)]
+
+
+def _listed_blocks(extras: Extras | None) -> list[JsonValue]:
     blocks = (extras.message or {}).get(BLOCKS) if extras is not None else None
-    return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    return blocks if isinstance(blocks, list) else []
 
 
 def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) -> JsonObject:
@@ -126,6 +131,7 @@ def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) 
             "images": [*extras.images],
             "audio": extras.audio,
             CITATIONS: _other_citations(extras),
+            BLOCKS: [block for block in _listed_blocks(extras) if block not in own_blocks(extras)],
         }
         members = {name: value for name, value in media.items() if value}
     else:

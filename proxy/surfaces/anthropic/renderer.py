@@ -8,11 +8,13 @@ Sources: `anthropic` 2.12.0 types `Message` and `RawMessageStreamEvent`, and wha
 2.1.197 make of them, November 2026.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, TextRun, Usage
 from providers.dialects.shared.read_json import parse_json
-from providers.emulation.join_extras import GrowingExtras
+from providers.emulation.join_extras import GrowingExtras, overlay
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
@@ -38,10 +40,13 @@ from proxy.surfaces.anthropic.events import (
     vendors_event,
 )
 from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for, whole_blocks
+from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
 _AFTER_TEXT = b'"' + END
+
+_EMPTY: Final[JsonObject] = {"type": "thinking", "thinking": "", "signature": ""}
 
 
 class MessagesRenderer(RunRenderer):
@@ -49,13 +54,14 @@ class MessagesRenderer(RunRenderer):
 
     `_index` is that of the next block, `_open` the type of the open one, empty for none and for a call's. `_text` is
     how an event of the open text begins, `_thought` the vendor's index of Claude's thinking that is open. `_details` is
-    what other vendors need back of their thinking. `_late` has to wait for the end of a call, `_extras` and `_members`
-    for that of the answer.
+    what other vendors need back of their thinking, `_behind` what they sent of that behind the text: no block but those
+    of calls follows the last text, since agents take the last block for the result. `_late` has to wait for the end of
+    a call, `_extras` and `_members` for that of the answer.
     """
 
     __slots__ = (
-        *("_body", "_calls", "_details", "_end", "_extras", "_index", "_late", "_members", "_model", "_native"),
-        *("_open", "_refusal", "_started", "_text", "_thought", "_usage"),
+        *("_behind", "_body", "_calls", "_details", "_end", "_extras", "_index", "_late", "_members", "_model"),
+        *("_native", "_open", "_refusal", "_said", "_started", "_text", "_thought", "_usage"),
     )
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
@@ -66,13 +72,14 @@ class MessagesRenderer(RunRenderer):
             "role": "assistant",
             "model": facts.model,
         }
-        self._native = self._started = False
+        self._native = self._started = self._said = False
         self._index = 0
         self._open = ""
         self._text: bytes | None = None
         self._thought: JsonValue = None
         # Made when something is added: nearly every stream holds neither, and may last for minutes.
         self._details: GrowingExtras | None = None
+        self._behind: list[JsonObject] = []
         self._calls = MessageCalls()
         self._late: list[Chunk] = []
         self._extras: GrowingExtras | None = None
@@ -95,7 +102,7 @@ class MessagesRenderer(RunRenderer):
             choice.tool_calls,
             choice.refusal,
         )
-        others = other_members(choice.extras, completion.extra)
+        others = {**_of_text(choice), **other_members(choice.extras, completion.extra)}
         if completion.system_fingerprint is not None:
             others["system_fingerprint"] = completion.system_fingerprint
         content: list[JsonValue] = [*_blocks(choice)]
@@ -147,9 +154,10 @@ class MessagesRenderer(RunRenderer):
         if self._native:
             return b""
         frames = [b"" if self._started else self._start(), self._close()]
-        if signature := self._signature():
-            frames.append(self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""}))
-            frames.append(self._sign(signature))
+        if self._calls.begun or not self._said:
+            frames.append(self._seal_rest())
+        elif left := needed_back(self._rest_of_thinking()):
+            self._members["reasoning_details"] = left
         ended = self._end or Chunk(finish_reason="stop")
         stop = stop_members(
             ended.finish_reason or "stop",
@@ -206,46 +214,85 @@ class MessagesRenderer(RunRenderer):
         else:
             frames.append(self._others(chunk))
         for delta in chunk.tool_calls:
-            frames.append(b"" if self._calls.is_open else self._close())
+            if not self._calls.is_open:
+                frames += [self._close(), self._seal_rest()]
             made, self._index = self._calls.add(delta, self._index)
             frames.append(made)
         return b"".join(frames)
 
     def _others(self, chunk: Chunk) -> bytes:
         """Return the events of all but calls."""
-        frames: list[bytes] = []
         extras = chunk.extras
-        own: list[JsonObject] = []
+        frames: list[bytes] = []
         if extras is not None and extras.reasoning_details:
-            own = self._sorted(extras)
-            frames += [self._before_thought(detail) for detail in own]
-        if chunk.reasoning:
-            if self._open != "thinking":
-                frames.append(self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""}))
-            frames.append(THINKING % (self._index - 1) + ascii_json(chunk.reasoning) + END)
-        for detail in own:
-            if isinstance(signature := detail.get("signature"), str) and signature:
-                frames.append(self._sign(signature))
+            details = extras.reasoning_details
+            if chunk.signature is not None:
+                details = without_signature(details, chunk.signature)
+            frames.append(self._thinking(chunk.reasoning or "", details))
+        elif chunk.reasoning:
+            frames.append(self._think(chunk.reasoning))
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
+        if chunk.signature is not None:
+            self._members["extra_content"] = extra_content(chunk.signature)
+        for block in () if extras is None else own_blocks(extras):
+            frames += [self._begin("", block), block_stop(self._index - 1)]
         if chunk.text:
-            if self._text is None:
-                frames.append(self._begin("text", {"type": "text", "text": ""}))
-                self._text = TEXT % (self._index - 1)
-            frames.append((self._text or b"") + ascii_json(chunk.text) + END)
+            frames += [self._begin_text(), (self._text or b"") + ascii_json(chunk.text) + END]
         if extras is not None and _holds_more(extras):
             frames += self._rest(extras)
         return b"".join(frames)
 
-    def _sorted(self, extras: Extras) -> list[JsonObject]:
-        """Return the details of Claude's, and keep the others: what another vendor needs back."""
-        details = extras.reasoning_details
-        own = [detail for detail in details if is_claudes(detail)]
-        if len(own) < len(details):
-            others = tuple([detail for detail in details if detail not in own])
+    def _begin_text(self) -> bytes:
+        """Return the events that begin a block of text, unless one is open."""
+        if self._text is not None:
+            return b""
+        self._said = True
+        sealed = b"" if self._details is None or self._open == "thinking" else self._seal(self._signature())
+        begun = self._begin("text", {"type": "text", "text": ""})
+        self._text = TEXT % (self._index - 1)
+        return sealed + begun
+
+    def _thinking(self, said: str, details: Sequence[JsonObject]) -> bytes:
+        """Return the events of thinking with details: Claude's in blocks by these, another vendor's as one text."""
+        own = details if len(details) == 1 and is_claudes(details[0]) else self._sorted(details, said)
+        if len(own) == 1 and len(details) == 1:
+            return self._thought_of(own[0], said)
+        frames: list[bytes] = []
+        if any([detail.get("text") for detail in own]):
+            frames = [self._thought_of(detail, str(detail.get("text") or "")) for detail in own]
+            said = "".join([str(detail.get("text") or "") for detail in details if not is_claudes(detail)])
+        else:
+            for detail in own:
+                shown = said if detail["type"] == "reasoning.text" else ""
+                said = "" if shown else said
+                frames.append(self._thought_of(detail, shown))
+        return b"".join([*frames, self._think(said) if said else b""])
+
+    def _think(self, said: str) -> bytes:
+        begun = b"" if self._open == "thinking" else self._begin("thinking", _EMPTY)
+        return begun + THINKING % (self._index - 1) + ascii_json(said) + END
+
+    def _thought_of(self, detail: JsonObject, said: str) -> bytes:
+        """Return the events of a piece of Claude's thinking."""
+        events = self._before_thought(detail)
+        if said:
+            events += THINKING % (self._index - 1) + ascii_json(said) + END
+        signature = detail.get("signature")
+        return events + self._sign(signature) if signature and isinstance(signature, str) else events
+
+    def _sorted(self, details: Sequence[JsonObject], said: str) -> list[JsonObject]:
+        """Return the details of Claude's, and keep the others: what another vendor needs back. `said` is the text that
+        came with them."""
+        others = [detail for detail in details if not is_claudes(detail)]
+        if not said and self._open != "thinking":
+            behind = self._said or self._calls.begun
+            self._behind += [detail for detail in others if behind or is_of_text(detail)]
+            others = [] if behind else [detail for detail in others if not is_of_text(detail)]
+        if others:
             self._details = self._details or GrowingExtras()
-            self._details.add(Extras(reasoning_details=others) if own else extras)
-        return own
+            self._details.add(Extras(reasoning_details=tuple(others)))
+        return [detail for detail in details if is_claudes(detail)]
 
     def _rest(self, extras: Extras) -> list[bytes]:
         """Return the events of citations and of the vendor's own blocks, and keep all else for the end."""
@@ -258,13 +305,10 @@ class MessagesRenderer(RunRenderer):
                 ]
             else:
                 self._members["citations"] = [*_listed(self._members.get("citations")), *cited]
-        for block in own_blocks(extras):
-            frames.append(self._begin("", block))
-            frames.append(block_stop(self._index - 1))
         self._extras = self._extras or GrowingExtras()
         self._extras.add(kept)
         if kept.answer is not None:
-            self._members.update(other_members(None, kept.answer))
+            overlay(self._members, other_members(None, kept.answer))
         return frames
 
     def _before_thought(self, detail: JsonObject) -> bytes:
@@ -273,7 +317,7 @@ class MessagesRenderer(RunRenderer):
             return self._begin("", redacted_block(detail)) + block_stop(self._index - 1)
         if self._open == "thinking" and self._thought == detail.get("index"):
             return b""
-        begun = self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""})
+        begun = self._begin("thinking", _EMPTY)
         self._thought = detail.get("index")
         return begun
 
@@ -284,8 +328,28 @@ class MessagesRenderer(RunRenderer):
 
     def _signature(self) -> str:
         """Return what the thinking so far needs back, once."""
+        return signature_for(self._taken())
+
+    def _taken(self) -> Sequence[JsonObject]:
         whole, self._details = None if self._details is None else self._details.whole(), None
-        return "" if whole is None else signature_for(whole.reasoning_details)
+        return () if whole is None else whole.reasoning_details
+
+    def _rest_of_thinking(self) -> list[JsonObject]:
+        """Return the details that no block has, once."""
+        behind, self._behind = self._behind, []
+        return [*self._taken(), *behind]
+
+    def _seal_rest(self) -> bytes:
+        if self._details is None and not self._behind:
+            return b""
+        return self._seal(signature_for(self._rest_of_thinking()))
+
+    def _seal(self, signature: str) -> bytes:
+        """Return the events of a block for a signature that came without thinking; nothing for an empty one."""
+        if not signature:
+            return b""
+        begun = self._begin("thinking", _EMPTY)
+        return begun + self._sign(signature)
 
     def _begin(self, kind: str, block: JsonObject) -> bytes:
         """Return the events that end the open block and begin another; a block of no `kind` is whole already."""
@@ -342,14 +406,32 @@ def _merged(stop: JsonObject, others: JsonObject) -> JsonObject:
     return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}
 
 
+def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Return the details of a whole answer's thinking, and those that belong behind its text."""
+    details = without_signature(() if choice.extras is None else choice.extras.reasoning_details, choice.signature)
+    if choice.reasoning:
+        return [*details], []
+    return [each for each in details if not is_of_text(each)], [each for each in details if is_of_text(each)]
+
+
+def _of_text(choice: Choice) -> JsonObject:
+    """Return the signatures of a whole answer's text, which no block has a place for."""
+    members: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
+    if choice.text and not choice.tool_calls and (left := needed_back(_details_of(choice)[1])):
+        members["reasoning_details"] = left
+    return members
+
+
 def _blocks(choice: Choice) -> list[JsonObject]:
-    """Return the blocks of a whole answer."""
+    """Return the blocks of a whole answer, in the order of a stream."""
     extras = choice.extras
-    blocks = whole_blocks(choice.reasoning, extras.reasoning_details if extras is not None else ())
-    blocks += own_blocks(extras)
+    details, behind = _details_of(choice)
+    blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras)]
     if choice.text:
         block: JsonObject = {"type": "text", "text": choice.text}
         if cited := citations_of(extras):
             block["citations"] = [*cited]
         blocks.append(block)
+    if choice.tool_calls or not choice.text:
+        blocks += whole_blocks(None, behind)
     return [*blocks, *whole_calls(choice.tool_calls, choice.finish_reason)]

@@ -15,6 +15,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.choices import AnswerRenderer, delta_json, finish_members, tool_call_json
 from proxy.surfaces.response.extras import answer_members, choice_members, delta_members, is_late, message_members
 from proxy.surfaces.response.logprobs import chat_logprobs
+from proxy.surfaces.response.text_signature import extra_content
 from proxy.surfaces.response.write_sse import AnswerStyle, RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
@@ -207,13 +208,8 @@ def _delta(chunk: Chunk, reasoning: Iterable[str]) -> dict[str, object]:
     if chunk.tool_calls:
         delta["tool_calls"] = [delta_json(call) for call in chunk.tool_calls]
     if chunk.signature is not None:
-        delta["extra_content"] = _signed(chunk.signature)
+        delta["extra_content"] = extra_content(chunk.signature)
     return delta
-
-
-def _signed(signature: str) -> dict[str, object]:
-    """Return the signature of a text where Gemini's OpenAI-compatible endpoint sends it and expects it back."""
-    return {"google": {"thought_signature": signature}}
 
 
 def _message(choice: Choice, reasoning: Iterable[str]) -> dict[str, object]:
@@ -230,7 +226,7 @@ def _message(choice: Choice, reasoning: Iterable[str]) -> dict[str, object]:
     if choice.tool_calls:
         message["tool_calls"] = [tool_call_json(call) for call in choice.tool_calls]
     if choice.signature is not None:
-        message["extra_content"] = _signed(choice.signature)
+        message["extra_content"] = extra_content(choice.signature)
     if choice.extras is not None:
         message |= message_members(choice.extras)
     return message

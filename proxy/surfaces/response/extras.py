@@ -50,12 +50,8 @@ def delta_members(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
         members[BLOCKS] = _numbered(
             [_like(block, detail) for block, detail in claudes if block is not None], BLOCKS, shown
         )
-    for name, entries in (
-        (DETAILS, extras.reasoning_details),
-        ("annotations", extras.annotations),
-        ("images", extras.images),
-    ):
-        if entries:
+    for name, entries in members.items():
+        if name != BLOCKS and isinstance(entries, list | tuple) and all([isinstance(entry, dict) for entry in entries]):
             members[name] = _numbered(entries, name, shown)
     return members
 
@@ -85,12 +81,22 @@ def text_members(extras: Extras | None) -> dict[str, object]:
 
 
 def _numbered(entries: Iterable[JsonObject], name: str, shown: dict[str, int]) -> list[JsonObject]:
-    """Return the entries of a list with an index each: their own, else their place among all of the stream."""
+    """Return the entries of a list with an index each: their own, else their place among all of the stream.
+
+    Blocks of thinking come in pieces, which have the vendor's index and the type in common: they get the place of the
+    block, since vendors number blocks of each type, or all blocks of an answer.
+    """
     found: list[JsonObject] = []
     for entry in entries:
-        place = shown.get(name, 0)
-        shown[name] = place + 1
-        found.append(entry if isinstance(entry.get("index"), int) else {**entry, "index": place})
+        own = entry.get("index") if isinstance(entry.get("index"), int) else None
+        key = "" if own is None or name not in (DETAILS, BLOCKS) else f"{name} {entry.get('type')} {own}"
+        count = shown.get(name, 0)
+        place = shown.get(key, count) if key or own is None else own
+        if key not in shown:
+            shown[name] = count + 1
+        if key:
+            shown[key] = place
+        found.append(entry if own == place else {**entry, "index": place})
     return found
 
 

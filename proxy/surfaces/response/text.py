@@ -24,13 +24,15 @@ _BEFORE_TEXT, _, _AFTER_TEXT = _TEXT.replace(b"%b", b'"%b"').partition(b"%b")
 class TextRenderer(AnswerRenderer, RunRenderer):
     """Renders one text completion."""
 
-    __slots__ = ("_calls", "_ended", "_logprobs")
+    __slots__ = ("_calls", "_ended", "_logprobs", "_texts")
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts, style: AnswerStyle) -> None:
         super().__init__(request, facts, style, "cmpl-", OBJECT)
         self._logprobs = TextLogprobs(request)
         self._calls: dict[int, PendingCalls] = {}
         self._ended: set[int] = set()
+        # The choices that have had a text other than a refusal.
+        self._texts: set[int] = set()
 
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
@@ -62,6 +64,7 @@ class TextRenderer(AnswerRenderer, RunRenderer):
         ):
             if not chunk.text:
                 return b""
+            self._texts.add(chunk.index)
             return self._writer.event(_TEXT % (chunk.index, ascii_json(chunk.text)))
         return self._full(chunk)
 
@@ -71,6 +74,7 @@ class TextRenderer(AnswerRenderer, RunRenderer):
             return None
         if run.system_fingerprint is not None and run.system_fingerprint != self._fingerprint:
             self._set_fingerprint(run.system_fingerprint)
+        self._texts.add(run.index)
         writer = self._writer
         return writer.prefix + _BEFORE_TEXT % run.index, _AFTER_TEXT + writer.suffix
 
@@ -80,7 +84,10 @@ class TextRenderer(AnswerRenderer, RunRenderer):
             self._writer.set_service_tier(chunk.service_tier)
         if chunk.tool_calls:
             self._calls.setdefault(index, PendingCalls()).add(chunk.tool_calls)
-        text = chunk.text or chunk.refusal or ""
+        # A refusal is the text of a choice that has no other.
+        text = chunk.text or ("" if index in self._texts else chunk.refusal or "")
+        if chunk.text and chunk.text != chunk.refusal:
+            self._texts.add(index)
         logprobs = self._logprobs.render(index, chunk.logprobs)
         ended = chunk.finish_reason is not None
         beside, ours = text_members(chunk.extras), answer_members(chunk.extras.answer if chunk.extras else None)

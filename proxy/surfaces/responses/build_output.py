@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from providers.completion import Chunk, Extras, Logprobs, ToolCallDelta
+from providers.completion import NO_EXTRAS, Chunk, Extras, Logprobs, ToolCallDelta
+from providers.emulation.join_extras import GrowingExtras, overlay, places_of
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.surfaces.response.logprobs import chat_logprobs
+from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
+from proxy.surfaces.responses.cited_texts import CitedTexts
 from proxy.surfaces.responses.open_items import (
     CallItem,
     CustomCallItem,
@@ -25,6 +28,7 @@ from proxy.surfaces.responses.open_items import (
 )
 from proxy.surfaces.responses.request_draft import ResponseTerms
 from proxy.surfaces.responses.write_events import EventWriter
+from proxy.surfaces.thinking_envelope import seal
 
 T = TypeVar("T", bound=OpenItem)
 
@@ -54,17 +58,21 @@ class _HeldBack:
     text: list[str] = field(default_factory=list)
     logprobs: list[JsonValue] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
-    annotations: list[JsonObject] = field(default_factory=list)
     calls: dict[int, _HeldCall] = field(default_factory=dict)
 
 
 class OutputBuilder:
     """The output of one answer. `items` are those that are complete, `beside` what has no place in an item.
 
-    `message` is the open message while it is text without log probabilities that comes.
+    `message` is the open message while it is text without log probabilities that comes. `_late` are details of
+    reasoning that came behind a text: no item follows the last text but those of calls, since agents take the last
+    message for the result. They go before the next call, else with the message.
     """
 
-    __slots__ = ("_base", "_held", "_open", "_request", "_terms", "_unique", "_writer", "beside", "items", "room")
+    __slots__ = (
+        *("_audio", "_calls", "_held", "_late", "_open", "_request", "_terms", "_texts", "_unique", "_writer"),
+        *("beside", "items", "room"),
+    )
 
     def __init__(self, request: UnifiedRequest, terms: ResponseTerms, writer: EventWriter, unique: str) -> None:
         self._request = request
@@ -73,7 +81,10 @@ class OutputBuilder:
         self._unique = unique
         self._open: OpenItem | None = None
         self._held = _HeldBack()
-        self._base = 0  # code points of text in closed messages
+        self._texts = CitedTexts()
+        self._late: list[JsonObject] = []
+        self._calls = False
+        self._audio: GrowingExtras | None = None
         self.room = MAX_TEXT
         """Characters that the answer may still have."""
         self.items: list[JsonObject] = []
@@ -96,16 +107,20 @@ class OutputBuilder:
         """Return the events of a chunk."""
         events: list[bytes] = []
         extras = chunk.extras
-        if chunk.reasoning or (extras is not None and extras.reasoning_details):
-            events.append(self._think(chunk.reasoning or "", () if extras is None else extras.reasoning_details))
-        if chunk.text and chunk.text != chunk.refusal:
-            events.append(self._say(chunk.text, self._logprobs(chunk.logprobs)))
+        details = () if extras is None else without_signature(extras.reasoning_details, chunk.signature)
+        if chunk.reasoning or details:
+            events.append(self._think(chunk.reasoning or "", details))
+        if extras is not None and extras.annotations:
+            self._texts.wait(extras.annotations)
+        text = "" if chunk.text == chunk.refusal else chunk.text
+        if text or (extras is not None and extras.images):
+            events.append(self._show(text, self._logprobs(chunk.logprobs), extras or NO_EXTRAS))
         if chunk.refusal:
             events.append(self._refuse(chunk.refusal))
         if extras is not None:
             events.append(self._add_extras(extras))
-        if chunk.signature is not None and isinstance(self._open, MessageItem):
-            self._open.extra = {"extra_content": {"google": {"thought_signature": chunk.signature}}}
+        if chunk.signature is not None:
+            self._put_with_text("extra_content", extra_content(chunk.signature))
         for delta in chunk.tool_calls:
             events.append(self._call(delta))
         return b"".join(events)
@@ -113,30 +128,35 @@ class OutputBuilder:
     def finish(self, status: str) -> bytes:
         """Return the events that end all items; `status` is that of the last one."""
         held, self._held = self._held, _HeldBack()
-        flushed = bool(held.reasoning or held.details or held.text or held.refusal or held.annotations or held.calls)
+        flushed = bool(held.reasoning or held.details or held.text or held.refusal or held.calls)
+        late, self._late = self._late, []
+        if needed_back(late) and not self._calls and self._has_message():
+            self._put_with_text("encrypted_content", seal(late))
+            late = []
         events = [self._close("completed" if flushed else status)]
         if held.reasoning or held.details:
             item = self._begin_thought()
             events += [item.open(), item.text("".join(held.reasoning)) if held.reasoning else b""]
             item.details.add(held.details)
             events.append(self._close("completed" if held.text or held.refusal or held.calls else status))
-        if held.text or held.refusal or held.annotations:
+        if held.text or held.refusal:
             events.append(self._flush_message(held))
             events.append(self._close("completed" if held.calls else status))
+        events.append(self._seal_late(late))
         for place, call in enumerate(held.calls.values(), 1):
             opened = self._begin_call(call.first)
             events += [opened.open(), opened.add("".join(call.pieces), call.extra)]
             events.append(self._close(status if place == len(held.calls) else "completed"))
+        overlay(self.beside, {"annotations": [*unplaced]} if (unplaced := self._texts.settle()) else None)
+        if self._audio is not None and (whole := self._audio.whole()) is not None and whole.audio is not None:
+            self.beside["audio"] = whole.audio
         return b"".join(events)
 
     def _flush_message(self, held: _HeldBack) -> bytes:
-        item = MessageItem(self._writer, self._name("msg"), len(self.items))
-        self._open = item
+        item = self._open = MessageItem(self._writer, self._name("msg"), len(self.items), self._texts)
         events = [item.open()]
         if held.text:
             events.append(item.text("".join(held.text), held.logprobs))
-        if held.annotations:
-            events.append(item.annotate(self._moved(held.annotations)))
         if held.refusal:
             events.append(item.refusal("".join(held.refusal)))
         return b"".join(events)
@@ -146,6 +166,13 @@ class OutputBuilder:
     def _think(self, text: str, details: Sequence[JsonObject]) -> bytes:
         self.grow(len(text))
         item, events = self._open, b""
+        if not text and not isinstance(item, ReasoningItem):
+            behind = self._has_message() or self._calls
+            late = [each for each in details if behind or is_of_text(each)]
+            self._late += late
+            details = [each for each in details if each not in late]
+            if not details:
+                return b""
         if not isinstance(item, ReasoningItem):
             if not self._may_open():
                 self._held.details += details
@@ -157,6 +184,40 @@ class OutputBuilder:
             events += item.open()
         item.details.add(details)
         return events + item.text(text) if text else events
+
+    def _seal_late(self, late: Sequence[JsonObject]) -> bytes:
+        """Return the events of an item with details that came behind a text, if the vendor wants any of them back."""
+        if not needed_back(late):
+            return b""
+        events = self._close("completed")
+        item = self._begin_thought()
+        item.details.add(late)
+        return events + item.open() + self._close("completed")
+
+    def _put_with_text(self, name: str, value: JsonValue) -> None:
+        """Put a member of the answer's text at its last message; beside the output if there is none."""
+        item = self._open
+        if isinstance(item, MessageItem):
+            item.extra[name] = value
+            return
+        last = next((each for each in reversed(self.items) if each["type"] == "message"), self.beside)
+        last[name] = value
+
+    def _has_message(self) -> bool:
+        return isinstance(self._open, MessageItem) or any([item["type"] == "message" for item in self.items])
+
+    def _show(self, text: str, logprobs: list[JsonValue], extras: Extras) -> bytes:
+        """Return the events of a text and of the images in it."""
+        events: list[bytes] = []
+        said = 0
+        for image, place in zip(extras.images, places_of(extras, len(text)), strict=True):
+            if place > said:
+                events.append(self._say(text[said:place], logprobs))
+                said, logprobs = place, []
+            events.append(self._picture(image))
+        if said < len(text):
+            events.append(self._say(text[said:], logprobs))
+        return b"".join(events)
 
     def _say(self, text: str, logprobs: list[JsonValue]) -> bytes:
         self.grow(len(text))
@@ -176,18 +237,20 @@ class OutputBuilder:
         return events + item.refusal(text)
 
     def _add_extras(self, extras: Extras) -> bytes:
-        events = b"".join([self._picture(image) for image in extras.images])
-        if extras.annotations:
-            item, opened = self._open_message()
-            if item is None:
-                self._held.annotations += extras.annotations
-            else:
-                events += opened + item.annotate(self._moved(extras.annotations))
+        events = b""
+        if extras.annotations and self.message is not None:
+            events = self._cite()
         for members in (extras.message, extras.choice, extras.answer):
-            self.beside |= members or {}
+            overlay(self.beside, members)
         if extras.audio is not None:
-            self.beside["audio"] = extras.audio
+            self._audio = self._audio or GrowingExtras()
+            self._audio.add(Extras(audio=extras.audio))
         return events
+
+    def _cite(self) -> bytes:
+        """Return the events of the citations that wait for the open part of a text, if there is one."""
+        message = self.message
+        return b"" if message is None else message.annotate(self._texts.of_open_part(message.size()))
 
     def _picture(self, image: JsonObject) -> bytes:
         held = image.get("image_url")
@@ -209,7 +272,8 @@ class OutputBuilder:
             return item.add(delta.arguments, delta.extra)
         waiting = self._held.calls.get(delta.index)
         if waiting is None and self._may_open():
-            events = self._close("completed")
+            late, self._late = self._late, []
+            events = self._seal_late(late) + self._close("completed")
             opened = self._begin_call(delta)
             return events + opened.open() + opened.add(delta.arguments, None)
         if waiting is None:
@@ -231,7 +295,7 @@ class OutputBuilder:
         if not self._may_open():
             return None, b""
         events = self._close("completed")
-        self._open = opened = MessageItem(self._writer, self._name("msg"), len(self.items))
+        self._open = opened = MessageItem(self._writer, self._name("msg"), len(self.items), self._texts)
         return opened, events + opened.open()
 
     def _begin_thought(self) -> ReasoningItem:
@@ -240,6 +304,7 @@ class OutputBuilder:
         return item
 
     def _begin_call(self, first: ToolCallDelta) -> CallItem:
+        self._calls = True
         origin = self._terms.origins.get(first.name or "")
         called: JsonObject = {**(first.extra or {}), "call_id": first.id or "", "name": first.name or ""}
         if origin is not None:
@@ -249,13 +314,12 @@ class OutputBuilder:
         return item
 
     def _close(self, status: str) -> bytes:
-        item, self._open = self._open, None
-        if item is None:
+        if self._open is None:
             return b""
-        events = item.close(status)
+        events = self._cite()
+        item, self._open = self._open, None
+        events += item.close(status)
         self.items.append(item.item)
-        if isinstance(item, MessageItem):
-            self._base += item.length
         return events
 
     def _name(self, prefix: str) -> str:
@@ -265,20 +329,3 @@ class OutputBuilder:
         shown = chat_logprobs(self._request, logprobs)
         content = None if shown is None else shown["content"]
         return content if isinstance(content, list) else []
-
-    def _moved(self, annotations: Sequence[JsonObject]) -> list[JsonObject]:
-        """Return annotations as this API has them: flat, with offsets in the text of their own message."""
-        return [_flat(annotation, self._base) for annotation in annotations]
-
-
-def _flat(annotation: JsonObject, base: int) -> JsonObject:
-    kind = annotation.get("type")
-    held = annotation.get(kind) if isinstance(kind, str) else None
-    if not isinstance(held, dict):
-        return annotation
-    moved: JsonObject = {"type": kind, **held}
-    for name in ("start_index", "end_index"):
-        at = moved.get(name)
-        if isinstance(at, int):
-            moved[name] = max(0, at - base)
-    return moved

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.responses.cited_texts import CitedTexts
 from proxy.surfaces.responses.gather_details import GatheredDetails
 from proxy.surfaces.responses.write_events import EventWriter
 
@@ -56,18 +57,20 @@ class OpenItem:
 
 class MessageItem(OpenItem):
     """A message. `pieces` are those of its open part; `head` are the members of an event that only adds text to it,
-    empty while no such part is open. `extra` are further members of the item, `length` its text's once it is closed."""
+    empty while no such part is open. `extra` are further members of the item. `texts` gets its parts of text as they
+    end."""
 
-    __slots__ = ("_annotations", "_content", "_kind", "_logprobs", "extra", "head", "length", "pieces")
+    __slots__ = ("_annotations", "_content", "_kind", "_logprobs", "_size", "_texts", "extra", "head", "pieces")
 
-    def __init__(self, writer: EventWriter, name: str, place: int) -> None:
+    def __init__(self, writer: EventWriter, name: str, place: int, texts: CitedTexts) -> None:
         super().__init__(writer, name, place)
+        self._texts = texts
         self._content: list[JsonValue] = []
         self._kind: str | None = None
         self._annotations: list[JsonValue] = []
         self._logprobs: list[JsonValue] = []
+        self._size = (0, 0)
         self.extra: JsonObject = {}
-        self.length = 0
         self.head = b""
         self.pieces: list[str] = []
 
@@ -85,13 +88,20 @@ class MessageItem(OpenItem):
         return events + self._in_part("refusal.delta", delta=text)
 
     def annotate(self, annotations: Iterable[JsonObject]) -> bytes:
-        """Return the events of annotations of the text."""
-        events = [self._begin("output_text")]
+        """Return the events of annotations of the open part of text."""
+        events: list[bytes] = []
         for annotation in annotations:
             number = len(self._annotations)
             self._annotations.append(annotation)
             events.append(self._in_part("output_text.annotation.added", annotation_index=number, annotation=annotation))
         return b"".join(events)
+
+    def size(self) -> int:
+        """Return the characters of the open part. Each piece is counted once, however often this is called."""
+        counted, size = self._size
+        size += sum([len(piece) for piece in self.pieces[counted:]])
+        self._size = len(self.pieces), size
+        return size
 
     def _begin(self, kind: str) -> bytes:
         """Open a part of a kind, unless it is open."""
@@ -113,11 +123,12 @@ class MessageItem(OpenItem):
         if self._kind == "refusal":
             events = self._in_part("refusal.done", refusal=whole)
         else:
-            self.length += len(whole)
+            self._texts.end(part, len(whole))
             events = self._in_part("output_text.done", text=whole, logprobs=self._logprobs)
         events += self._in_part("content_part.done", part=part)
         self._content.append(part)
         self._kind, self.head, self.pieces, self._annotations, self._logprobs = None, b"", [], [], []
+        self._size = (0, 0)
         return events
 
     def _part(self, whole: str) -> JsonObject:

@@ -9,6 +9,7 @@ from typing import Final
 import orjson
 
 from providers.completion import Choice, Chunk, Completion, TextRun, ToolCallDelta, Usage
+from providers.emulation.join_extras import overlay
 from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
@@ -69,7 +70,7 @@ class ResponsesRenderer:
         self._tier = completion.service_tier
         self._usage = completion.usage or NO_USAGE
         beside = self._output.beside
-        beside |= completion.extra or {}
+        overlay(beside, completion.extra)
         if completion.system_fingerprint is not None:
             beside["system_fingerprint"] = completion.system_fingerprint
         self._response = self._final()
@@ -193,7 +194,7 @@ class ResponsesRenderer:
         reason = _INCOMPLETE.get(self._finish or "")
         members: dict[str, object] = {
             "incomplete_details": None if reason is None else {"reason": reason},
-            "usage": None if self._usage is None else usage_json(self._usage),
+            "usage": usage_json(self._usage or NO_USAGE),
             "service_tier": self._tier,
         }
         status = "completed" if reason is None else "incomplete"

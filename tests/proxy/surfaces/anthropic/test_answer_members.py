@@ -103,7 +103,12 @@ def test_what_has_no_block_keeps_its_name() -> None:
         annotations=(LINK, {"type": "file"}),
         images=({"type": "image_url"},),
         audio={"id": "a"},
-        message={"citations": [PLACE, "https://y.example"], "content_blocks": [{}], "content": "no", "x": 1},
+        message={
+            "citations": [PLACE, "https://y.example"],
+            "content_blocks": [{"type": "a"}, {"b": 1}],
+            "content": "no",
+            "x": 1,
+        },
         choice={"content_filter_results": {}},
         answer={"y": 2, "usage": "no"},
     )
@@ -112,6 +117,7 @@ def test_what_has_no_block_keeps_its_name() -> None:
         "images": [{"type": "image_url"}],
         "audio": {"id": "a"},
         "citations": ["https://y.example"],
+        "content_blocks": [{"b": 1}],
         "x": 1,
         "content_filter_results": {},
         "y": 2,

@@ -49,7 +49,15 @@ def check_no_overlap(found: list[JsonObject]) -> None:
         elif "output_index" in event:
             assert event["output_index"] == opened
     assert opened is None
-    assert output(final(found)) == done
+    assert [uncited(item) for item in output(final(found))] == [uncited(item) for item in done]
+
+
+def uncited(item: JsonObject) -> JsonObject:
+    """An item without citations, which the final response has of texts that were done before they came."""
+    parts = item.get("content")
+    if not isinstance(parts, list):
+        return item
+    return {**item, "content": [{**part, "annotations": []} for part in parts if isinstance(part, dict)]}
 
 
 def test_thinking_text_and_calls_are_items_in_the_order_in_which_they_begin() -> None:
@@ -115,9 +123,40 @@ def test_citations_have_offsets_in_their_own_message_and_without_one_open_it() -
     assert only_part(output(final(found))[2])["annotations"] == [
         typed("url_citation", url="https://x", title="t", start_index=1, end_index=2)
     ]
-    found = streamed(Chunk(extras=Extras(annotations=(typed("file", file={"x": 1}),))), END)
+
+
+def cited(start: int, end: int) -> Chunk:
+    citation: JsonObject = {"url": "u", "title": "", "start_index": start, "end_index": end}
+    return Chunk(extras=Extras(annotations=(typed("url_citation", url_citation=citation),)))
+
+
+@looped(
+    ("chunks", "spans"),
+    [
+        pytest.param([Chunk(text="abc"), cited(1, 3)], [[(1, 3)]], id="behind the text"),
+        pytest.param([cited(0, 3), Chunk(text="abc")], [[(0, 3)]], id="before the text"),
+        pytest.param([Chunk(text="abc"), Chunk(reasoning="h"), cited(1, 3)], [[(1, 3)]], id="after its item"),
+        pytest.param(
+            [Chunk(text="abc"), Chunk(reasoning="h"), Chunk(text="de"), cited(1, 3), cited(4, 5)],
+            [[(1, 3)], [(1, 2)]],
+            id="of an earlier message and the open one",
+        ),
+        pytest.param([Chunk(text="abc"), call(0, "{}", "f"), cited(1, 3)], [[(1, 3)]], id="behind a call"),
+        pytest.param([Chunk(text="ab"), Chunk(refusal="no"), cited(0, 2)], [[(0, 2)]], id="of a part before a refusal"),
+        pytest.param([Chunk(text="ab"), Chunk(reasoning="h"), cited(2, 2)], [[(2, 2)]], id="at the end of all text"),
+    ],
+)
+def test_a_citation_is_of_the_part_that_it_cites(chunks: list[Chunk], spans: list[list[tuple[int, int]]]) -> None:
+    found = streamed(*chunks, END)
     check_no_overlap(found)
-    assert kinds(output(final(found))) == ["message"]
+    parts = [part for item in output(final(found)) for part in item.get("content") or [] if item["type"] == "message"]
+    listed = [part["annotations"] for part in parts if part["type"] == "output_text"]
+    assert [[(each["start_index"], each["end_index"]) for each in annotations] for annotations in listed] == spans
+
+
+def test_citations_without_a_text_stand_beside_the_output() -> None:
+    response = final(streamed(Chunk(extras=Extras(annotations=(typed("file", file={"x": 1}),))), END))
+    assert (output(response), response["annotations"]) == ([], [typed("file", file={"x": 1})])
 
 
 def test_pictures_are_items_and_addresses_stay_beside() -> None:

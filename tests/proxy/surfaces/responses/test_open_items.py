@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.responses.cited_texts import CitedTexts
 from proxy.surfaces.responses.open_items import (
     CallItem,
     CustomCallItem,
@@ -25,7 +26,7 @@ def kinds(found: list[JsonObject]) -> list[str]:
 
 
 def message() -> MessageItem:
-    return MessageItem(EventWriter(), "msg_1", 0)
+    return MessageItem(EventWriter(), "msg_1", 0, CitedTexts())
 
 
 def test_a_message_opens_its_part_with_its_first_text() -> None:
@@ -50,7 +51,7 @@ def test_a_message_opens_its_part_with_its_first_text() -> None:
     part = typed("output_text", text="ab", annotations=[], logprobs=[])
     assert found[5]["part"] == part
     assert item.item["content"] == [part]
-    assert (item.head, item.length) == (b"", 2)
+    assert (item.head, item.size()) == (b"", 0)
 
 
 def test_a_refusal_after_text_is_a_part_of_its_own() -> None:

@@ -1,0 +1,38 @@
+"""The signatures of a text, as apart from those of thinking and of calls.
+
+Gemini signs the text of an answer in its last part, which may hold nothing else. OpenRouter shows such a signature as a
+detail of reasoning without `id`, those of calls with the call's. No thought belongs to one.
+
+Sources: "Thought signatures" page of the Gemini API; OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19,
+November 2026.
+"""
+
+from collections.abc import Iterable
+
+from providers.conversation import GEMINI_FORMAT
+from providers.json_types import JsonObject, JsonValue
+
+
+def extra_content(signature: str) -> JsonObject:
+    """Return the signature of a text where Gemini's OpenAI-compatible endpoint sends it and expects it back."""
+    return {"google": {"thought_signature": signature}}
+
+
+def without_signature(details: tuple[JsonObject, ...], signature: str | None) -> tuple[JsonObject, ...]:
+    """Return the details without the one that is the text's `signature`, which has a place of its own."""
+    if signature is None:
+        return details
+    return tuple(
+        [each for each in details if each.get("data") != signature or each.get("type") != "reasoning.encrypted"]
+    )
+
+
+def is_of_text(detail: JsonObject) -> bool:
+    """Return whether a detail is the signature of a text."""
+    encrypted = detail.get("type") == "reasoning.encrypted" and detail.get("format") == GEMINI_FORMAT
+    return encrypted and not detail.get("id")
+
+
+def needed_back(details: Iterable[JsonObject]) -> list[JsonValue]:
+    """Return the details that the vendor wants back beyond their text."""
+    return [each for each in details if each.get("signature") or each.get("data")]

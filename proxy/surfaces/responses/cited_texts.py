@@ -1,0 +1,85 @@
+"""Places the citations of an answer at its parts of text: offsets count within the part (OpenAI OpenAPI 2.3.0
+`UrlCitationBody`).
+
+A vendor may send citations before their text or after it (Gemini: with the last event). Those of the part that is open
+are events of it; those of a part that has ended stand in the final response.
+"""
+
+from collections.abc import Iterable
+
+from providers.json_types import JsonObject
+
+
+class CitedTexts:
+    """The parts of text that have ended, and the citations that wait for a part. `length` are the characters of these
+    parts, which is the place of the next one."""
+
+    __slots__ = ("_parts", "_waiting", "length")
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, JsonObject]] = []
+        self._waiting: list[JsonObject] = []
+        self.length = 0
+
+    def end(self, part: JsonObject, length: int) -> None:
+        """Add a part that has ended."""
+        self._parts.append((self.length, part))
+        self.length += length
+
+    def wait(self, annotations: Iterable[JsonObject]) -> None:
+        """Add annotations."""
+        self._waiting += annotations
+
+    def of_open_part(self, size: int) -> list[JsonObject]:
+        """Return the waiting annotations that are of the open part, which has `size` characters so far. Those of a part
+        that has ended go there, those of what follows go on waiting."""
+        if not self._waiting:
+            return []
+        waiting, self._waiting = self._waiting, []
+        found: list[JsonObject] = []
+        for annotation in waiting:
+            start = _start(annotation)
+            if start is not None and start > self.length + size:
+                self._waiting.append(annotation)
+            elif start is None or start >= self.length:
+                found.append(_flat(annotation, self.length))
+            else:
+                self._put(annotation, start)
+        return found
+
+    def settle(self) -> list[JsonObject]:
+        """Put the waiting annotations at the parts that they cite; return those of an answer without a text."""
+        waiting, self._waiting = self._waiting, []
+        if not self._parts:
+            return waiting
+        for annotation in waiting:
+            start = _start(annotation)
+            self._put(annotation, self.length if start is None else start)
+        return []
+
+    def _put(self, annotation: JsonObject, start: int) -> None:
+        base, part = next(each for each in reversed(self._parts) if each[0] <= start)
+        listed = part["annotations"]
+        if isinstance(listed, list):
+            listed.append(_flat(annotation, base))
+
+
+def _start(annotation: JsonObject) -> int | None:
+    kind = annotation.get("type")
+    held = annotation.get(kind) if isinstance(kind, str) else None
+    start = held.get("start_index") if isinstance(held, dict) else None
+    return start if isinstance(start, int) else None
+
+
+def _flat(annotation: JsonObject, base: int) -> JsonObject:
+    """Return an annotation as this API has it: without the object around its members, its offsets in its own part."""
+    kind = annotation.get("type")
+    held = annotation.get(kind) if isinstance(kind, str) else None
+    if not isinstance(held, dict):
+        return annotation
+    moved: JsonObject = {"type": kind, **held}
+    for name in ("start_index", "end_index"):
+        at = moved.get(name)
+        if isinstance(at, int):
+            moved[name] = max(0, at - base)
+    return moved
