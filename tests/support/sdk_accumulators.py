@@ -7,6 +7,11 @@ Sources: `openai` 3.54.0 `lib/streaming/_deltas.py` (`accumulate_delta`), `lib/s
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
+from anthropic._models import construct_type
+from anthropic.lib.streaming._messages import accumulate_event
+from anthropic.types import RawMessageStreamEvent
+
+from providers.emulation.join_extras import overlay
 from providers.json_types import JsonObject, JsonValue
 
 _REPLACED: Final = frozenset({"index", "type"})
@@ -65,14 +70,19 @@ def accumulate_chat(events: Iterable[JsonObject]) -> JsonObject:
 
 
 def accumulate_text(events: Iterable[JsonObject]) -> JsonObject:
-    """Return the text completion that the chunks make."""
+    """Return the text completion that the chunks make. No SDK joins these; a client joins texts and lists."""
     whole: JsonObject = {}
     choices: dict[int, JsonObject] = {}
     for event in events:
         for choice in cast(list[JsonObject], event["choices"]):
             grown = choices.setdefault(cast(int, choice["index"]), {"text": ""})
             grown["text"] = cast(str, grown["text"]) + cast(str, choice["text"])
-            _add_choice(grown, choice, "text")
+            lists = {name: value for name, value in choice.items() if isinstance(value, list)}
+            overlay(grown, lists)
+            refusal: JsonObject = {"refusal": choice["refusal"]} if "refusal" in choice else {}
+            accumulate_delta(grown, refusal)
+            rest = {name: value for name, value in choice.items() if name not in {"refusal", *lists}}
+            _add_choice(grown, rest, "text")
         whole |= {name: value for name, value in event.items() if name != "choices" and value is not None}
     return {**whole, "choices": [choices[index] for index in sorted(choices)]}
 
@@ -87,6 +97,22 @@ def _add_choice(grown: JsonObject, choice: JsonObject, read: str) -> None:
             grown["logprobs"] = held
         elif name not in (read, "logprobs") and value is not None:
             grown[name] = value
+
+
+def accumulate_message(events: Iterable[JsonObject]) -> JsonObject:
+    """Return the message that the events make by Anthropic's SDK, with the further members of `message_delta`, which it
+    leaves out."""
+    buffers: dict[int, bytes] = {}
+    message: Any = None
+    rest: JsonObject = {}
+    for each in events:
+        if each["type"] == "message_delta":
+            rest |= {name: value for name, value in each.items() if name not in ("type", "delta", "usage")}
+            rest |= {**cast(JsonObject, each["delta"]), "usage": each["usage"]}
+        if each["type"] != "message_stop":
+            event: Any = construct_type(value=each, type_=RawMessageStreamEvent)
+            message = accumulate_event(event=event, current_snapshot=message, json_bufs=buffers)
+    return {**message.to_dict(warnings=False), **rest}
 
 
 class ResponseAccumulator:

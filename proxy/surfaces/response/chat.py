@@ -164,7 +164,7 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         if extras is not None and chunk.finish_reason is None:
             beside = choice_members(extras)
             body = {**beside, **body}
-            delta = delta or beside
+            delta = delta or {**beside}
         if not (delta or logprobs or ours):
             return b""
         return self._writer.event_with(ascii_json(body), ours) if ours else self._writer.event(ascii_json(body))

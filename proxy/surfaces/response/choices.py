@@ -6,6 +6,7 @@ Source: OpenAI OpenAPI 2.3.0. `native_finish_reason` (OpenRouter's name) is the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from providers.completion import CallKind, Choice, Chunk, Completion, ToolCall, ToolCallDelta, Usage
 from providers.json_types import JsonValue
@@ -14,6 +15,8 @@ from proxy.errors import ErrorFacts
 from proxy.surfaces.response.extras import answer_members
 from proxy.surfaces.response.write_sse import AnswerStyle, usage_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
+
+_FINISHES: Final = frozenset({"stop", "length", "content_filter", "tool_calls", "function_call"})
 
 NO_USAGE = Usage(0, 0)
 """Clients read the usage of a whole answer without a check (LangChain), so there is always one."""
@@ -69,8 +72,10 @@ class AnswerRenderer:
 
 def finish_members(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
     """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
-    becomes the `native_finish_reason`."""
+    becomes the `native_finish_reason`, as does a vendor's own word that is none of OpenAI's."""
     reason, native = ended.finish_reason, ended.native_finish_reason
+    if reason not in _FINISHES:
+        reason, native = "stop", native or reason
     if reason == "tool_calls" and tool_finish != reason:
         reason, native = tool_finish, native or reason
     members: dict[str, object] = {"finish_reason": reason}

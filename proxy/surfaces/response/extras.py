@@ -56,12 +56,12 @@ def delta_members(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
     return members
 
 
-def choice_members(extras: Extras | None) -> dict[str, object]:
+def choice_members(extras: Extras | None) -> dict[str, JsonValue]:
     """Return the vendor's own members of a choice."""
     return {} if extras is None else _without(extras.choice, _OF_CHOICE)
 
 
-def answer_members(extra: Mapping[str, JsonValue] | None) -> dict[str, object]:
+def answer_members(extra: Mapping[str, JsonValue] | None) -> dict[str, JsonValue]:
     """Return the vendor's own members of a whole answer."""
     return _without(extra, _OF_ANSWER)
 
@@ -106,7 +106,7 @@ def _like(block: JsonObject, detail: JsonObject) -> JsonObject:
     return {**block, "index": index} if isinstance(index, int) else block
 
 
-def _without(members: Mapping[str, JsonValue] | None, names: Collection[str]) -> dict[str, object]:
+def _without(members: Mapping[str, JsonValue] | None, names: Collection[str]) -> dict[str, JsonValue]:
     return {name: value for name, value in (members or {}).items() if name not in names}
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import orjson
 
 from providers.completion import FinishReason, TextRun, Usage
+from providers.emulation.join_extras import overlay
+from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
 from proxy.surfaces.surface import FramingRenderer
@@ -96,7 +98,7 @@ class SseWriter:
 
     def __init__(self, head: Mapping[str, object], request: UnifiedRequest, done: bytes) -> None:
         self.prefix = b"data: " + ascii_json(head)[:-1] + b',"choices":['
-        self._late: dict[str, object] = {}
+        self._late: JsonObject = {}
         self._done = done
         self._fingerprint = self._tier = b""
         self._set_members(b"")
@@ -127,14 +129,14 @@ class SseWriter:
         """Store the usage, and return the events that it completes."""
         return b""
 
-    def add_late(self, members: Mapping[str, object]) -> None:
+    def add_late(self, members: Mapping[str, JsonValue]) -> None:
         """Store members of the answer that came after its last choice ended, for the event that has the usage.
 
         A client that requested no usage gets none of them: it would have to be an event without choices, at which
         clients end that read the first choice of every event. Vendors put them beside the usage, which only the gateway
         requested.
         """
-        self._late |= members
+        overlay(self._late, members)
 
     def end(self) -> bytes:
         """Return what was held back, and the terminator."""

@@ -234,7 +234,7 @@ class OutputBuilder:
         if item is None:
             self._held.refusal.append(text)
             return b""
-        return events + item.refusal(text)
+        return events + self._cite() + item.refusal(text)
 
     def _add_extras(self, extras: Extras) -> bytes:
         events = b""

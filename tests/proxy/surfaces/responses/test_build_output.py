@@ -1,5 +1,7 @@
 """Items of an answer from its chunks: in order, never two open, bounded."""
 
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,9 +151,13 @@ def cited(start: int, end: int) -> Chunk:
 def test_a_citation_is_of_the_part_that_it_cites(chunks: list[Chunk], spans: list[list[tuple[int, int]]]) -> None:
     found = streamed(*chunks, END)
     check_no_overlap(found)
-    parts = [part for item in output(final(found)) for part in item.get("content") or [] if item["type"] == "message"]
-    listed = [part["annotations"] for part in parts if part["type"] == "output_text"]
-    assert [[(each["start_index"], each["end_index"]) for each in annotations] for annotations in listed] == spans
+    listed: list[list[tuple[object, object]]] = []
+    for item in output(final(found)):
+        for part in cast(list[JsonObject], item["content"]) if item["type"] == "message" else ():
+            if part["type"] == "output_text":
+                annotations = cast(list[JsonObject], part["annotations"])
+                listed.append([(each["start_index"], each["end_index"]) for each in annotations])
+    assert listed == spans
 
 
 def test_citations_without_a_text_stand_beside_the_output() -> None:
