@@ -161,7 +161,8 @@ class _GrowingCall:
     def add(self, delta: ToolCallDelta) -> None:
         """Add a piece; the first one has the id, the name and the kind."""
         self._kind = delta.kind if self._id is None else self._kind
-        self._extra = delta.extra or self._extra
+        if delta.extra:
+            self._extra = {**(self._extra or {}), **delta.extra}
         self._id = delta.id if self._id is None else self._id
         self._name = delta.name if self._name is None else self._name
         self._arguments.append(delta.arguments)

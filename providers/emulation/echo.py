@@ -35,5 +35,8 @@ class EchoPrefix:
             chunk = replace(chunk, extras=shifted_annotations(extras, self._length))
         if self._prompt:
             prompt, self._prompt = self._prompt, ""
+            if chunk.extras is not None and chunk.extras.image_places:
+                places = tuple([place + len(prompt) for place in chunk.extras.image_places])
+                chunk = replace(chunk, extras=replace(chunk.extras, image_places=places))
             chunk = replace(chunk, text=prompt + chunk.text)
         yield chunk

@@ -125,12 +125,13 @@ def own_part(part: OtherPart) -> JsonObject | None:
 
 
 def parts_to_send_back(message: JsonValue) -> list[JsonObject]:
-    """Return the parts of the vendor's own tools that a message of its model lists."""
+    """Return the parts of the vendor's own tools that a message of its model lists, without the places that they have
+    in the list of a stream."""
     listed = message.get(GOOGLE_PARTS) if isinstance(message, dict) else None
     if not isinstance(listed, list):
         return []
     return [
-        part
+        {name: value for name, value in part.items() if name != "index"}
         for part in listed
         if isinstance(part, dict) and any(isinstance(part.get(kind), dict) for kind in _SENT_BACK)
     ]

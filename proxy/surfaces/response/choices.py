@@ -74,7 +74,7 @@ def finish_members(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]
     """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
     becomes the `native_finish_reason`, as does a vendor's own word that is none of OpenAI's."""
     reason, native = ended.finish_reason, ended.native_finish_reason
-    if reason not in _FINISHES:
+    if reason is not None and reason not in _FINISHES:
         reason, native = "stop", native or reason
     if reason == "tool_calls" and tool_finish != reason:
         reason, native = tool_finish, native or reason
@@ -126,7 +126,8 @@ class PendingCalls:
             call.id = delta.id or call.id
             call.name = delta.name or call.name
             call.kind = call.kind if delta.id is None else delta.kind
-            call.extra = delta.extra or call.extra
+            if delta.extra:
+                call.extra = {**(call.extra or {}), **delta.extra}
             call.arguments.append(delta.arguments)
 
     def whole(self) -> list[ToolCall]:

@@ -88,7 +88,8 @@ def _numbered(entries: Iterable[JsonObject], name: str, shown: dict[str, int]) -
     """
     found: list[JsonObject] = []
     for entry in entries:
-        own = entry.get("index") if isinstance(entry.get("index"), int) else None
+        given = entry.get("index")
+        own = given if isinstance(given, int) else None
         key = "" if own is None or name not in (DETAILS, BLOCKS) else f"{name} {entry.get('type')} {own}"
         count = shown.get(name, 0)
         place = shown.get(key, count) if key or own is None else own

@@ -23,7 +23,7 @@ _GATEWAYS: Final = frozenset({"previous_response_id", "inference_timeout"})
 _WINDOW: Final = "context_length_exceeded_behavior"
 
 _OWN_MEMBERS: Final = frozenset({"extra_content"})
-"""Members of items that only this gateway writes."""
+"""Members of items that only this gateway writes; of messages `encrypted_content` too."""
 
 
 def native_request(
@@ -61,5 +61,7 @@ def _items(draft: ResponsesDraft, whole: Iterable[JsonObject]) -> Iterable[JsonV
                 draft.native_left_out[REASONING] = None
                 continue
         foreign = _OWN_MEMBERS | {"id"} if ours else _OWN_MEMBERS
+        if item.get("type") == "message":
+            foreign |= {"encrypted_content"}
         clean = item.keys().isdisjoint(foreign)
         yield item if clean else {name: value for name, value in item.items() if name not in foreign}

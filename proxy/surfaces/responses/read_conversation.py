@@ -101,17 +101,23 @@ class ConversationReader:
         turn.parts += said
         turn.said += _length(said)
         turn.extra = item.get("extra_content") or turn.extra
+        if isinstance(sealed := item.get("encrypted_content"), str) and sealed:
+            self._open(turn, sealed)
 
     def _reasoning(self, item: JsonObject) -> None:
         turn, sealed = self._begin_turn(), item.get("encrypted_content")
         if isinstance(sealed, str) and sealed:
-            details = self._opener.open(sealed)
-            if details is None:
-                self._draft.left_out[REASONING] = None
-                return
-            turn.details += [turn.placed(detail) for detail in details]
+            self._open(turn, sealed)
         elif said := _texts(item.get("content")) or _texts(item.get("summary")):
             turn.thoughts.append(said)
+
+    def _open(self, turn: _ModelTurn, sealed: str) -> None:
+        """Add the details of thinking in an envelope, of a reasoning item or of a message that they came behind."""
+        details = self._opener.open(sealed)
+        if details is None:
+            self._draft.left_out[REASONING] = None
+        else:
+            turn.details += [turn.placed(detail) for detail in details]
 
     def _function_call(self, item: JsonObject) -> None:
         called: JsonObject = {"name": self._name(item), "arguments": item.get("arguments")}

@@ -1,6 +1,7 @@
-"""Gemini, which checks the thought signatures of an agent's calls.
+"""Gemini, which checks the thought signatures of an agent's calls. Its streams end as those of Gemini 3 do: with a part
+that holds the signature of the text and nothing else, in the event that has the sources of the text.
 
-Source: ai.google.dev "Thought signatures", November 2026.
+Source: ai.google.dev "Thought signatures" and "Grounding with Google Search", November 2026.
 """
 
 import base64
@@ -104,5 +105,21 @@ def _gemini_frames(answer: JsonObject) -> Iterator[bytes]:
     for part in parts:
         held: JsonObject = {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]}
         yield b"data: " + orjson.dumps({**answer, **held}) + b"\r\n\r\n"
-    ending: JsonObject = {"candidates": [{**candidate, "content": {"role": "model", "parts": [{"text": ""}]}}]}
-    yield b"data: " + orjson.dumps({**answer, **ending}) + b"\r\n\r\n"
+    said = "".join([str(part["text"]) for part in parts if "text" in part and not part.get("thought")])
+    last: JsonObject = {"text": "", **({"thoughtSignature": _SIGNATURE} if said else {})}
+    ended: JsonObject = {**candidate, "content": {"role": "model", "parts": [last]}}
+    if said:
+        ended["groundingMetadata"] = _grounding(said)
+    yield b"data: " + orjson.dumps({**answer, "candidates": [ended]}) + b"\r\n\r\n"
+
+
+_SIGNATURE = base64.b64encode(b"of the text").decode()
+
+
+def _grounding(said: str) -> JsonObject:
+    source: JsonObject = {"web": {"uri": "https://notes.example", "title": "Notes"}}
+    segment: JsonObject = {"startIndex": 0, "endIndex": len(said.encode()), "text": said}
+    return {
+        "groundingChunks": [source],
+        "groundingSupports": [{"segment": segment, "groundingChunkIndices": [0]}],
+    }

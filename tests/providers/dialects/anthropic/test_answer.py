@@ -172,7 +172,7 @@ def test_an_answer_without_the_choice_is_malformed(name: str) -> None:
     [
         ("end_turn", ("stop", None)),
         ("stop_sequence", ("stop", None)),
-        ("pause_turn", ("pause_turn", "pause_turn")),
+        ("pause_turn", ("length", "pause_turn")),
         ("max_tokens", ("length", None)),
         ("compaction", ("length", "compaction")),
         ("tool_use", ("tool_calls", None)),

@@ -1,8 +1,10 @@
 """What an answer of Converse holds besides text and calls."""
 
+import orjson
 import pytest
 
 from providers.completion import Extras
+from providers.dialects.bedrock.converse_answer import decode_converse
 from providers.dialects.bedrock.converse_blocks import (
     AnswerExtras,
     cited_text,
@@ -13,6 +15,7 @@ from providers.dialects.bedrock.converse_blocks import (
     thought_detail,
 )
 from providers.json_types import JsonObject
+from proxy.surfaces.anthropic.answer_members import citations_of
 from tests.providers.dialects.bedrock.kit import target
 from tests.providers.dialects.kit import chat_request, sent_for
 from tests.support.looped import looped
@@ -43,6 +46,33 @@ def test_a_citation_with_a_web_address_is_an_annotation_and_any_other_is_passed_
     assert extras.whole() == Extras(
         annotations=({"type": "url_citation", "url_citation": {**cited, **span}},), message={"citations": [other]}
     )
+
+
+def test_what_a_citation_cites_is_the_content_of_its_annotation() -> None:
+    made = AnswerExtras()
+    web: JsonObject = {"location": {"web": {"url": "https://x"}}, "sourceContent": [{"text": "sun"}, {"text": "ny"}]}
+    made.cite([web], 0, 2)
+    whole = made.whole()
+    assert whole is not None
+    (annotation,) = whole.annotations
+    cited = annotation["url_citation"]
+    assert isinstance(cited, dict)
+    assert cited["content"] == "sunny"
+    (shown,) = citations_of(whole)
+    assert shown["cited_text"] == "sunny"
+
+
+@looped(
+    ("blocks", "places"),
+    [(["i", "a"], (0,)), (["a", "i", "b"], (1,)), (["a", "i"], ()), (["i", "a", "i"], (0,)), (["i"], ())],
+)
+def test_images_keep_their_place_in_the_text(blocks: list[str], places: tuple[int, ...]) -> None:
+    image: JsonObject = {"image": {"format": "png", "source": {"bytes": "AA=="}}}
+    content = [image if block == "i" else {"text": block} for block in blocks]
+    body = {"output": {"message": {"content": content}}, "stopReason": "end_turn"}
+    (choice,) = decode_converse(sent_for(chat_request(), target()), orjson.dumps(body)).choices
+    assert choice.extras is not None
+    assert choice.extras.image_places == places
 
 
 def test_cited_text_is_that_of_all_its_pieces() -> None:

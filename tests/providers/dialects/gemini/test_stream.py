@@ -16,8 +16,8 @@ from tests.support.looped import looped
 
 SENT = sent(streamed=True)
 WHOLE = (
-    *("array", "blocked", "choice", "empty", "late_usage", "length", "logprobs", "noise", "pieces", "recitation"),
-    *("safety_after_text", "text", "thinking", "tools", "tools_old"),
+    *("array", "blocked", "choice", "code", "empty", "image_first", "late_usage", "length", "logprobs", "noise"),
+    *("pieces", "recitation", "safety_after_text", "signed_grounded", "text", "thinking", "tools", "tools_old"),
 )
 FIRST = pack_call_id("fc-1", SIGNATURE, None, "studio")
 

@@ -8,7 +8,13 @@ from providers.completion import Choice, Chunk, Completion, Extras, ToolCall, To
 from providers.emulation.collect_stream import Gatherer, to_chunks
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.completion_surface import CompletionSurface
-from proxy.surfaces.response.extras import answer_members, choice_members, message_members, text_members
+from proxy.surfaces.response.extras import (
+    answer_members,
+    choice_members,
+    delta_members,
+    message_members,
+    text_members,
+)
 from tests.proxy.surfaces.kit import FACTS, ROWS, USAGE, choices, complete, converse, every_row, objects, play
 from tests.support.looped import looped
 
@@ -220,6 +226,23 @@ def test_entries_of_a_stream_s_lists_are_numbered_through_each_choice(row: Compl
     twice: list[JsonObject] = [{**IMAGE, "index": 0}, {**IMAGE, "index": 1}]
     assert [delta["images"] for delta in deltas] == [twice, twice, [own, {**IMAGE, "index": 3}]]
     assert deltas[0]["reasoning_details"] == [{**unnumbered, "index": 0}]
+
+
+def test_pieces_of_a_block_of_thinking_share_a_place_of_their_own() -> None:
+    text: JsonObject = {"type": "reasoning.text", "text": "a", "index": 1}
+    hidden: JsonObject = {"type": "reasoning.encrypted", "data": "b", "index": 1}
+    shown: dict[str, int] = {}
+    found = [delta_members(Extras(reasoning_details=(each,)), shown) for each in (text, text, hidden, text)]
+    details = [cast("list[JsonObject]", each["reasoning_details"])[0] for each in found]
+    assert [detail["index"] for detail in details] == [0, 0, 1, 0]
+
+
+def test_entries_of_a_vendor_s_own_lists_are_numbered_too() -> None:
+    shown: dict[str, int] = {}
+    parts = Extras(message={"content_blocks": [{"a": 1}, {"b": 2}], "steps": ["x"]})
+    assert delta_members(parts, shown)["content_blocks"] == [{"a": 1, "index": 0}, {"b": 2, "index": 1}]
+    again = delta_members(parts, shown)
+    assert (again["content_blocks"], again["steps"]) == ([{"a": 1, "index": 2}, {"b": 2, "index": 3}], ["x"])
 
 
 def test_a_whole_answer_as_a_stream_and_back_loses_nothing() -> None:

@@ -11,7 +11,7 @@ from providers.failure import UpstreamError
 from providers.json_types import JsonObject
 from proxy.surfaces.responses.build_output import MAX_LIVE, MAX_TEXT
 from proxy.surfaces.thinking_envelope import open_sealed
-from tests.proxy.surfaces.responses.kit import final, output, play, rendering, streamed, typed
+from tests.proxy.surfaces.responses.kit import final, output, play, read, rendering, streamed, typed
 from tests.support.looped import looped
 
 END = Chunk(finish_reason="stop")
@@ -187,6 +187,49 @@ def test_a_refusal_is_shown_once_and_a_signature_of_the_text_beside_it() -> None
     assert items[0]["content"] == [typed("refusal", refusal="no")]
     items = output(final(streamed(Chunk(text="a"), Chunk(signature="s"), END)))
     assert items[0]["extra_content"] == {"google": {"thought_signature": "s"}}
+
+
+HIDDEN: JsonObject = {"type": "reasoning.encrypted", "data": "s", "format": "google-gemini-v1", "index": 0}
+OPENAIS: JsonObject = {**HIDDEN, "format": "openai-responses-v1", "id": "rs_1"}
+
+
+def hidden(detail: JsonObject = OPENAIS, **members: str) -> Chunk:
+    return Chunk(extras=Extras(reasoning_details=(detail,)), **members)  # type: ignore[arg-type]
+
+
+@looped(
+    ("chunks", "expected"),
+    [
+        ([Chunk(text="a"), hidden(HIDDEN, signature="s")], "message"),
+        ([Chunk(text="a"), hidden()], "message"),
+        ([hidden(HIDDEN), Chunk(text="a")], "message"),
+        ([hidden(), Chunk(text="a")], "reasoning message"),
+        ([Chunk(text="a"), hidden(), call(0, "{}", "f")], "message reasoning function_call"),
+        ([Chunk(text="a"), call(0, "{}", "f"), hidden()], "message function_call reasoning"),
+    ],
+)
+def test_no_item_but_those_of_calls_follows_the_last_text(chunks: list[Chunk], expected: str) -> None:
+    found = streamed(*chunks, END)
+    check_no_overlap(found)
+    items = output(final(found))
+    assert kinds(items) == expected.split()
+    sealed = [item["encrypted_content"] for item in items if "encrypted_content" in item]
+    assert len(sealed) + sum("extra_content" in item for item in items) == 1
+    if expected == "message" and sealed:
+        (reread,) = read(*items)
+        (detail,) = cast(list[JsonObject], reread["reasoning_details"])
+        assert detail["data"] == "s"
+
+
+def test_lists_beside_the_output_and_a_sound_are_whole() -> None:
+    def extras(number: int) -> Extras:
+        listed = {"steps": [number]}
+        sound: JsonObject = {"id": "a", "data": f"{number}"}
+        return Extras(message=listed, choice={"filters": [number]}, answer={"citations": [number]}, audio=sound)
+
+    response = final(streamed(Chunk(text="a", extras=extras(1)), Chunk(extras=extras(2)), END))
+    assert [response[name] for name in ("steps", "filters", "citations")] == [[1, 2]] * 3
+    assert response["audio"] == {"id": "a", "data": "12"}
 
 
 def test_log_probabilities_come_with_their_text() -> None:
