@@ -37,8 +37,8 @@ def vendor_finish_reason(word: str) -> str:
     """Return a finish reason that the dialect does not know, as the vendor wrote it.
 
     Raises UpstreamError for one that means failure, by itself or as a part (`internal_error`), and for what is no word.
-    Vendors add several a year, most of them harmless; none of them becomes `stop`, which is only for ends known to be
-    good.
+    Vendors add several a year, most of them harmless; none of them is `stop` here, which is only for ends known to be
+    good. APIs that have a list of reasons show one of these, and this word as `native_finish_reason`.
     """
     if not word or len(word) > _MAX_WORD or not (word.isascii() and word.isprintable()):
         raise UpstreamError(Failure(FailureKind.MALFORMED, "The upstream's answer has no word for a finish reason."))

@@ -60,11 +60,12 @@ def test_calls_are_counted_densely_apart_from_content() -> None:
 def test_a_call_without_arguments_has_an_empty_object(pieces: list[str]) -> None:
     begun: JsonObject = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": ""}}
     events: list[JsonObject] = [{"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": begun}}}]
+    stopped: JsonObject = {"type": "tool-call-end", "index": 0}
+    ended: JsonObject = {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}}
     for piece in pieces:
         called: JsonObject = {"tool_calls": {"function": {"arguments": piece}}}
         events.append({"type": "tool-call-delta", "index": 0, "delta": {"message": called}})
-    for ending in ([{"type": "tool-call-end", "index": 0}], []):
-        end: list[JsonObject] = [*ending, {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}}]
+    for end in ([stopped, ended], [ended]):
         data = b"".join([b"data: %b\n\n" % orjson.dumps(event) for event in [*events, *end]])
         assert only(gathered(streamed(SENT, data))).tool_calls[0].arguments == "{}"
 

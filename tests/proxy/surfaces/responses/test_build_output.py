@@ -223,7 +223,7 @@ def test_no_item_but_those_of_calls_follows_the_last_text(chunks: list[Chunk], e
 
 def test_lists_beside_the_output_and_a_sound_are_whole() -> None:
     def extras(number: int) -> Extras:
-        listed = {"steps": [number]}
+        listed: JsonObject = {"steps": [number]}
         sound: JsonObject = {"id": "a", "data": f"{number}"}
         return Extras(message=listed, choice={"filters": [number]}, answer={"citations": [number]}, audio=sound)
 
