@@ -50,9 +50,20 @@ def delta_members(extras: Extras, shown: dict[str, int]) -> dict[str, object]:
         members[BLOCKS] = _numbered(
             [_like(block, detail) for block, detail in claudes if block is not None], BLOCKS, shown
         )
-    for name, entries in members.items():
-        if name != BLOCKS and isinstance(entries, list | tuple) and all([isinstance(entry, dict) for entry in entries]):
+    for name, entries in (
+        (DETAILS, extras.reasoning_details),
+        ("annotations", extras.annotations),
+        ("images", extras.images),
+    ):
+        if entries:
             members[name] = _numbered(entries, name, shown)
+    for name, listed in (extras.message or {}).items():
+        if (
+            isinstance(listed, list)
+            and members.get(name) is listed
+            and all([isinstance(entry, dict) for entry in listed])
+        ):
+            members[name] = _numbered([entry for entry in listed if isinstance(entry, dict)], name, shown)
     return members
 
 
