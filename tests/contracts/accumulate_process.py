@@ -27,11 +27,11 @@ def response(events: list[dict[str, Any]]) -> dict[str, object]:
     from openai.lib.streaming.responses._responses import ResponseStreamState  # type: ignore[import-not-found]
     from openai.types.responses import ResponseStreamEvent  # type: ignore[import-not-found]
 
-    state = ResponseStreamState(input_tools=omit, text_format=omit)
+    state: Any = ResponseStreamState(input_tools=omit, text_format=omit)
     last: Any = None
     for event in events:
-        for made in state.handle_event(construct_type(value=event, type_=ResponseStreamEvent)):
-            last = made
+        for shown in state.handle_event(construct_type(value=event, type_=ResponseStreamEvent)):
+            last = shown
     made: dict[str, object] = last.response.to_dict(mode="json", warnings=False)
     return made
 

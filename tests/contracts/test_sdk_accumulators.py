@@ -7,8 +7,9 @@ import orjson
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.openai import OPENAI
 from tests.contracts.test_streamed_responses import CUTS, RECORDINGS, plain, played, stream_of
-from tests.proxy.surfaces.kit import FACTS, OPENAI, converse, objects
+from tests.proxy.surfaces.kit import FACTS, converse, objects
 from tests.proxy.surfaces.responses import kit as responses
 from tests.support.clients import environment
 from tests.support.environments import LineProcess

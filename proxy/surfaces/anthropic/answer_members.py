@@ -155,3 +155,13 @@ def _other_citations(extras: Extras) -> list[JsonValue]:
         for each in (listed if isinstance(listed, list) else ())
         if not (isinstance(each, dict) and each.get("type") in _LOCATIONS)
     ]
+
+
+def holds_more(extras: Extras) -> bool:
+    """Return whether extras hold anything besides thinking."""
+    return bool(extras.annotations or extras.images or extras.audio or extras.message or extras.choice or extras.answer)
+
+
+def with_ending(stop: JsonObject, others: JsonObject) -> JsonObject:
+    """Return why an answer ended with what the vendor says of that itself."""
+    return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}

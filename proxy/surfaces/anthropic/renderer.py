@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from providers.completion import Choice, Chunk, Completion, Extras, NativeEvent, TextRun, Usage
+from providers.completion import Chunk, Completion, Extras, NativeEvent, TextRun, Usage
 from providers.dialects.shared.read_json import parse_json
 from providers.emulation.join_extras import GrowingExtras, overlay
 from providers.json_types import JsonObject, JsonValue
@@ -21,12 +21,14 @@ from proxy.errors import ErrorFacts
 from proxy.surfaces.anthropic.answer_members import (
     IN_DELTA,
     citations_of,
+    holds_more,
     other_members,
     own_blocks,
     stop_members,
     usage_members,
+    with_ending,
 )
-from proxy.surfaces.anthropic.calls import MessageCalls, whole_calls
+from proxy.surfaces.anthropic.calls import MessageCalls
 from proxy.surfaces.anthropic.error_body import error_body
 from proxy.surfaces.anthropic.events import (
     END,
@@ -39,7 +41,8 @@ from proxy.surfaces.anthropic.events import (
     event,
     vendors_event,
 )
-from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for, whole_blocks
+from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for
+from proxy.surfaces.anthropic.whole_message import blocks_of, signatures_of_text
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
@@ -102,12 +105,12 @@ class MessagesRenderer(RunRenderer):
             choice.tool_calls,
             choice.refusal,
         )
-        others = {**_of_text(choice), **other_members(choice.extras, completion.extra)}
+        others = {**signatures_of_text(choice), **other_members(choice.extras, completion.extra)}
         if completion.system_fingerprint is not None:
             others["system_fingerprint"] = completion.system_fingerprint
-        content: list[JsonValue] = [*_blocks(choice)]
+        content: list[JsonValue] = [*blocks_of(choice)]
         usage = usage_members(completion.usage, completion.service_tier)
-        return utf8_json({**others, **self._body, "content": content, **_merged(stop, others), "usage": usage})
+        return utf8_json({**others, **self._body, "content": content, **with_ending(stop, others), "usage": usage})
 
     def _renamed(self, body: bytes) -> bytes:
         """Return the vendor's body with the gateway's name of the model."""
@@ -167,7 +170,7 @@ class MessagesRenderer(RunRenderer):
             "".join(self._refusal) or None,
         )
         others = {**other_members(None if self._extras is None else self._extras.whole()), **self._members}
-        delta = _merged(stop, others)
+        delta = with_ending(stop, others)
         rest = {name: value for name, value in others.items() if name not in IN_DELTA}
         usage = usage_members(self._usage, ended.service_tier)
         frames.append(event("message_delta", {**rest, "delta": delta, "usage": usage}))
@@ -239,7 +242,7 @@ class MessagesRenderer(RunRenderer):
             frames += [self._begin("", block), block_stop(self._index - 1)]
         if chunk.text:
             frames += [self._begin_text(), (self._text or b"") + ascii_json(chunk.text) + END]
-        if extras is not None and _holds_more(extras):
+        if extras is not None and holds_more(extras):
             frames += self._rest(extras)
         return b"".join(frames)
 
@@ -392,46 +395,5 @@ def _needs_block(chunk: Chunk) -> bool:
     return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))
 
 
-def _holds_more(extras: Extras) -> bool:
-    """Return whether extras hold anything besides thinking."""
-    return bool(extras.annotations or extras.images or extras.audio or extras.message or extras.choice or extras.answer)
-
-
 def _listed(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
-
-
-def _merged(stop: JsonObject, others: JsonObject) -> JsonObject:
-    """Return why an answer ended with what the vendor says of that itself."""
-    return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}
-
-
-def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return the details of a whole answer's thinking, and those that belong behind its text."""
-    details = without_signature(() if choice.extras is None else choice.extras.reasoning_details, choice.signature)
-    if choice.reasoning:
-        return [*details], []
-    return [each for each in details if not is_of_text(each)], [each for each in details if is_of_text(each)]
-
-
-def _of_text(choice: Choice) -> JsonObject:
-    """Return the signatures of a whole answer's text, which no block has a place for."""
-    members: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
-    if choice.text and not choice.tool_calls and (left := needed_back(_details_of(choice)[1])):
-        members["reasoning_details"] = left
-    return members
-
-
-def _blocks(choice: Choice) -> list[JsonObject]:
-    """Return the blocks of a whole answer, in the order of a stream."""
-    extras = choice.extras
-    details, behind = _details_of(choice)
-    blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras)]
-    if choice.text:
-        block: JsonObject = {"type": "text", "text": choice.text}
-        if cited := citations_of(extras):
-            block["citations"] = [*cited]
-        blocks.append(block)
-    if choice.tool_calls or not choice.text:
-        blocks += whole_blocks(None, behind)
-    return [*blocks, *whole_calls(choice.tool_calls, choice.finish_reason)]

@@ -14,9 +14,9 @@ from providers.emulation.join_extras import GrowingExtras, overlay, places_of
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
+from proxy.surfaces.response.cited_texts import CitedTexts
 from proxy.surfaces.response.logprobs import chat_logprobs
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
-from proxy.surfaces.responses.cited_texts import CitedTexts
 from proxy.surfaces.responses.open_items import (
     CallItem,
     CustomCallItem,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.responses.cited_texts import CitedTexts
+from proxy.surfaces.response.cited_texts import CitedTexts
 from proxy.surfaces.responses.gather_details import GatheredDetails
 from proxy.surfaces.responses.write_events import EventWriter
 

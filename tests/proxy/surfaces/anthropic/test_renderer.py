@@ -36,7 +36,6 @@ FOREIGN: JsonObject = {"type": "reasoning.encrypted", "data": "x", "format": "go
 SEARCH: JsonObject = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}}
 SAYS = Chunk(text="Hi")
 ENDS = Chunk(finish_reason="stop")
-CALLS = Chunk(finish_reason="tool_calls")
 
 
 def thought(*details: JsonObject, text: str | None = None) -> Chunk:
@@ -201,39 +200,6 @@ def test_what_another_vendor_needs_back_is_in_the_signature_or_comes_last_in_a_b
     assert message.content[0].type == "thinking"
     assert message.content[0].thinking == "hm"
     assert open_sealed(message.content[0].signature) == [FOREIGN]
-
-
-HIDDEN: JsonObject = {**FOREIGN, "format": "openai-responses-v1", "id": "rs_1"}
-SIGNED_TEXT = Chunk(finish_reason="stop", signature="x", extras=Extras(reasoning_details=(FOREIGN,)))
-
-
-@looped(
-    ("events", "kinds", "members"),
-    [
-        ([Chunk(reasoning="hm"), SAYS, thought(FOREIGN), ENDS], "thinking text", {"reasoning_details": [FOREIGN]}),
-        ([SAYS, thought(HIDDEN), ENDS], "text", {"reasoning_details": [HIDDEN]}),
-        ([thought(FOREIGN), SAYS, ENDS], "text", {"reasoning_details": [FOREIGN]}),
-        ([thought(HIDDEN), SAYS, ENDS], "thinking text", {}),
-        ([SAYS, SIGNED_TEXT], "text", {"extra_content": {"google": {"thought_signature": "x"}}}),
-        ([SAYS, thought(HIDDEN), call(0, "{}", "f"), CALLS], "text thinking tool_use", {}),
-        ([SAYS, call(0, "{}", "f"), thought(HIDDEN), CALLS], "text tool_use thinking", {}),
-        ([thought(FOREIGN), call(0, "{}", "f"), CALLS], "thinking tool_use", {}),
-    ],
-    ids=[
-        *("a signature behind the text", "hidden thinking behind it", "a signature before it", "hidden thinking first"),
-        *("Gemini's last part", "before a call", "behind a call", "a signature before a call"),
-    ],
-)
-def test_no_block_but_those_of_calls_follows_the_last_text(
-    events: list[Chunk], kinds: str, members: JsonObject
-) -> None:
-    stream = play(*events)
-    content = accumulate(stream).content
-    assert [block.type for block in content] == kinds.split()
-    (ended,) = [each for each in objects(stream) if each["type"] == "message_delta"]
-    assert {name: ended.get(name) for name in members} == members
-    sealed = [open_sealed(block.signature) for block in content if block.type == "thinking" and not block.thinking]
-    assert all(sealed)
 
 
 def test_a_block_of_claude_s_that_shows_nothing_keeps_its_signature() -> None:

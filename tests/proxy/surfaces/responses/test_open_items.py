@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.responses.cited_texts import CitedTexts
+from proxy.surfaces.response.cited_texts import CitedTexts
 from proxy.surfaces.responses.open_items import (
     CallItem,
     CustomCallItem,

@@ -1,7 +1,7 @@
 """Citations find the part of text that they cite, whether it has ended, is open or comes."""
 
 from providers.json_types import JsonObject, JsonValue
-from proxy.surfaces.responses.cited_texts import CitedTexts
+from proxy.surfaces.response.cited_texts import CitedTexts
 from tests.proxy.surfaces.responses.kit import typed
 
 

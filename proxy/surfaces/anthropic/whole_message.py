@@ -1,0 +1,42 @@
+"""The blocks of a whole message, in the order in which a stream has them.
+
+Source: `anthropic` 2.12.0 type `Message`, November 2026.
+"""
+
+from providers.completion import Choice
+from providers.json_types import JsonObject
+from proxy.surfaces.anthropic.answer_members import citations_of, own_blocks
+from proxy.surfaces.anthropic.calls import whole_calls
+from proxy.surfaces.anthropic.thoughts import whole_blocks
+from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
+
+
+def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
+    """Return the details of a whole answer's thinking, and those that belong behind its text."""
+    details = without_signature(() if choice.extras is None else choice.extras.reasoning_details, choice.signature)
+    if choice.reasoning:
+        return [*details], []
+    return [each for each in details if not is_of_text(each)], [each for each in details if is_of_text(each)]
+
+
+def signatures_of_text(choice: Choice) -> JsonObject:
+    """Return the signatures of a whole answer's text, which no block has a place for."""
+    members: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
+    if choice.text and not choice.tool_calls and (left := needed_back(_details_of(choice)[1])):
+        members["reasoning_details"] = left
+    return members
+
+
+def blocks_of(choice: Choice) -> list[JsonObject]:
+    """Return the blocks of a whole answer, in the order of a stream."""
+    extras = choice.extras
+    details, behind = _details_of(choice)
+    blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras)]
+    if choice.text:
+        block: JsonObject = {"type": "text", "text": choice.text}
+        if cited := citations_of(extras):
+            block["citations"] = [*cited]
+        blocks.append(block)
+    if choice.tool_calls or not choice.text:
+        blocks += whole_blocks(None, behind)
+    return [*blocks, *whole_calls(choice.tool_calls, choice.finish_reason)]
