@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300), pytest.mark.asyncio
 
 IN_NODE = ("vercel", "vercel_openrouter", "vercel_openai", "vercel_anthropic")
 NEEDS_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-EACH_TIME = ("openai_agents", "pydantic_ai_anthropic", "vercel_openai", "vercel_anthropic")
+EACH_TIME = ("openai_agents", "openai_agents_default", "pydantic_ai_anthropic", "vercel_openai", "vercel_anthropic")
 """One for each way to ask; loading the others takes a minute."""
 
 EVERY = [
