@@ -56,20 +56,6 @@ def test_calls_are_counted_densely_apart_from_content() -> None:
     ]
 
 
-@looped("pieces", [[], [""], ["{", "}"]])
-def test_a_call_without_arguments_has_an_empty_object(pieces: list[str]) -> None:
-    begun: JsonObject = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": ""}}
-    events: list[JsonObject] = [{"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": begun}}}]
-    stopped: JsonObject = {"type": "tool-call-end", "index": 0}
-    ended: JsonObject = {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}}
-    for piece in pieces:
-        called: JsonObject = {"tool_calls": {"function": {"arguments": piece}}}
-        events.append({"type": "tool-call-delta", "index": 0, "delta": {"message": called}})
-    for end in ([stopped, ended], [ended]):
-        data = b"".join([b"data: %b\n\n" % orjson.dumps(event) for event in [*events, *end]])
-        assert only(gathered(streamed(SENT, data))).tool_calls[0].arguments == "{}"
-
-
 def test_calls_get_back_the_names_the_client_gave() -> None:
     sent = replace(SENT, tool_names={"get_weather": "get weather"})
     deltas = [delta for chunk in chunks(streamed(sent, stream("tools"))) for delta in chunk.tool_calls]
