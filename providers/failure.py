@@ -3,9 +3,8 @@
 Sources: status meanings from the vendors' error pages and SDKs as of November 2026; the verdicts are the gateway's own.
 """
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from providers.context_overflow import MAX_TEXT, Overflow
@@ -21,10 +20,12 @@ class FailureKind(StrEnum):
     RATE_LIMITED = "rate_limited"
     QUOTA = "quota"
     AUTH = "auth"
+    FORBIDDEN = "forbidden"
     INVALID_REQUEST = "invalid_request"
     CONTEXT_LENGTH = "context_length"
     CONTENT_FILTER = "content_filter"
     NOT_FOUND = "not_found"
+    NO_MODEL = "model_not_found"
     OVERLOADED = "overloaded"
     SERVER = "server"
     TRUNCATED = "truncated"
@@ -76,12 +77,15 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.RATE_LIMITED: Verdict(429, "requests", "rate_limit_exceeded", True, True, False, True),
     FailureKind.QUOTA: Verdict(429, "insufficient_quota", "insufficient_quota", True, False, False, False),
     FailureKind.AUTH: Verdict(502, "server_error", "upstream_auth_failed", True, False, True, False),
+    # Of this request alone: what a firewall, the region or a check of the account lets through is a matter of each one.
+    FailureKind.FORBIDDEN: Verdict(502, "server_error", "upstream_error", True, False, False, False),
     FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False, False),
     FailureKind.CONTEXT_LENGTH: Verdict(
         400, "invalid_request_error", "context_length_exceeded", False, False, False, False
     ),
     FailureKind.CONTENT_FILTER: Verdict(400, "invalid_request_error", "content_filter", False, False, False, False),
     FailureKind.NOT_FOUND: Verdict(502, "server_error", "upstream_error", True, False, False, False),
+    FailureKind.NO_MODEL: Verdict(502, "server_error", "upstream_error", True, False, True, False),
     FailureKind.OVERLOADED: Verdict(503, "server_error", "overloaded", True, True, True, True),
     FailureKind.SERVER: Verdict(502, "server_error", "upstream_error", True, True, True, True),
     FailureKind.TRUNCATED: Verdict(502, "server_error", "upstream_error", True, False, True, True),
@@ -118,8 +122,8 @@ class Failure:
     on, `retry_after` seconds; of a call that was withheld `code` is what the limit counts. `overflow` holds the sizes
     that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about the most tokens of an answer. `unsent` says that the
     upstream cannot have read the request. `cause` says why there was no connection. For the operator alone are `peer`,
-    the `host:port` that could not be reached, and `evidence`, a vetted piece of what came instead of an answer. `ours`
-    says that no part of the message is the vendor's.
+    the `host:port` that could not be reached, `evidence`, a vetted piece of what came instead of an answer, and
+    `said`, the vendor's vetted words if the message is in ours. `ours` says that no part of the message is the vendor's.
     """
 
     kind: FailureKind
@@ -133,6 +137,7 @@ class Failure:
     cause: Cause | None = None
     peer: str = ""
     evidence: str = ""
+    said: str = ""
     ours: bool = False
 
     @property
@@ -142,8 +147,9 @@ class Failure:
 
     @property
     def operator_message(self) -> str:
-        """The message for the operator's log, with the evidence."""
-        return f"{self.with_peer} It began: {self.evidence}" if self.evidence else self.with_peer
+        """The message for the operator's log, with the evidence and the vendor's own words."""
+        message = f"{self.with_peer} It began: {self.evidence}" if self.evidence else self.with_peer
+        return f"{message} The vendor said: {self.said}" if self.said else message
 
     @property
     def maybe_executed(self) -> bool:
@@ -178,6 +184,9 @@ class Refusal(Exception):
         self.code = code
 
 
+DENIALS = frozenset({FailureKind.AUTH, FailureKind.NO_MODEL})
+"""Kinds of which one failure is enough to open the circuit: only a person mends them."""
+
 AGAINST_ALL = frozenset(
     {kind for kind, verdict in VERDICTS.items() if verdict.counts_against}
     | {FailureKind.RATE_LIMITED, FailureKind.QUOTA}
@@ -189,6 +198,8 @@ only where the whole of it matches, since vendors quote what clients sent."""
 OUR_WORDS: Mapping[FailureKind, str] = {
     FailureKind.AUTH: "The upstream refused the gateway's credential.",
     FailureKind.NOT_FOUND: "The upstream does not know this model or path; the routing table names one it lacks.",
+    FailureKind.NO_MODEL: "The upstream does not have this model, or not for the gateway's account.",
+    FailureKind.FORBIDDEN: "The upstream does not serve this request to the gateway's account.",
     FailureKind.QUOTA: "The upstream's account has no credit left.",
 }
 """Messages in place of the vendor's, for kinds that are about the operator's account and that no client can change."""
@@ -196,16 +207,6 @@ OUR_WORDS: Mapping[FailureKind, str] = {
 
 UNKNOWN_MODEL = "model_not_found"
 """The code of a NOT_FOUND that is the client's: it named a model of its own, and the vendor has none of that name."""
-
-
-def blame_model(failure: Failure, model: str, body: bytes) -> Failure:
-    """Return the failure of a call for a model that the client named and the routing table does not, as the client's
-    where the vendor's answer is about the model: other answers of that kind mean a wrong address."""
-    said = body[:MAX_TEXT].lower()
-    if failure.kind is not FailureKind.NOT_FOUND or not said.lstrip().startswith((b"{", b"[")) or b"model" not in said:
-        return failure
-    message = f"The vendor does not know the model {vet(model)!r}, or it is not open to the gateway's account."
-    return replace(failure, message=message, code=UNKNOWN_MODEL, param="model")
 
 
 ENDED_EARLY = "The upstream's stream ended before its answer did."
@@ -237,34 +238,3 @@ def kind_of_status(status: int | None, known: Mapping[int, FailureKind]) -> Fail
 def message_text(value: object) -> str:
     """Return the part of a vendor's text that is read; empty where it is no text."""
     return value[:MAX_TEXT] if isinstance(value, str) else ""
-
-
-MAX_MESSAGE = 500
-_SECRET = re.compile(
-    r"(?i)\b(?:sk|pk|rk|xai|nvapi)[-_][\w*-]{6,}"
-    r"|\b(?:gsk|fw|hf)_[\w*-]{6,}"
-    # Ordinary words begin like these (key-holder); an id has a digit.
-    r"|\b(?:key|org|proj)[-_](?=[a-z_*-]*\d)[\w*-]{6,}"
-    r"|\bBearer\s+\S+|\bA[KS]IA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]*"
-    # Keys without a mark of their own are long runs of letters and digits.
-    r"|\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}\b"
-)
-_ADDRESS = re.compile(
-    r"(?i)\b[a-z][a-z0-9+.-]*://\S+"
-    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"
-    r"|(?<![\w:])\[?(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:(?:[0-9a-f]{1,4}:)+|:)(?::[0-9a-f]{1,4})+)(?:%\w+)?\]?(?::\d+)?\b"
-    r"|\b(?:localhost|(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]*):\d{2,5}\b"
-    r"|\b[a-z]:\\[^\s'\"]+"
-    r"|(?<![\w.])/(?:[\w.-]+/)+[\w.-]+"
-)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-
-
-def vet(text: str) -> str:
-    """Return a vendor's message that is safe to show: one line, capped, without keys, organisation ids, addresses or
-    paths."""
-    if len(text) > 2 * MAX_MESSAGE:
-        # Not within a word: half a key would not be recognised as one.
-        text = text[: 2 * MAX_MESSAGE].rpartition(" ")[0] + " …"
-    clean = _ADDRESS.sub("[address]", _SECRET.sub("[redacted]", _CONTROL.sub(" ", text)))
-    return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1] + "…"

@@ -140,12 +140,14 @@ class ResponsesWire:
 class ErrorMeanings:
     """Failure kinds by a vendor's error code, status and message, where the common reading would be wrong.
 
-    `silent` has them by the status of an answer without a message; a text that `text` matches is an error.
+    `members` has them by a member of the error, `silent` by the status of a response without a message; a text that
+    `text` matches is an error.
     """
 
     codes: Mapping[str, FailureKind]
     statuses: Mapping[int, FailureKind]
     patterns: tuple[tuple[re.Pattern[str], FailureKind], ...]
+    members: Mapping[str, FailureKind]
     silent: Mapping[int, FailureKind]
     text: re.Pattern[str] | None
 

@@ -284,6 +284,7 @@ _FAILED_BY: Mapping[FailureKind, str] = {
     FailureKind.TLS: "has a certificate that could not be accepted",
     FailureKind.TIMEOUT: "did not answer in time",
     FailureKind.AUTH: "refused the gateway's credential",
+    FailureKind.NO_MODEL: "did not have the model",
     FailureKind.OVERLOADED: "was overloaded",
     FailureKind.TRUNCATED: "broke off its answers",
     FailureKind.MALFORMED: "gave answers that made no sense",

@@ -198,6 +198,7 @@ def _errors(name: str, entry: ErrorsEntry) -> ErrorMeanings:
         codes=MappingProxyType(dict(entry.codes)),
         statuses=MappingProxyType(dict(entry.statuses)),
         patterns=tuple(_error_patterns(name, entry.patterns)),
+        members=MappingProxyType(dict(entry.members)),
         silent=MappingProxyType(dict(entry.silent)),
         text=None if entry.text is None else _pattern(f"{name}.errors.text", entry.text),
     )

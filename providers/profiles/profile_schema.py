@@ -64,12 +64,14 @@ class LogprobsEntry(StrictModel):
 
 
 class ErrorsEntry(StrictModel):
-    """Failure kinds by the vendor's error code, by status, by a pattern of the message and, in `silent`, by the status
-    of an answer without a message. `text` is a pattern of texts that are errors."""
+    """Failure kinds by the vendor's error code, by status, by a pattern of the message, by the dotted path of a member
+    that the error has and, in `silent`, by the status of a response without a message. `text` is a pattern of texts
+    that are errors."""
 
     codes: dict[str, Kind] = {}
     statuses: dict[int, Kind] = {}
     patterns: dict[str, Kind] = {}
+    members: dict[str, Kind] = {}
     silent: dict[int, Kind] = {}
     text: str | None = None
 

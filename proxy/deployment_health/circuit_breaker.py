@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from providers.failure import VERDICTS, Failure, FailureKind
+from providers.failure import DENIALS, VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.deployment_health.failures_by_team import Ruling, Witnesses
 from proxy.deployment_health.first_byte_latency import Awaited
@@ -167,18 +167,18 @@ class Breaker:
         return tracked
 
     def apply_cooldown(self, now: float, kind: FailureKind, seconds: float) -> None:
-        """Apply a cooldown that the vendor told another process: for a rate limit, a spent quota or a refused
-        credential. It lasts no longer than one of our own, as do all together until this process has sent a request
+        """Apply a cooldown that the vendor told another process: for a rate limit, a spent quota, a refused
+        credential or a model that the vendor does not have. It lasts no longer than one of our own, as do all together until this process has sent a request
         again."""
         rules = self._rules
         if self._shared_since == NEVER:
             self._shared_since = now
-        most = {FailureKind.QUOTA: rules.quota, FailureKind.AUTH: rules.auth}.get(kind, rules.asked_most)
+        most = rules.auth if kind in DENIALS else rules.quota if kind is FailureKind.QUOTA else rules.asked_most
         left = min(now + seconds, self._shared_since + most) - now
         if left <= 0:
             return
         self.why = kind
-        if kind is not FailureKind.AUTH:
+        if kind not in DENIALS:
             self._cool_down(now, left)
             return
         self._open_until = max(self._open_until, now + left)
@@ -343,7 +343,7 @@ class TrackedAttempt:
     def _count(self, now: float, failure: Failure, waited: bool) -> bool:
         """Count a failure against the deployment, and return whether it opened the breaker."""
         breaker, kind = self._breaker, failure.kind
-        denied = kind is FailureKind.AUTH
+        denied = kind in DENIALS
         enough = denied or breaker._is_one_too_many(now, self._probe)
         ruling = breaker._witnesses.failed(self._team, failure, now)
         self.disputed = ruling is Ruling.NOBODY

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.target import Target
+from providers.vendor_text.vet_message import hide_host
 from proxy.deadlines import DeadlinePassed, Phase
 from proxy.deployment_health.circuit_breaker import AnswerKind
 from proxy.deployment_health.concurrency_limit import has_too_much
@@ -227,12 +228,23 @@ def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Fai
 
 
 def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
-    """Return the failure without the operator's credential, should the vendor have repeated it."""
+    """Return the failure without the operator's credential and the deployment's host, should the vendor have repeated
+    them."""
     fetched = secrets(target)
 
     def conceal(text: str) -> str:
         return target.credential.conceal(text, fetched)
 
+    def quoted(text: str) -> str:
+        return conceal(hide_host(text, target.base_url, target.profile.base_url))
+
     code, param = (value and conceal(value) for value in (failure.code, failure.param))
-    message, peer, evidence = conceal(failure.message), conceal(failure.peer), conceal(failure.evidence)
-    return replace(failure, message=message, code=code, param=param, peer=peer, evidence=evidence)
+    return replace(
+        failure,
+        message=conceal(failure.message) if failure.ours else quoted(failure.message),
+        code=code,
+        param=param,
+        peer=conceal(failure.peer),
+        evidence=quoted(failure.evidence),
+        said=quoted(failure.said),
+    )

@@ -23,7 +23,7 @@ LONGEST: Final = 3600.0
 SAME: Final = 0.5
 """Seconds by which a cooldown has to last longer than the one before it, to be sent again."""
 
-KINDS: Final = (FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH)
+KINDS: Final = (FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH, FailureKind.NO_MODEL)
 """Failures that hold for all who use the deployment with the same credential."""
 
 _MEMBER: Final = re.compile(rf"([0-9a-f]{{32}}):({'|'.join(KINDS)})".encode())

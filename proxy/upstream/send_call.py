@@ -10,8 +10,9 @@ from typing import Final, Literal, TypeVar
 
 from providers.dialect import UpstreamRequest, encode_again
 from providers.emulation.split_into_calls import PlannedCall
-from providers.failure import Failure, UpstreamError, blame_model
+from providers.failure import Failure, UpstreamError
 from providers.unified_request import ChatPrompt
+from providers.vendor_text.attribute_failure import attribute
 from proxy.off_loop.request_threads import RequestThreads
 from proxy.request_record import RequestRecord
 from proxy.upstream.fit_context_window import Fitting
@@ -146,9 +147,8 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
     finally:
         response.release()
     refuse_loop(response.status, body)
-    target = sent.target
-    failure = target.dialect.classify(sent, response.status, response.headers, body)
-    return UpstreamError(blame_model(failure, target.model, body) if target.table_key.endswith("/*") else failure)
+    failure = sent.target.dialect.classify(sent, response.status, response.headers, body)
+    return UpstreamError(attribute(failure, sent.target, response.status, body))
 
 
 def _without_reasoning(call: PlannedCall, record: RequestRecord) -> PlannedCall | None:

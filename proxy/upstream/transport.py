@@ -7,7 +7,8 @@ from io import BytesIO
 from typing import Final, Protocol
 
 from providers.dialect import UpstreamRequest
-from providers.failure import Failure, FailureKind, UpstreamError, vet
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.vendor_text.vet_message import vet
 
 MAX_ERROR_BODY = 64 * 1024
 """Bytes of an error body that are read; the rest is dropped with the connection."""

@@ -15,7 +15,7 @@ from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_errors import failure_in_frame as aws_failure
 from providers.dialects.platforms.google_errors import failure_of as gemini_failure
 from providers.dialects.shared.errors import failure_in_body as openai_failure
-from providers.failure import Failure, vet
+from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
 from tests.proxy.kit.raw_client import exchange, request

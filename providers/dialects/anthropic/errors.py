@@ -14,6 +14,7 @@ from providers.dialects.shared.errors import (
     read_sizes,
     refine_kind,
     size_field,
+    withheld_words,
 )
 from providers.failure import STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject
@@ -56,6 +57,11 @@ _RULES: tuple[TextRule, ...] = (
     ),
     (
         FailureKind.INVALID_REQUEST,
+        re.compile(r"^\s*This (?:organization|account|workspace|API key) has been disabled\.[ -~]{0,200}$", re.IGNORECASE),
+        FailureKind.AUTH,
+    ),
+    (
+        FailureKind.INVALID_REQUEST,
         re.compile(r"output blocked by content filtering policy", re.IGNORECASE),
         FailureKind.CONTENT_FILTER,
     ),
@@ -82,6 +88,7 @@ def failure_of(body: JsonObject, status: int | None = None, headers: Mapping[str
         param=size_field(overflow) or _param(kind, message),
         retry_after=read_retry_after(headers) if headers else None,
         overflow=overflow,
+        said=withheld_words(kind, message),
     )
 
 

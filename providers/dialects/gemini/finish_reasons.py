@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from providers.completion import FinishReason
 from providers.dialects.shared.finish_reasons import read_finish_reason
-from providers.failure import Failure, FailureKind, UpstreamError, vet
+from providers.failure import Failure, FailureKind, UpstreamError
+from providers.vendor_text.vet_message import vet
 
 _PLAIN: Mapping[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
 _SHOWN: Mapping[str, FinishReason] = {

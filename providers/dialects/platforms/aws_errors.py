@@ -16,6 +16,7 @@ from providers.dialects.shared.errors import (
     read_sizes,
     refine_kind,
     size_field,
+    withheld_words,
 )
 from providers.failure import Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject, JsonValue
@@ -205,6 +206,7 @@ def _failure(
         param=size_field(overflow) or _param(service, kind, message),
         retry_after=read_retry_after(headers),
         overflow=overflow,
+        said=withheld_words(kind, message),
     )
 
 

@@ -7,7 +7,15 @@ Sources: `google.rpc.Code`, `google.rpc.error_details`; "Troubleshooting" and "R
 import re
 from collections.abc import Iterator, Mapping
 
-from providers.dialects.shared.errors import TextRule, client_message, parse_error, read_sizes, refine_kind, size_field
+from providers.dialects.shared.errors import (
+    TextRule,
+    client_message,
+    parse_error,
+    read_sizes,
+    refine_kind,
+    size_field,
+    withheld_words,
+)
 from providers.failure import STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
 from providers.json_types import JsonObject, JsonValue
 from providers.read_retry_after import read_retry_after
@@ -38,7 +46,7 @@ _BY_STATUS: Mapping[int, FailureKind] = {
 _RULES: tuple[TextRule, ...] = (
     (
         FailureKind.AUTH,
-        re.compile(r"access the File\b|not in an ACTIVE state", re.IGNORECASE),
+        re.compile(r"access the File\b|not in an ACTIVE state|\bCachedContent\b[ -~]{0,40} not (?:found|exist)", re.IGNORECASE),
         FailureKind.INVALID_REQUEST,
     ),
     # The whole message, because it counts against the account and other messages may quote the request.
@@ -108,6 +116,7 @@ def failure_of(error: JsonObject, status: int | None = None, headers: Mapping[st
         param=size_field(overflow) or _param(kind, error, message),
         retry_after=_retry_after(error, message, headers),
         overflow=overflow,
+        said=withheld_words(kind, _ACCOUNT.sub("[project]", message)),
     )
 
 

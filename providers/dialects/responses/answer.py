@@ -232,7 +232,9 @@ def failure_of(profile: Profile, error: JsonObject) -> Failure:
     kind = _CODES.get(code) if isinstance(code, str) else None
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
-    return replace(failure, kind=kind, message=OUR_WORDS.get(kind, failure.message))
+    if kind not in OUR_WORDS:
+        return replace(failure, kind=kind)
+    return replace(failure, kind=kind, message=OUR_WORDS[kind], said=failure.said or failure.message)
 
 
 def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:

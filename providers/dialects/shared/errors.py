@@ -13,7 +13,8 @@ import orjson
 from providers.context_overflow import Overflow, read_overflow
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import parse_json
-from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text, vet
+from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
+from providers.vendor_text.vet_message import vet
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.read_retry_after import read_rate_limit_wait, read_retry_after
@@ -42,7 +43,16 @@ _CODES: Mapping[str, FailureKind] = {
     "content_filter": FailureKind.CONTENT_FILTER,
     "content_policy_violation": FailureKind.CONTENT_FILTER,
     "invalid_api_key": FailureKind.AUTH,
+    "account_deactivated": FailureKind.AUTH,
+    "organization_restricted": FailureKind.AUTH,
+    "unsupported_country_region_territory": FailureKind.AUTH,
     "model_not_found": FailureKind.NOT_FOUND,
+    "model_decommissioned": FailureKind.NOT_FOUND,
+    "model_not_available": FailureKind.NOT_FOUND,
+    "invalid_model": FailureKind.NOT_FOUND,
+    "unknown_model": FailureKind.NOT_FOUND,
+    "unavailable_model": FailureKind.NOT_FOUND,
+    "ModelNotFound": FailureKind.NOT_FOUND,
     "rate_limit_exceeded": FailureKind.RATE_LIMITED,
     "overloaded_error": FailureKind.OVERLOADED,
 }
@@ -119,6 +129,11 @@ def client_message(kind: FailureKind, message: str, status: int | None) -> str:
     return OUR_WORDS.get(kind) or vet(message) or f"The upstream {unsaid}."
 
 
+def withheld_words(kind: FailureKind, message: str) -> str:
+    """Return the vendor's vetted words for the operator if the client gets ours."""
+    return vet(message).strip() if kind in OUR_WORDS else ""
+
+
 # The OpenAI family --------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +183,7 @@ def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], f
         param if kind is FailureKind.INVALID_REQUEST else None,
         wait,
         overflow,
+        said=withheld_words(kind, f"{facts.message} {facts.evidence}"),
     )
 
 
@@ -293,6 +309,7 @@ def _kinds_by_sign(profile: Profile, status: int | None, facts: _Facts) -> Itera
     text, overflow = f"{facts.message} {facts.evidence}".strip(), facts.overflow
     common = _by_word(_CODES, facts.words)
     yield _by_word(profile.errors.codes, facts.words)
+    yield next((kind for path, kind in profile.errors.members.items() if _has_member(facts.members, path)), None)
     yield next((kind for pattern, kind in profile.errors.patterns if pattern.search(text)), None)
     if _exceeds_rate_alone(status, common, facts.message):
         yield FailureKind.TOO_LARGE
@@ -316,6 +333,14 @@ def _exceeds_rate_alone(status: int | None, common: FailureKind | None, message:
     """
     limited = common is FailureKind.RATE_LIMITED
     return (limited and status == 413) or (status == 429 and message.startswith("Request too large for "))
+
+
+def _has_member(holder: JsonObject, path: str) -> bool:
+    """Return whether the member at a dotted path holds something."""
+    value: JsonValue = holder
+    for name in path.split("."):
+        value = _member(value, name)
+    return bool(value)
 
 
 def _by_word(table: Mapping[str, FailureKind], words: Iterable[str]) -> FailureKind | None:

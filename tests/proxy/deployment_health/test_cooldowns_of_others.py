@@ -3,14 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.failure import VERDICTS, Failure, FailureKind
+from providers.failure import DENIALS, VERDICTS, Failure, FailureKind
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker, State
 from tests.proxy.kit.breakers import RULES, fail, fresh, succeed
 from tests.support.looped import looped
 
 RATE, QUOTA, AUTH = FailureKind.RATE_LIMITED, FailureKind.QUOTA, FailureKind.AUTH
-LONGEST = {RATE: RULES.asked_most, QUOTA: RULES.quota, AUTH: RULES.auth}
-SAYS = [RATE, QUOTA, AUTH]
+NO_MODEL = FailureKind.NO_MODEL
+LONGEST = {RATE: RULES.asked_most, QUOTA: RULES.quota, AUTH: RULES.auth, NO_MODEL: RULES.auth}
+SAYS = [RATE, QUOTA, AUTH, NO_MODEL]
 
 
 def told(kind: FailureKind, seconds: float) -> Breaker:
@@ -23,7 +24,7 @@ def told(kind: FailureKind, seconds: float) -> Breaker:
 def test_it_is_left_alone_for_what_is_left_and_then_asked_once(kind: FailureKind) -> None:
     health = told(kind, 20.0)
     assert (health.wait(0.0), health.state(19.9), health.why) == (20.0, State.OPEN, kind)
-    assert health.cooling_down(1.0) == (kind is not AUTH)
+    assert health.cooling_down(1.0) == (kind not in DENIALS)
     assert health.state(20.0) is State.HALF_OPEN
     health.begin(20.0, AnswerKind.WHOLE)
     assert not health.admits(20.0)
@@ -91,6 +92,7 @@ def test_what_was_asked_before_says_nothing_of_what_others_were_told() -> None:
         (Failure(RATE, "slow down", 429), (RATE, RULES.cooldown)),
         (Failure(QUOTA, "no money", 429), (QUOTA, RULES.quota)),
         (Failure(AUTH, "no", 401), (AUTH, RULES.auth)),
+        (Failure(NO_MODEL, "no", 404), (NO_MODEL, RULES.auth)),
     ],
 )
 def test_the_vendor_s_own_word_is_passed_on(failure: Failure, said: tuple[FailureKind, float]) -> None:

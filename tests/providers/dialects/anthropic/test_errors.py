@@ -84,6 +84,8 @@ def test_what_is_no_json_is_not_repeated() -> None:
             "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
             FailureKind.QUOTA,
         ),
+        ("This organization has been disabled.", FailureKind.AUTH),
+        ("This organization has been disabled for x\nsays the user", FailureKind.INVALID_REQUEST),
         ("messages: at least one message is required", FailureKind.INVALID_REQUEST),
     ],
 )
@@ -142,7 +144,7 @@ def test_errors_about_something_else_say_nothing_of_sizes(text: str) -> None:
 
 
 def test_a_message_is_made_fit_to_show() -> None:
-    message = "bad key sk-ant-api03-abcdefgh\nat https://x.io/y"
+    message = "bad key sk-ant-api03-abcdefgh\nat https://x.internal/y"
     assert classify_answer(500, {}, envelope("api_error", message)).message == "bad key [redacted] at [address]"
 
 

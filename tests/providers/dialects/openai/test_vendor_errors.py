@@ -21,7 +21,7 @@ KINDS: dict[str, FailureKind] = {
     "azure/error_404_deployment": FailureKind.NOT_FOUND,
     "azure/error_400_operation": FailureKind.NOT_FOUND,
     "fireworks/error_400_extra": FailureKind.INVALID_REQUEST,
-    "fireworks/error_412": FailureKind.NOT_FOUND,
+    "fireworks/error_412": FailureKind.QUOTA,
     "fireworks/error_500_fault": FailureKind.SERVER,
     "together/error_403_context": FailureKind.CONTEXT_LENGTH,
     "together/error_503": FailureKind.OVERLOADED,
@@ -39,7 +39,7 @@ KINDS: dict[str, FailureKind] = {
     "openrouter/error_404_parameters": FailureKind.INVALID_REQUEST,
     "openrouter/error_400_tokens": FailureKind.CONTEXT_LENGTH,
     "openrouter/error_400_image": FailureKind.INVALID_REQUEST,
-    "openrouter/error_403_key": FailureKind.AUTH,
+    "openrouter/error_403_key": FailureKind.QUOTA,
     "openrouter/error_404_model": FailureKind.NOT_FOUND,
     "openrouter/error_429_overloaded": FailureKind.OVERLOADED,
     "openrouter/error_500_timeout": FailureKind.TIMEOUT,
@@ -100,7 +100,7 @@ KINDS: dict[str, FailureKind] = {
     "databricks/error_403": FailureKind.AUTH,
     "databricks/error_429": FailureKind.RATE_LIMITED,
     "cloudflare/error_400": FailureKind.INVALID_REQUEST,
-    "cloudflare/error_400_model": FailureKind.INVALID_REQUEST,
+    "cloudflare/error_400_model": FailureKind.NOT_FOUND,
     "cloudflare/error_429_capacity": FailureKind.OVERLOADED,
     "cloudflare/error_429_quota": FailureKind.QUOTA,
     "github_models/error_413_tokens": FailureKind.CONTEXT_LENGTH,
@@ -161,7 +161,7 @@ def test_a_vendor_s_error_means_what_its_row_and_words_say(name: str) -> None:
     failure = classify(load_profiles()[row], status, {}, fixture(f"openai/{name}.json"))
     assert (failure.kind, failure.status) == (KINDS[name], status)
     assert failure.message
-    for secret in ("sk-proj", "org-9aB", "https://"):
+    for secret in ("sk-proj", "org-9aB"):
         assert secret not in failure.message
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from providers.context_overflow import Overflow
 from providers.dialects.shared.errors import failure_in_body, is_error
-from providers.failure import MAX_MESSAGE, Failure, FailureKind
+from providers.failure import Failure, FailureKind
+from providers.vendor_text.vet_message import MAX_MESSAGE, vet
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from tests.providers.dialects.openai.kit import DIALECT, sent
@@ -103,11 +104,13 @@ def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject
         ("mistral", 429, {"object": "error", "message": "no", "code": "3505"}, K.OVERLOADED),
         ("mistral", 400, {"object": "error", "message": "no", "code": "3051"}, K.CONTEXT_LENGTH),
         ("deepseek", 402, error(None), K.QUOTA),
-        ("openrouter", 403, error(403), K.CONTENT_FILTER),
+        ("openrouter", 403, error(403), K.AUTH),
+        ("openrouter", 403, error(403, metadata={"reasons": ["violence"]}), K.CONTENT_FILTER),
+        ("openrouter", 403, error(403, metadata={"reasons": []}), K.AUTH),
         ("openrouter", 502, error(502), K.SERVER),
         ("openrouter", 502, error(502, metadata={"error_type": "payment_required"}), K.QUOTA),
         ("openrouter", 400, error(400, metadata={"error_type": "a type of tomorrow"}), K.INVALID_REQUEST),
-        ("openrouter", 404, error(404, "No endpoints found", metadata={"error_type": "not_found"}), K.INVALID_REQUEST),
+        ("openrouter", 404, error(404, "No endpoints found that support tool use."), K.INVALID_REQUEST),
         ("openai", 400, error("unknown", "Extra inputs: 'context_length_exceeded_behavior'"), K.INVALID_REQUEST),
         (
             "openrouter",
@@ -126,6 +129,51 @@ def test_an_answer_means_what_its_vendor_means(
     row: str, status: int, body: JsonValue | bytes, kind: FailureKind
 ) -> None:
     assert failed(status, body, row).kind is kind
+
+
+X_KEYS = "Manage it using https://openrouter.ai/settings/keys"
+X_CREDITS = "To continue making API requests, please purchase more credits or raise your spending limit."
+VERIFY = "Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization."
+
+
+@looped(
+    ("row", "status", "code", "message", "kind"),
+    [
+        ("openrouter", 403, 403, f"Key limit exceeded (total limit). {X_KEYS}", K.QUOTA),
+        ("openrouter", 403, 403, "This model is not available in your region.", K.FORBIDDEN),
+        ("openrouter", 403, 403, 'x requires moderation on Y. Your input was flagged for "violence".', K.CONTENT_FILTER),
+        ("openrouter", 404, 404, "No endpoints found matching your data policy (Free model publication).", K.NOT_FOUND),
+        ("openrouter", 404, 404, "No endpoints found for anthropic/claude-2.", K.NOT_FOUND),
+        ("openrouter", 400, 400, "anthropic/claude-9 is not a valid model ID", K.NOT_FOUND),
+        ("openrouter", 400, 400, "Echo: 'Key limit exceeded'", K.INVALID_REQUEST),
+        ("groq", 400, "organization_restricted", "Organization has been restricted.", K.AUTH),
+        ("groq", 400, "model_decommissioned", "The model `x` has been decommissioned.", K.NOT_FOUND),
+        ("openai", 400, "unsupported_value", f"Your organization must be verified to stream this model. {VERIFY}", K.FORBIDDEN),
+        ("azure_v1", 400, None, f"Your organization must be verified to generate reasoning summaries. {VERIFY}", K.FORBIDDEN),
+        ("openai", 403, None, f"Your organization must be verified to use the model `gpt-image-1`. {VERIFY}", K.AUTH),
+        ("openai", 401, "account_deactivated", "The account is deactivated.", K.AUTH),
+        ("openai", 403, "unsupported_country_region_territory", "Country, region, or territory not supported", K.AUTH),
+        ("xai", 429, None, f"Your team 7a-5e has either used all available credits or reached its monthly spending limit. {X_CREDITS}", K.QUOTA),
+        ("xai", 429, None, "Your team 7a-5e has used all available credits.", K.QUOTA),
+        ("xai", 429, None, "Too many requests; your team has not used all available credits.", K.RATE_LIMITED),
+        ("fireworks", 412, None, "Account a is suspended, possibly due to reaching the monthly spending limit.", K.QUOTA),
+        ("fireworks", 412, None, "The LoRA could not be loaded.", K.NOT_FOUND),
+        ("deepseek", 400, "invalid_request_error", "Model Not Exist", K.NOT_FOUND),
+        ("mistral", 400, "1500", "Invalid model: x", K.NOT_FOUND),
+        ("perplexity", 400, 400, "Invalid model 'x'.", K.NOT_FOUND),
+        ("zai", 400, "1211", "Unknown Model, please check the model code.", K.NOT_FOUND),
+        ("github_models", 400, "unknown_model", "Unknown model: x", K.NOT_FOUND),
+    ],
+)
+def test_trouble_of_the_account_is_told_apart_from_the_requests(
+    row: str, status: int, code: JsonValue, message: str, kind: FailureKind
+) -> None:
+    body = error(code, message, type="invalid_model" if row == "perplexity" else "invalid_request_error")
+    failure = failed(status, body, row)
+    assert failure.kind is kind
+    hidden = kind not in (K.CONTENT_FILTER, K.INVALID_REQUEST, K.RATE_LIMITED)
+    assert failure.said == (vet(message) if hidden else "")
+    assert hidden == (message[:12] not in failure.message)
 
 
 @looped(

@@ -1,0 +1,67 @@
+"""Whom a vendor's refusal is to be blamed on, as far as its status and kind alone do not say.
+
+Sources: the vendors' error pages and messages in public issue threads, November 2026.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from providers.context_overflow import MAX_TEXT
+from providers.failure import OUR_WORDS, UNKNOWN_MODEL, Failure, FailureKind
+from providers.target import Target
+from providers.vendor_text.vet_message import vet
+
+_ABSENT_MODEL = re.compile(
+    rb"model_not_found|modelnotfound|model_decommissioned|model_not_supported|model_not_available|unknown_model"
+    rb"|invalid_model|unavailable_model|deploymentnotfound"
+    rb"|\b(?:model|deployment)s?\b[^.]{0,200}?\b(?:not found|(?:does )?not exist|no longer|not supported|not available"
+    rb"|decommission|deprecated|retired|end of (?:its )?life|removed|invalid|unknown|unavailable|inaccessible|legacy"
+    rb"|not have access|no access)"
+    rb"|\b(?:unknown|invalid|no such|unable to access|resolve|not found) (?:the )?(?:foundation )?(?:model|deployment)\b"
+)
+"""Words by which vendors say in lower case that they do not have a model."""
+
+_NO_ROUTE = re.compile(rb"no endpoints found|no allowed providers|providers? (?:are|is) available")
+"""Words by which OpenRouter and its like say that no provider of a model is left by the account's settings or by those
+of the request, which says nothing of others' requests."""
+
+MAX_SHOWN: Final = 200
+"""Bytes of a page that the log shows."""
+
+FRONT_END: Final = "A front end of the upstream refused this request with status 403 and no error of the vendor's own."
+
+
+def attribute(failure: Failure, target: Target, status: int, body: bytes) -> Failure:
+    """Return the failure of a call that was answered with `status` and `body`, blamed on its cause.
+
+    A model that the vendor does not have is the client's mistake if the client named it, else the deployment's
+    failure. A 403 that is no error of the vendor's is about one request: web application firewalls send a page.
+    """
+    if failure.kind is FailureKind.NOT_FOUND and _is_json(body):
+        return _blamed_for_model(failure, target, body[:MAX_TEXT].lower())
+    if failure.kind is FailureKind.AUTH and status == 403 and not _is_own_error(failure, body):
+        began = vet(body[:MAX_SHOWN].decode("utf-8", "replace"))
+        return replace(failure, kind=FailureKind.FORBIDDEN, message=FRONT_END, evidence=began, said="")
+    return failure
+
+
+def _is_json(body: bytes) -> bool:
+    return body.lstrip()[:1] in (b"{", b"[")
+
+
+def _is_own_error(failure: Failure, body: bytes) -> bool:
+    """Return whether a body has a vendor's form: words that its reader found, or an error without any."""
+    return _is_json(body) and (bool(failure.said) or b'"error"' in body)
+
+
+def _blamed_for_model(failure: Failure, target: Target, said: bytes) -> Failure:
+    if target.table_key.endswith("/*"):
+        if b"model" not in said:
+            return failure
+        message = f"The vendor does not know the model {vet(target.model)!r}, or it is not open to the gateway's account."
+        return replace(failure, message=message, code=UNKNOWN_MODEL, param="model")
+    named = re.search(rb"(?<![\w.-])" + re.escape(target.upstream_model.lower().encode()) + rb"(?![\w-])", said)
+    if (named or _ABSENT_MODEL.search(said)) and not _NO_ROUTE.search(said):
+        return replace(failure, kind=FailureKind.NO_MODEL, message=OUR_WORDS[FailureKind.NO_MODEL])
+    return failure

@@ -1,0 +1,83 @@
+"""Whom a refusal is blamed on: the model that the vendor lacks, a front end of the vendor, or nobody."""
+
+from typing import Final
+
+from providers.failure import OUR_WORDS, UNKNOWN_MODEL, Failure, FailureKind
+from providers.vendor_text.attribute_failure import FRONT_END, attribute
+from tests.providers.dialects.kit import target_of
+from tests.support.looped import looped
+
+K = FailureKind
+NOT_FOUND: Final = Failure(K.NOT_FOUND, OUR_WORDS[K.NOT_FOUND], 404)
+DENIED: Final = Failure(K.AUTH, OUR_WORDS[K.AUTH], 403, said="")
+NAMED: Final = target_of("openai", "claude-3-opus", table_key="v/claude-3-opus")
+ANY: Final = target_of("openai", "claude-3-opus", table_key="v/*")
+
+ABSENT = (
+    b'{"error":{"message":"The model `x` does not exist or you do not have access to it.","code":"model_not_found"}}',
+    b' {"type":"error","error":{"type":"not_found_error","message":"model: claude-3-opus"}}',
+    b'[{"error":{"code":404,"message":"models/x is not found for API version v1beta, or is not supported"}}]',
+    b'{"message":"This model version has reached the end of its life."}',
+    b'{"message":"Could not resolve the foundation model from the provided model identifier."}',
+    b'{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}',
+    b'{"error":{"message":"Model not found, inaccessible, and/or not deployed"}}',
+    b'{"error":{"code":"model_decommissioned","message":"gone"}}',
+    b'{"error":"model \'tiny\' not found"}',
+    b'{"message":"Not found the model x or Permission denied"}',
+)
+OTHER = (
+    b"",
+    b"<html>no model here</html>",
+    b'{"detail":"Not Found"}',
+    b'{"error":{"message":"File file-abc not found"}}',
+    b'{"error":{"message":"Previous response with id resp_1 not found."}}',
+    b'{"error":{"message":"No endpoints found for claude-3-opus.","code":404}}',
+    b'{"error":{"message":"No endpoints found matching your data policy (Free model publication)."}}',
+    b'{"error":{"message":"No allowed providers are available for the selected model."}}',
+    b'{"error":{"message":"Container claude-3-opus-20240229-x not found"}}',
+)
+
+
+@looped("body", ABSENT)
+def test_a_model_that_the_vendor_lacks_is_the_deployments_failure_unless_the_client_named_it(body: bytes) -> None:
+    failure = attribute(NOT_FOUND, NAMED, 404, body)
+    assert (failure.kind, failure.message, failure.status) == (K.NO_MODEL, OUR_WORDS[K.NO_MODEL], 404)
+    if b"odel" in body:
+        failure = attribute(NOT_FOUND, ANY, 404, body)
+        assert (failure.kind, failure.code, failure.param) == (K.NOT_FOUND, UNKNOWN_MODEL, "model")
+        assert "'claude-3-opus'" in failure.message
+
+
+@looped("body", OTHER)
+def test_what_else_is_not_found_is_nobodys_health(body: bytes) -> None:
+    assert attribute(NOT_FOUND, NAMED, 404, body) is NOT_FOUND
+
+
+@looped(
+    ("status", "body", "kind"),
+    [
+        (403, b"<html><h1>Sorry, you have been blocked</h1>", K.FORBIDDEN),
+        (403, b"Forbidden", K.FORBIDDEN),
+        (403, b"", K.FORBIDDEN),
+        (403, b'{"title":"Error 1020: Access denied","cloudflare_error":true}', K.FORBIDDEN),
+        (403, b' {"error":{"code":"denied"}}', K.AUTH),
+        (401, b"<html>Unauthorized</html>", K.AUTH),
+    ],
+)
+def test_a_403_that_is_no_error_of_the_vendors_says_nothing_of_the_credential(
+    status: int, body: bytes, kind: FailureKind
+) -> None:
+    failure = attribute(DENIED, NAMED, status, body)
+    assert failure.kind is kind
+    if kind is K.FORBIDDEN:
+        assert (failure.message, failure.evidence, failure.said) == (FRONT_END, body.decode(), "")
+
+
+def test_a_403_with_the_vendors_own_words_is_about_the_credential() -> None:
+    failure = Failure(K.AUTH, OUR_WORDS[K.AUTH], 403, said="no access")
+    assert attribute(failure, NAMED, 403, b'{"detail":"no access"}') is failure
+
+
+def test_no_other_failure_is_blamed_on_the_model() -> None:
+    failure = Failure(K.AUTH, "why", 401)
+    assert attribute(failure, ANY, 401, b'{"error":"no access to the model"}') is failure
