@@ -123,7 +123,8 @@ class Failure:
     that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about the most tokens of an answer. `unsent` says that the
     upstream cannot have read the request. `cause` says why there was no connection. For the operator alone are `peer`,
     the `host:port` that could not be reached, `evidence`, a vetted piece of what came instead of an answer, and
-    `said`, the vendor's vetted words if the message is in ours. `ours` says that no part of the message is the vendor's.
+    `said`, the vendor's vetted words if the message is in ours; `vendor_id` is
+    the vendor's id of the request if it stood in the body. `ours` says that no part of the message is the vendor's.
     """
 
     kind: FailureKind
@@ -138,6 +139,7 @@ class Failure:
     peer: str = ""
     evidence: str = ""
     said: str = ""
+    vendor_id: str = ""
     ours: bool = False
 
     @property

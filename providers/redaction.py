@@ -66,6 +66,20 @@ def piece_length(secret: str) -> int:
     return max(RECOGNISABLE, min(PIECE, len(secret) * 3 // 4))
 
 
+_BLOCK: Final = 6
+
+
+def holds_piece(text: str, secret: str) -> bool:
+    """Return whether a text in lower case has the whole of a secret, or of a longer one about a PIECE."""
+    if not text or len(secret) < SHORTEST:
+        return False
+    whole = _lower(secret)
+    if len(whole) < PIECE:
+        return whole in text
+    # Every run of PIECE characters that both have holds one whole block of those that the text is cut into.
+    return any(text[at : at + _BLOCK] in whole for at in range(0, len(text) - _BLOCK + 1, _BLOCK))
+
+
 def _lower(text: str) -> str:
     """Return the text in lower case, with each character in its place."""
     return text.lower() if text.isascii() else text.translate(_LOWER)

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import SecretStr
 
-from providers.redaction import MASK, RECOGNISABLE, redact
+from providers.redaction import MASK, RECOGNISABLE, holds_piece, redact
 
 _CREDENTIAL = re.compile(r"(?i)auth|key|token|secret|pass|cred|session|sign|cookie")
 """Words in the name of a header whose value is secret, however short."""
@@ -162,6 +162,12 @@ class Credential:
         """Return a vendor's text without the credential's secrets in any form; see `providers.redaction`. `fetched` are
         those that its source has returned lately."""
         return redact(text, dict.fromkeys([*self._known_secrets(), *map(reveal, fetched)]))
+
+    def is_echoed_in(self, text: str, fetched: Iterable[SecretStr] = ()) -> bool:
+        """Return whether a text of at most a few hundred characters holds a piece of a secret unchanged, in any letter
+        case. A hundredth of the time of `conceal`, for texts that can be left out."""
+        plain = text.lower()
+        return any(holds_piece(plain, secret) for secret in (*self._known_secrets(), *map(reveal, fetched)))
 
     def _known_secrets(self) -> Iterator[str]:
         """Yield the secrets: the key, those of the source, and static headers, with and without an authentication

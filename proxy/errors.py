@@ -14,6 +14,9 @@ from providers.failure import OUR_WORDS, UNKNOWN_MODEL, VERDICTS, Failure, Failu
 MAX_RETRY_AFTER = 60
 """Seconds; the Stainless SDKs ignore a longer Retry-After (openai 1.x, scale-gp, fireworks) or do not retry at all."""
 
+DAY = 86400
+"""Seconds; a vendor that wants a longer wait is not believed."""
+
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
@@ -367,10 +370,17 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
             milliseconds = max(1, ceil(failure.retry_after * 1000))
             headers |= known_wait(milliseconds, failure.retry_after > MAX_RETRY_AFTER)
         else:
-            headers["retry-after"] = _seconds(failure.retry_after)
+            headers |= vendors_wait(failure.retry_after)
     param = "prompt" if failure.kind is FailureKind.CONTEXT_LENGTH else failure.param
     kind = failure.code if failure.withheld and failure.code else verdict.type
     return GatewayError(ErrorFacts(status, kind, code, failure.message, param, headers))
+
+
+def vendors_wait(seconds: float) -> dict[str, str]:
+    """Return the headers for a wait that a vendor asked for: the client is told the truth, up to a day. SDKs that take
+    a wait of more than a minute for none at all are not to try again."""
+    after = {"retry-after": str(max(1, min(DAY, ceil(seconds))))}
+    return after | (NO_RETRY if seconds > MAX_RETRY_AFTER else {})
 
 
 def known_wait(milliseconds: int, hopeless: bool) -> dict[str, str]:

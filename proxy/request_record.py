@@ -58,8 +58,8 @@ class Attempt:
     """One attempt at a deployment. `deployment` is its label in the table and in metrics; `name` its name where the
     table's entry is for any model. `outcome` is `ok` or a failure kind, `cause` why there was no connection; times are
     seconds of the loop's clock. `maybe_executed` says that the vendor may bill an attempt that failed. `repeats` has
-    the cause of each call of the attempt that was made again, `sent` the call that was made last, until the attempt
-    ends."""
+    the cause of each call of the attempt that was made again, `sent` the call that was made last and `head` the head of
+    its response, until the attempt ends. `vendor_id` is the vendor's id of the request."""
 
     deployment: str
     started: float
@@ -71,6 +71,8 @@ class Attempt:
     cause: str | None = None
     name: str = ""
     repeats: tuple[str, ...] = ()
+    vendor_id: str = ""
+    head: bytes = field(default=b"", repr=False, compare=False)
     sent: UpstreamRequest | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -179,7 +181,8 @@ class RequestRecord:
     already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
     they are in `billed`. `tags` are the team's in the table that the request began with; `aside` says that no
     deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` is
-    what a heavy request has made of its body and answer, to be freed off the event loop.
+    what a heavy request has made of its body and answer, to be freed off the event loop. `passed` are headers of the
+    vendor's response that go on to the client.
     """
 
     request_id: str
@@ -224,6 +227,7 @@ class RequestRecord:
     aside: bool = False
     unanswered: tuple[tuple[Usage, Price | None], ...] = ()
     heavy: list[object] = field(default_factory=list, repr=False, compare=False)
+    passed: Mapping[str, str] | None = None
 
     @property
     def from_cache(self) -> bool:
@@ -272,6 +276,16 @@ class RequestRecord:
     def duration(self) -> float:
         """Seconds from the first byte read to the last one written."""
         return self.finished - self.started
+
+    def note_head(self, head: bytes) -> None:
+        """Note the head of the response to a call of the running attempt."""
+        if self.attempts:
+            self.attempts[-1].head = head
+
+    @property
+    def vendor_id(self) -> str:
+        """The vendor's id of the last attempt, empty without one."""
+        return self.attempts[-1].vendor_id if self.attempts else ""
 
     def note_unanswered(self, usage: Usage) -> None:
         """Count what a call of the running attempt used although its answer is not given to the client."""

@@ -27,6 +27,7 @@ from proxy.request_record import Attempt
 from proxy.telemetry.metrics import Metrics
 from proxy.upstream.mock_transport import SCHEME
 from proxy.upstream.unanswered_usage import is_billed, usage_of_body, usage_of_call
+from proxy.upstream.vendor_headers import passed_headers, request_id_in
 
 Secrets = Callable[[Target], Sequence[SecretStr]]
 """Returns what calls of a target have lately carried besides its own credential."""
@@ -108,7 +109,7 @@ class RunningAttempt:
         attempt = self._attempt = Attempt(target.label, reports.now(), name=target.name)
         record.attempts.append(attempt)
         record.called, record.price, record.max_tokens = target.name, target.price, None
-        record.emulated, record.dropped = prepared.emulated, prepared.dropped
+        record.emulated, record.dropped, record.passed = prepared.emulated, prepared.dropped, None
         breaker = reports.deployments.breakers.of(target)
         self._tracked = breaker.begin(attempt.started, answer, planned.team.tenant)
         inflight = self._inflight = reports.metrics.inflight_row(attempt.deployment)
@@ -121,6 +122,7 @@ class RunningAttempt:
     def commit(self) -> None:
         """Note the first content of a stream: from now on the limits of the request hold alone."""
         self._committed = True
+        self._read_head()
         self._planned.deadlines.end_attempt(None)
         self._tracked.first_byte(self._reports.now())
 
@@ -204,8 +206,22 @@ class RunningAttempt:
             wait = breaker.wait(now)
             reports.log.warning("%s is left alone for %.1f s: %s", target.name, wait, summary(failure))
 
+    def _read_head(self) -> None:
+        """Take from the head of the response what goes on to the client and into the log, unless it holds a piece of
+        the credential."""
+        attempt, record, target = self._attempt, self._planned.record, self._prepared.target
+        head, attempt.head = attempt.head, b""
+        if not head:
+            return
+        vendor_id = request_id_in(head, record.request_id)
+        passed = passed_headers(head, record.surface, target.profile.name)
+        text = "\n".join([vendor_id, *passed.values()]) if passed else vendor_id
+        if not target.credential.is_echoed_in(text, self._reports.secrets(target)):
+            attempt.vendor_id, record.passed = vendor_id or attempt.vendor_id, passed
+
     def _end(self) -> None:
         attempt = self._attempt
+        self._read_head()
         attempt.sent = None
         if not attempt.finished:
             attempt.finished = self._reports.now()
@@ -217,6 +233,7 @@ class RunningAttempt:
 def _note(attempt: Attempt, failure: Failure) -> None:
     attempt.outcome, attempt.status, attempt.message = failure.kind.value, failure.status, failure.operator_message
     attempt.maybe_executed, attempt.cause = failure.maybe_executed, failure.cause
+    attempt.vendor_id = failure.vendor_id
 
 
 def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Failure:
@@ -244,6 +261,7 @@ def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
         message=conceal(failure.message) if failure.ours else quoted(failure.message),
         code=code,
         param=param,
+        vendor_id="" if target.credential.is_echoed_in(failure.vendor_id, fetched) else failure.vendor_id,
         peer=conceal(failure.peer),
         evidence=quoted(failure.evidence),
         said=quoted(failure.said),

@@ -51,6 +51,9 @@ LONG: Final = 512 * 1024
 MANY_CHUNKS: Final = 256
 """Chunks of a stream whose end is written on the event loop, if its end holds all of it."""
 
+VENDOR_ID: Final = "x-dragoman-upstream-request-id"
+"""The header with the vendor's id of the request, which the vendor's support asks for."""
+
 LAST_WRITE = 5.0
 """Seconds that writing the error event of a broken stream may take."""
 
@@ -310,19 +313,33 @@ def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequ
 
 
 def attempt_headers(record: RequestRecord) -> dict[str, str]:
-    """Return headers with the deployment called last, the number of attempts, and the name that answers where a budget
-    chose it; none where none was called."""
+    """Return headers with the deployment called last, the number of attempts, the vendor's id of the last one, and the
+    name that answers where a budget chose it; none where none was called."""
     if record.called is None:
         return {}
     headers = _called(record.called, len(record.attempts))
+    if vendor_id := record.vendor_id:
+        headers[VENDOR_ID] = vendor_id
     if record.routed is not None:
         headers["x-dragoman-budget-route"] = record.routed
     return headers
 
 
+def passed_on(record: RequestRecord) -> Mapping[str, str]:
+    """Return the vendor's headers that go on to the client: its limits, unless the gateway reports limits of its own
+    under the same names, and whether to try again."""
+    passed = record.passed
+    if not passed:
+        return {}
+    own = {} if record.held is None else record.held.headers()
+    if any(name.startswith("x-ratelimit") for name in own):
+        return {name: value for name, value in passed.items() if not name.startswith("x-ratelimit")}
+    return passed
+
+
 def answer_headers(record: RequestRecord) -> Mapping[str, str]:
     """Return an answer's own headers: the deployment, and which fields were emulated, dropped or changed."""
-    headers = attempt_headers(record)
+    headers = {**passed_on(record), **attempt_headers(record)}
     if record.guarded is not None:
         _add_guarded(headers, record, record.guarded)
     if record.emulated:
@@ -343,9 +360,10 @@ def answer_lines(record: RequestRecord) -> str:
     called = record.called
     if called is None or record.emulated or record.dropped or record.guarded is not None or record.cache is not None:
         return header_lines(answer_headers(record))
-    if record.max_tokens is not None or record.routed is not None:
+    if record.max_tokens is not None or record.routed is not None or record.passed:
         return header_lines(answer_headers(record))
-    return _called_lines(called, len(record.attempts))
+    lines = _called_lines(called, len(record.attempts))
+    return f"{lines}{VENDOR_ID}: {vendor_id}\r\n" if (vendor_id := record.vendor_id) else lines
 
 
 @lru_cache(maxsize=1024)  # clients choose the names under `vendor/*`

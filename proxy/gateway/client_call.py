@@ -226,9 +226,9 @@ class ClientCall:
 
 
 def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
-    """Record that the client is gone, unless it has the whole answer."""
+    """Record that the client is gone, unless it has the whole answer. A status that it was sent stays."""
     if record.finished or record.outcome == "client_gone":
         return
-    record.outcome, record.status = "client_gone", 499
+    record.outcome, record.status = "client_gone", record.status or 499
     if record.first_content is not None:
         metrics.abort("client", "disconnect", record.model)

@@ -31,6 +31,11 @@ class HttpResponse:
         headers.setdefault("date", formatdate(usegmt=True))
         return headers
 
+    @property
+    def head(self) -> bytes:
+        """See UpstreamResponse."""
+        return self._head
+
     def take_all(self) -> bytes | None:
         """See UpstreamResponse. Nearly every whole answer comes with its head."""
         connection = self._connection

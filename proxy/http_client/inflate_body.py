@@ -51,6 +51,11 @@ class InflatedResponse:
         """See UpstreamResponse."""
         return self._response.headers
 
+    @property
+    def head(self) -> bytes:
+        """See UpstreamResponse."""
+        return self._response.head
+
     def take_all(self) -> bytes | None:
         """See UpstreamResponse. What all of it amounts to may be too much for one piece."""
         return None

@@ -40,6 +40,7 @@ EXPOSED: Final = ", ".join(
         "request-id, x-request-id",
         "x-dragoman-deployment, x-dragoman-attempts, x-dragoman-emulated, x-dragoman-dropped, x-dragoman-max-tokens",
         "x-dragoman-budget-route, x-dragoman-cache, x-dragoman-guarded, age, traceresponse",
+        "x-dragoman-upstream-request-id",
         "x-should-retry, retry-after, retry-after-ms",
         "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests",
         "x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens",

@@ -52,6 +52,8 @@ def figures(record: RequestRecord, cost: float | None) -> dict[str, object]:
         fields["key"] = record.key
     if record.trace is not None:
         fields["trace_id"] = record.trace.hex_id
+    if vendor_id := record.vendor_id:
+        fields["upstream_request_id"] = vendor_id
     if record.code is not None:
         fields["code"] = record.code
         if record.guarded is not None and record.guarded.plugin:
@@ -125,6 +127,8 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         "status": attempt.status,
         "message": attempt.message,
     }
+    if attempt.vendor_id:
+        fields["upstream_request_id"] = attempt.vendor_id
     if attempt.cause is not None:
         fields["cause"] = attempt.cause
     if attempt.maybe_executed:
@@ -197,7 +201,8 @@ def _attempt_text(attempt: Attempt) -> str:
     maybe = " (maybe executed)" if attempt.maybe_executed else ""
     status = f" {attempt.status}" if attempt.status is not None else ""
     message = f": {_shown(attempt.message, SHOWN_MESSAGE)}" if attempt.message else ""
-    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{maybe}{message}"
+    vendor_id = f" [{attempt.vendor_id}]" if attempt.vendor_id else ""
+    return f"{_shown(attempt.full_name, SHOWN_NAME)}: {attempt.outcome}{cause}{status}{maybe}{message}{vendor_id}"
 
 
 def _shown(text: str, most: int) -> str:

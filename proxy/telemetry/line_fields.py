@@ -51,7 +51,7 @@ REQUEST_FIELDS: Final = (
     ),
     LineField("stream", "true or false", "", ALWAYS, "Whether a stream was asked for.", "true"),
     LineField(
-        "status", "integer", "HTTP status", ALWAYS, "The answer's; 499 where the client left before it had one.", "200"
+        "status", "integer", "HTTP status", ALWAYS, "The response's; 499 if the client left before its head was sent.", "200"
     ),
     LineField(
         "outcome",
@@ -72,6 +72,14 @@ REQUEST_FIELDS: Final = (
         "requests are traced",
         "The trace that the request is part of, sampled or not.",
         '"0af7651916cd43dd8448eb211c80319c"',
+    ),
+    LineField(
+        "upstream_request_id",
+        "text",
+        "",
+        "the vendor named one",
+        "The vendor's own id of the last attempt, for the vendor's support; at most 128 characters.",
+        '"req_011CVXyZ"',
     ),
     LineField("code", "text", "", "the client got an error", "The code of the error.", '"upstream_error"'),
     LineField("plugin", "text", "", "a plugin ended the request", "The plugin that refused it, or failed.", '"redact"'),
@@ -165,7 +173,17 @@ ATTEMPT_FIELDS: Final = (
     LineField("deployment", "text", "", ALWAYS, "What was called.", '"a/m/eu"'),
     LineField("outcome", "text", "", ALWAYS, "The kind of the failure.", '"server"'),
     LineField("status", "integer", "HTTP status", ALWAYS, "The vendor's; `null` without an answer.", "500"),
-    LineField("message", "text", "", ALWAYS, "What the client would be told; may be `null`.", '"The upstream failed."'),
+    LineField(
+        "upstream_request_id", "text", "", "the vendor named one", "The vendor's own id of the attempt.", '"req_011CVXyZ"'
+    ),
+    LineField(
+        "message",
+        "text",
+        "",
+        ALWAYS,
+        "What the client would be told, then the vendor's own words if those are kept from it; may be `null`.",
+        '"The upstream failed."',
+    ),
     LineField("cause", "text", "", "there was no connection", "Why there was none.", '"refused"'),
     LineField(
         "maybe_executed", "true", "", "the vendor may bill it", "The vendor may have generated an answer.", "true"

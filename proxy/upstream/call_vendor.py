@@ -86,6 +86,7 @@ class UpstreamCaller:
                         # As `_read` does: nearly every request passes here, and that coroutine would cost it 1 us.
                         deadlines.expect(Phase.ANSWER, answer)
                         response = await self._calls.ask(call.sent, record, repeats)
+                        record.note_head(response.head)
                         read = read_answer(response, record, deadlines, call, self._off_loop)
                         completion = read if isinstance(read, Completion) else await read
                     return completion if completion.usage is not None else estimated(call, completion)
@@ -163,6 +164,7 @@ class UpstreamCaller:
         deadlines.expect(Phase.ANSWER, answer)
         with CountedCall(record, call):
             response = await self._calls.ask(call.sent, record, repeats)
+            record.note_head(response.head)
             read = read_answer(response, record, deadlines, call, self._off_loop)
             return read if isinstance(read, Completion) else await read
 
@@ -300,6 +302,7 @@ class UpstreamCaller:
     ) -> OpenStream:
         sent = call.sent
         response = await self._calls.ask(sent, record, repeats)
+        record.note_head(response.head)
         if not is_good(response):
             raise await refusal(sent, response)
         try:

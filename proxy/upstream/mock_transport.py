@@ -19,11 +19,12 @@ SCHEME = "mock://"
 class MockResponse:
     """A scripted answer; `delay` seconds pass before each piece."""
 
-    __slots__ = ("_end", "_given", "_pieces", "headers", "status")
+    __slots__ = ("_end", "_given", "_pieces", "head", "headers", "status")
 
     def __init__(self, answer: mock.MockAnswer) -> None:
         self.status = answer.status
         self.headers: Mapping[str, str] = answer.headers
+        self.head = b""
         self._pieces = iter(answer.pieces)
         self._end = answer.end
         self._given = 0

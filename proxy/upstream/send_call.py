@@ -20,6 +20,7 @@ from proxy.upstream.loop_detection import refuse_loop
 from proxy.upstream.mock_transport import SCHEME, MockTransport
 from proxy.upstream.request_headers import TRACE_HEADERS
 from proxy.upstream.transport import RepeatableError, RepeatCause, Repeats, Transport, UpstreamResponse, read_error
+from proxy.upstream.vendor_headers import request_id_in_body
 
 T = TypeVar("T")
 
@@ -104,6 +105,7 @@ class CallSender:
                     raise
                 cause = error.cause
             else:
+                record.note_head(response.head)
                 if is_good(response):
                     return response
                 raise await refusal(sent, response)
@@ -148,6 +150,7 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
         response.release()
     refuse_loop(response.status, body)
     failure = sent.target.dialect.classify(sent, response.status, response.headers, body)
+    failure = replace(failure, vendor_id=request_id_in_body(body))
     return UpstreamError(attribute(failure, sent.target, response.status, body))
 
 

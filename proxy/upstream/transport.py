@@ -38,6 +38,10 @@ class UpstreamResponse(Protocol):
     def headers(self) -> Mapping[str, str]:
         """The response headers; the last of repeated ones."""
 
+    @property
+    def head(self) -> bytes:
+        """The head as it came, empty if the response came over no network."""
+
     def take_all(self) -> bytes | None:
         """Return the body and free the connection, where all of it has come; else None. To be called before `read`."""
 

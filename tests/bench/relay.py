@@ -90,6 +90,7 @@ class Pushed:
 
     status = 200
     headers: Mapping[str, str] = {}
+    head = b""
 
     def __init__(self) -> None:
         self._piece = b""

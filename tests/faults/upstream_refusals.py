@@ -24,7 +24,7 @@ from tests.faults.request_outcomes import (
     unspent_retries,
 )
 from tests.faults.upstream_limits import LIMITED, NO_CREDIT
-from tests.support.http_scripts import DONE, chunk, data_frames, head, json_answer, sse_answer
+from tests.support.http_scripts import DONE, body_answer, chunk, data_frames, head, json_answer, sse_answer
 from tests.support.vendor_script import Behaviour, Delay, Hang, Received, Script, Send
 
 BRIEF: Final = TABLE.replace("first_event: 500ms", "first_event: 300ms").replace("total: 4s", "total: 1500ms")
@@ -128,11 +128,31 @@ async def fault_of_the_request(rig: Rig) -> None:
 
 @fault(25)
 async def model_that_the_upstream_does_not_know(rig: Rig) -> None:
-    end = ExpectedEnd(502, "upstream_error", "not_found", 404, retry="false")
+    end = ExpectedEnd(502, "upstream_error", "model_not_found", 404, retry="false")
     rig.one.default = json_answer(404, {"error": {"message": "no model 'secret'", "code": "model_not_found"}})
+    assert "secret" not in (await assert_fails_alone(rig, end)).message
+    rig.forget()
+    await assert_answered_elsewhere(rig, end)
+    await assert_skipped(rig)
+
+
+@fault(25)
+async def thing_that_the_upstream_does_not_know(rig: Rig) -> None:
+    end = ExpectedEnd(502, "upstream_error", "not_found", 404, retry="false")
+    rig.one.default = json_answer(404, {"error": {"message": "File file-secret not found"}})
     assert "secret" not in (await assert_fails_alone(rig, end)).message
     await assert_answered_elsewhere(rig, end)
     assert consecutive_failures(rig) == 0
+
+
+@fault(26)
+async def page_of_a_firewall(rig: Rig) -> None:
+    end = ExpectedEnd(502, "upstream_error", "forbidden", 403, retry="false")
+    rig.one.default = body_answer(403, b"<html><h1>You have been blocked</h1>", [("content-type", "text/html")])
+    await assert_fails_alone(rig, end)
+    await assert_answered_elsewhere(rig, end)
+    assert consecutive_failures(rig) == 0
+    assert "You have been blocked" in rig.log.getvalue().decode()
 
 
 @fault(26)

@@ -18,6 +18,7 @@ from providers.dialects.shared.errors import failure_in_body as openai_failure
 from providers.failure import Failure
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles
+from providers.vendor_text.vet_message import vet
 from tests.proxy.kit.raw_client import exchange, request
 from tests.proxy.kit.transport_calls import TARGET
 from tests.proxy.kit.whole_gateway import port_of

@@ -32,6 +32,7 @@ class Given:
     status: int = 200
     wait: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
+    head: bytes = b""
     closed: bool = False
     released: bool = False
     _pieces: Iterator[bytes] | None = None

@@ -31,6 +31,7 @@ class Body:
         self._steps = list(steps)
         self.status = status
         self.headers: Mapping[str, str] = headers or {}
+        self.head = b""
         self.closed = 0
         self.released = 0
 

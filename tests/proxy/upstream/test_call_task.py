@@ -32,6 +32,7 @@ class _Answering:
     released: bool = False
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"count": "7"})
+    head: bytes = b""
 
     def take_all(self) -> bytes | None:
         return None

@@ -47,6 +47,7 @@ class Response:
     arrived: bool = True
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    head: bytes = b""
 
     def take_all(self) -> bytes | None:
         if not self.arrived:
