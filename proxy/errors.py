@@ -310,8 +310,8 @@ def cooling_down(wait: float, why: FailureKind | None) -> GatewayError:
     if why is FailureKind.QUOTA:
         return upstream_failed(Failure(FailureKind.QUOTA, OUR_WORDS[FailureKind.QUOTA]))
     message = "Every deployment that could answer is rate limited by its vendor at the moment."
-    headers = {"retry-after": _seconds(wait)}
-    return GatewayError(ErrorFacts(429, "requests", "rate_limit_exceeded", message, headers=headers))
+    facts = ErrorFacts(429, "requests", "rate_limit_exceeded", message, headers=vendors_wait(wait))
+    return GatewayError(facts)
 
 
 def _seconds(wait: float) -> str:

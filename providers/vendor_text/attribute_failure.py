@@ -59,7 +59,9 @@ def _blamed_for_model(failure: Failure, target: Target, said: bytes) -> Failure:
     if target.table_key.endswith("/*"):
         if b"model" not in said:
             return failure
-        message = f"The vendor does not know the model {vet(target.model)!r}, or it is not open to the gateway's account."
+        message = (
+            f"The vendor does not know the model {vet(target.model)!r}, or it is not open to the gateway's account."
+        )
         return replace(failure, message=message, code=UNKNOWN_MODEL, param="model")
     named = re.search(rb"(?<![\w.-])" + re.escape(target.upstream_model.lower().encode()) + rb"(?![\w-])", said)
     if (named or _ABSENT_MODEL.search(said)) and not _NO_ROUTE.search(said):

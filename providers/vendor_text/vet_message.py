@@ -51,8 +51,8 @@ _FILE_ROOT = re.compile(
 _FOLDER = r"/\.|/(?:site-packages|snapshots|checkpoints?|weights)/"
 _FILE_MARK = re.compile(rf"(?i){_FOLDER}|\.\w{{1,12}}$|\.(?:py|so|go|rs|c|cc|cpp|js|ts|java|rb)\b")
 _CERTAIN_FILE = re.compile(
-    rf"(?i){_FOLDER}|\.(?:py|so|go|rs|cc?|cpp|js|ts|java|rb|sh|gguf|safetensors|bin|pth?|onnx|ya?ml|json|txt|log|sock|pem"
-    r"|key|crt|conf|ini|toml|env)$"
+    rf"(?i){_FOLDER}|\.(?:py|so|go|rs|cc?|cpp|js|ts|java|rb|sh|gguf|safetensors|bin|pth?|onnx|ya?ml|json|txt|log|sock"
+    r"|pem|key|crt|conf|ini|toml|env)$"
 )
 """Marks of a path of a file: a hidden part, an extension, and folders that models and libraries lie in. A path of an API
 may end with the version of a model, which looks like an extension."""
@@ -119,4 +119,6 @@ def _own_hosts(base_url: str, public: str | None) -> re.Pattern[str] | None:
     if host != usual:
         parent = host.partition(".")[2]
         name = rf"(?:[a-z0-9-]+\.)*{re.escape(parent if '.' in parent else host)}"
-    return re.compile(rf"(?i)(?:[a-z][a-z0-9+.-]*://)?(?<![\w.-]){name}(?![\w-]|\.\w)(?::\d{{2,5}})?(?:/[\w.~/%-]*[\w~/%-])?")
+    return re.compile(
+        rf"(?i)(?:[a-z][a-z0-9+.-]*://)?(?<![\w.-]){name}(?![\w-]|\.\w)(?::\d{{2,5}})?(?:/[\w.~/%-]*[\w~/%-])?"
+    )

@@ -63,6 +63,7 @@ class Breaker:
     _tripped: bool = False
     _open_until: float = NEVER
     _cooldown_until: float = NEVER
+    _asked_until: float = NEVER
     _openings: int = 0
     _returned: float = NEVER
     _first_byte_at: float = NEVER
@@ -118,6 +119,11 @@ class Breaker:
             return left
         return self._rules.panic_every if self._probing else 0.0
 
+    def asked_wait(self, now: float) -> float:
+        """Return the seconds that the vendor asked for, which may be more than `wait`: the deployment is called
+        earlier, to find out, but a client that is refused meanwhile is told the vendor's."""
+        return max(self.wait(now), self._asked_until - now) if self.cooling_down(now) else self.wait(now)
+
     def healthy(self, now: float, team: str = "") -> bool:
         """Return whether a team knows nothing against the deployment: it is closed, does not hang, and has not failed
         the team TEAM_FAILURES times since its last first byte for that team. True for a deployment without attempts."""
@@ -167,9 +173,9 @@ class Breaker:
         return tracked
 
     def apply_cooldown(self, now: float, kind: FailureKind, seconds: float) -> None:
-        """Apply a cooldown that the vendor told another process: for a rate limit, a spent quota, a refused
-        credential or a model that the vendor does not have. It lasts no longer than one of our own, as do all together until this process has sent a request
-        again."""
+        """Apply a cooldown that the vendor told another process: for a rate limit, a spent quota, a refused credential
+        or a missing model. It lasts no longer than one of our own, as do all together until this process has sent a
+        request again."""
         rules = self._rules
         if self._shared_since == NEVER:
             self._shared_since = now
@@ -309,6 +315,7 @@ class TrackedAttempt:
             breaker._count_for_team(self._team, now)
         if failure.kind is FailureKind.RATE_LIMITED:
             # While others are being answered, there are too many requests rather than nothing left of the limit.
+            breaker._asked_until = now + (failure.retry_after or 0.0)
             seconds = rules.cooldown_for(failure.retry_after)
             if failure.retry_after is None and breaker.in_flight:
                 seconds = min(seconds, rules.asked_least)

@@ -144,9 +144,11 @@ class Candidates(Generic[P]):
             except Refusal as refusal:
                 first = first or _without_traceback(refusal)
             else:
-                wait = order.wait or min(self._breakers.of(each).wait(now) for each in blocked)
+                breakers = [self._breakers.of(each) for each in blocked]
                 why = self._breakers.of(target).why
-                raise cooling_down(wait, why) if order.cooling else no_healthy_deployment(wait, why)
+                if order.cooling:
+                    raise cooling_down(min(each.asked_wait(now) for each in breakers), why)
+                raise no_healthy_deployment(order.wait or min(each.wait(now) for each in breakers), why)
         if first is None:
             raise RuntimeError(f"the plan for {plan.asked!r} has no targets")
         raise field_refused(first)

@@ -51,7 +51,12 @@ REQUEST_FIELDS: Final = (
     ),
     LineField("stream", "true or false", "", ALWAYS, "Whether a stream was asked for.", "true"),
     LineField(
-        "status", "integer", "HTTP status", ALWAYS, "The response's; 499 if the client left before its head was sent.", "200"
+        "status",
+        "integer",
+        "HTTP status",
+        ALWAYS,
+        "The response's; 499 if the client left before its head was sent.",
+        "200",
     ),
     LineField(
         "outcome",
@@ -174,7 +179,12 @@ ATTEMPT_FIELDS: Final = (
     LineField("outcome", "text", "", ALWAYS, "The kind of the failure.", '"server"'),
     LineField("status", "integer", "HTTP status", ALWAYS, "The vendor's; `null` without an answer.", "500"),
     LineField(
-        "upstream_request_id", "text", "", "the vendor named one", "The vendor's own id of the attempt.", '"req_011CVXyZ"'
+        "upstream_request_id",
+        "text",
+        "",
+        "the vendor named one",
+        "The vendor's own id of the attempt.",
+        '"req_011CVXyZ"',
     ),
     LineField(
         "message",

@@ -23,10 +23,12 @@ _OPENAI = re.compile(rb"\r\n(x-ratelimit-[\w-]{1,64}|" + _RETRY + rb"):" + _VALU
 _OWN: Final[Mapping[tuple[str, str], re.Pattern[bytes]]] = {
     ("anthropic", "anthropic"): _ANTHROPIC,
     **{
-        (surface, profile): _OPENAI for surface in ("openai", "responses") for profile in ("openai", "azure", "azure_v1")
+        (surface, profile): _OPENAI
+        for surface in ("openai", "responses")
+        for profile in ("openai", "azure", "azure_v1")
     },
 }
-"""The vendor's headers that are passed on, by surface and profile: clients of a surface read those of its own vendor."""
+"""The vendor's headers that are passed on, by surface and profile: clients read those of their API's own vendor."""
 
 MOST_PASSED: Final = 32
 

@@ -226,6 +226,9 @@ ONE_BY_ONE: Final = (
     Breakage(
         "a vendor answers 401", ("DragomanVendorRefusesAccount",), lambda world: models(world, account="error-401")
     ),
+    Breakage(
+        "a vendor answers 404 for its model", ("DragomanModelGone",), lambda world: models(world, account="error-404")
+    ),
     Breakage("a model thinks for 12 s", ("DragomanFirstTokenSlow",), slow_models),
     Breakage("93 % of a budget are spent", ("DragomanBudgetNearlySpent",), lambda world: budget_of(world, 0.93)),
     Breakage("a budget is spent", ("DragomanBudgetSpent",), lambda world: budget_of(world, 1.2)),

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.redaction import MASK, MAX_TEXT, piece_length, redact
+from providers.redaction import MASK, MAX_TEXT, PIECE, holds_piece, piece_length, redact
 from tests.support.cpu_growth import excess
 from tests.support.looped import looped
 
@@ -103,3 +103,22 @@ def test_a_text_made_to_be_like_the_secret_costs_little_and_goes_whole(text: str
     assert redact(text, [secret]).replace(MASK, "").strip("ab") == ""
     # Every place compared with every other took 4 s.
     assert excess(partial(redact, text, [secret]), 10) == ""
+
+
+@given(st.integers(0, len(SECRET) - PIECE), st.text("abcdefgh0123", max_size=40), st.text("abcdefgh0123", max_size=40))
+def test_a_short_text_with_a_piece_of_a_secret_is_recognised(start: int, before: str, after: str) -> None:
+    assert holds_piece(f"{before}{SECRET[start : start + PIECE].lower()}{after}", SECRET)
+
+
+@looped(
+    ("text", "secret", "found"),
+    [
+        ("req_abcd1234", "abcd1234", True),
+        ("req_abcd", "abcd", True),
+        ("req_abc", "abc", False),
+        ("req_0123456789", SECRET, False),
+        ("", SECRET, False),
+    ],
+)
+def test_a_short_text_without_one_is_left(text: str, secret: str, found: bool) -> None:
+    assert holds_piece(text, secret) == found

@@ -77,6 +77,12 @@ def test_what_was_fetched_is_concealed_as_well() -> None:
     assert Credential().conceal("no opaque-token", [SecretStr("opaque-token")]) == f"no {MASK}"
 
 
+def test_a_text_that_repeats_a_secret_is_recognised() -> None:
+    assert BEARER.is_echoed_in(f"id-{SECRET.upper()}")
+    assert not BEARER.is_echoed_in("req_011CVXyZ")
+    assert Credential().is_echoed_in("opaque-token", [SecretStr("opaque-token")])
+
+
 def test_a_scheme_before_a_static_value_does_not_hide_it() -> None:
     basic = base64.b64encode(b"gateway:swordfish9").decode()
     credential = Credential(static={"X-A": SecretStr("Token abcd1234"), "X-B": SecretStr(f"Basic {basic}")})

@@ -2,7 +2,7 @@
 
 from providers.failure import UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 from proxy import errors
-from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, FieldProblem, GatewayError, OverloadReason
+from proxy.errors import DAY, MAX_RETRY_AFTER, ErrorFacts, FieldProblem, GatewayError, OverloadReason
 from tests.support.looped import looped
 
 
@@ -101,10 +101,20 @@ def test_a_fault_of_the_request_keeps_the_upstreams_status_and_words(upstream: i
     assert not facts.validation
 
 
-@looped(("wait", "header"), [(0.2, "1"), (7.4, "8"), (3600, str(MAX_RETRY_AFTER)), (None, None)])
-def test_the_upstreams_wait_is_passed_on_within_bounds(wait: float | None, header: str | None) -> None:
-    failure = Failure(FailureKind.RATE_LIMITED, "why", retry_after=wait)
-    assert errors.upstream_failed(failure).facts.headers.get("retry-after") == header
+@looped(
+    ("wait", "header", "retry"),
+    [
+        (0.2, "1", None),
+        (7.4, "8", None),
+        (MAX_RETRY_AFTER, str(MAX_RETRY_AFTER), None),
+        (3600, "3600", "false"),
+        (1e6, str(DAY), "false"),
+        (None, None, None),
+    ],
+)
+def test_the_upstreams_wait_is_passed_on_up_to_a_day(wait: float | None, header: str | None, retry: str | None) -> None:
+    headers = errors.upstream_failed(Failure(FailureKind.RATE_LIMITED, "why", retry_after=wait)).facts.headers
+    assert (headers.get("retry-after"), headers.get("x-should-retry")) == (header, retry)
 
 
 @looped(

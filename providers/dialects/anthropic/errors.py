@@ -57,7 +57,9 @@ _RULES: tuple[TextRule, ...] = (
     ),
     (
         FailureKind.INVALID_REQUEST,
-        re.compile(r"^\s*This (?:organization|account|workspace|API key) has been disabled\.[ -~]{0,200}$", re.IGNORECASE),
+        re.compile(
+            r"^\s*This (?:organization|account|workspace|API key) has been disabled\.[ -~]{0,200}$", re.IGNORECASE
+        ),
         FailureKind.AUTH,
     ),
     (

@@ -27,8 +27,8 @@ from providers.dialects.shared.finish_reasons import read_finish_reason
 from providers.dialects.shared.read_json import arguments_text, call_id, json_object, malformed, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprob
 from providers.failure import Failure, FailureKind, UpstreamError
-from providers.vendor_text.vet_message import vet
 from providers.json_types import JsonObject, JsonValue
+from providers.vendor_text.vet_message import vet
 
 _PLAIN: Mapping[str, FinishReason] = {
     "COMPLETE": "stop",

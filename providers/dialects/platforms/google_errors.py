@@ -46,7 +46,9 @@ _BY_STATUS: Mapping[int, FailureKind] = {
 _RULES: tuple[TextRule, ...] = (
     (
         FailureKind.AUTH,
-        re.compile(r"access the File\b|not in an ACTIVE state|\bCachedContent\b[ -~]{0,40} not (?:found|exist)", re.IGNORECASE),
+        re.compile(
+            r"access the File\b|not in an ACTIVE state|\bCachedContent\b[ -~]{0,40} not (?:found|exist)", re.IGNORECASE
+        ),
         FailureKind.INVALID_REQUEST,
     ),
     # The whole message, because it counts against the account and other messages may quote the request.

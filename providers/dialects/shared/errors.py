@@ -14,10 +14,10 @@ from providers.context_overflow import Overflow, read_overflow
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.read_json import parse_json
 from providers.failure import OUR_WORDS, STATUS_KINDS, Failure, FailureKind, kind_of_status, message_text
-from providers.vendor_text.vet_message import vet
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 from providers.read_retry_after import read_rate_limit_wait, read_retry_after
+from providers.vendor_text.vet_message import vet
 
 _STATUSES: Mapping[int, FailureKind] = {
     **STATUS_KINDS,

@@ -7,7 +7,6 @@ from providers.failure import OUR_WORDS
 from providers.vendor_text.vet_message import MAX_MESSAGE, hide_host, vet
 from tests.support.looped import looped
 
-
 SECRETS = (
     "sk-abcdef0123456789",
     "sk-proj-abcdef_0123-456789",
@@ -65,7 +64,8 @@ SHOWN = (
     "At /properties/a/items: the type is missing.",
     "Invalid '#/$defs/Node/anyOf/0' and '/tools/0/function/parameters', /messages/1/content/0.",
     "Unknown request URL: POST /v1/chat/completions.",
-    "/openai/deployments/x/chat/completions is no path; /api/chat is, /v1beta/models/gemini-2.5-pro:generateContent too.",
+    "/openai/deployments/x/chat/completions is no path; /api/chat is.",
+    "POST /v1beta/models/gemini-2.5-pro:generateContent, /v1/models/gpt-4.1",
     "`/address/street` does not match.",
 )
 

@@ -127,3 +127,12 @@ def test_whatever_others_say_it_is_asked_again_within_the_longest_time_after_the
         health.apply_cooldown(now, kind, seconds)
         assert 0 <= health.wait(now) <= RULES.quota
     assert health.admits(now + RULES.quota)
+
+
+def test_a_client_is_told_the_vendors_wait_and_the_deployment_is_called_earlier() -> None:
+    health = fresh()
+    fail(health, 0.0, Failure(FailureKind.RATE_LIMITED, "x", 429, retry_after=3600.0))
+    assert (health.wait(10.0), health.asked_wait(10.0)) == (50.0, 3590.0)
+    assert health.asked_wait(60.0) == 0.0
+    fail(health, 61.0, Failure(FailureKind.RATE_LIMITED, "x", 429))
+    assert health.asked_wait(61.0) == health.wait(61.0) == 5.0

@@ -1,7 +1,7 @@
-"""A vendor refuses what the operator's account may not do: another target answers, and the log has the vendor's words."""
+"""A vendor refuses the operator's account: another target answers, and the log has the vendor's words."""
 
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import pytest
 
@@ -29,19 +29,35 @@ SPENT = "Key limit exceeded (total limit). Manage it using https://openrouter.ai
 POLICY = "No endpoints found matching your data policy."
 CREDITS = "Your team 7a-5e has either used all available credits or reached its monthly spending limit."
 PAGE: Final = b"<html><body>Attention Required!</body></html>"
-# Profile, status, body, the attempt's outcome, what of the vendor's words the log has, whether it is left alone.
+
+
+class Row(NamedTuple):
+    """How a vendor refuses: `said` is what the log has of its words, `alone` whether the circuit opens."""
+
+    profile: str
+    status: int
+    body: JsonObject | bytes
+    outcome: str
+    said: str
+    alone: bool
+
+
 ROWS: Final = (
-    ("openrouter", 403, error(SPENT, 403), "quota", SPENT, True),
-    ("openrouter", 404, error(POLICY, 404), "not_found", POLICY, False),
-    ("openrouter", 403, error("This model is not available in your region.", 403), "forbidden", "region", False),
-    ("groq", 400, error(RESTRICTED, "organization_restricted"), "auth", RESTRICTED, True),
-    ("anthropic", 400, error("This organization has been disabled."), "auth", "organization has been disabled", True),
-    ("anthropic", 404, error("model: m", kind="not_found_error"), "model_not_found", "model: m", True),
-    ("openai", 400, error(VERIFY, "unsupported_value"), "forbidden", VERIFY, False),
-    ("openai", 404, error(OLD, "model_not_found"), "model_not_found", OLD, True),
-    ("openai", 401, error(f"Incorrect API key provided: {OPERATOR_KEY}."), "auth", "Incorrect API key provided", True),
-    ("openai", 403, PAGE, "forbidden", "Attention Required!", False),
-    ("xai", 429, {"code": "Some resource has been exhausted", "error": CREDITS}, "quota", CREDITS, True),
+    Row("openrouter", 403, error(SPENT, 403), "quota", SPENT, True),
+    Row("openrouter", 404, error(POLICY, 404), "not_found", POLICY, False),
+    Row("openrouter", 403, error("This model is not available in your region.", 403), "forbidden", "region", False),
+    Row("groq", 400, error(RESTRICTED, "organization_restricted"), "auth", RESTRICTED, True),
+    Row(
+        "anthropic", 400, error("This organization has been disabled."), "auth", "organization has been disabled", True
+    ),
+    Row("anthropic", 404, error("model: m", kind="not_found_error"), "model_not_found", "model: m", True),
+    Row("openai", 400, error(VERIFY, "unsupported_value"), "forbidden", VERIFY, False),
+    Row("openai", 404, error(OLD, "model_not_found"), "model_not_found", OLD, True),
+    Row(
+        "openai", 401, error(f"Incorrect API key provided: {OPERATOR_KEY}."), "auth", "Incorrect API key provided", True
+    ),
+    Row("openai", 403, PAGE, "forbidden", "Attention Required!", False),
+    Row("xai", 429, {"code": "Some resource has been exhausted", "error": CREDITS}, "quota", CREDITS, True),
 )
 
 
@@ -62,13 +78,11 @@ async def asked(made: Rig, surface: str, model: str = "both") -> Answer:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("profile", "status", "body", "outcome", "said", "alone"), ROWS)
-async def test_trouble_of_the_operators_account_is_not_the_clients(
-    *, profile: str, status: int, body: JsonObject | bytes, outcome: str, said: str, alone: bool, stream: bool,
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.profile}-{row.status}-{row.outcome}")
+async def test_trouble_of_the_operators_account_is_not_the_clients(row: Row, stream: bool, tmp_path: Path) -> None:
+    status, body, alone = row.status, row.body, row.alone
     ids = [("x-request-id", "req_of-the-vendor")]
-    async with rig(tmp_path, stream, table(profile)) as made:
+    async with rig(tmp_path, stream, table(row.profile)) as made:
         made.one.default = body_answer(status, body, ids) if isinstance(body, bytes) else json_answer(status, body, ids)
         made.two.default = second
         for number, surface in enumerate(SURFACES):
@@ -79,18 +93,22 @@ async def test_trouble_of_the_operators_account_is_not_the_clients(
             line = (await made.logged())[-1]
             assert (line["status"], line["outcome"], "attempts" in line) == (200, "ok", not skipped)
         (attempt,) = cast(list[JsonObject], made.lines()[0]["attempts"])
-        assert (attempt["outcome"], attempt["status"], attempt["upstream_request_id"]) == (outcome, status, ids[0][1])
-        assert said in str(attempt["message"])
+        assert (attempt["outcome"], attempt["status"], attempt["upstream_request_id"]) == (
+            row.outcome,
+            status,
+            ids[0][1],
+        )
+        assert row.said in str(attempt["message"])
         made.forget()
         answer = await asked(made, "chat", "one/m")
         last = (await made.logged())[-1]
         assert (last["outcome"], last["upstream_request_id"]) == ("upstream_error", ids[0][1])
         assert answer.headers["x-dragoman-upstream-request-id"] == ids[0][1]
         assert answer.status >= 429
-        assert said not in answer.message
+        assert row.said not in answer.message
         calls = 2 if alone else 4
         told = samples(await made.exposition(), "attempts_total")
-        assert told[f"attempts_total deployment={ONE} outcome={outcome}"] == calls
+        assert told[f"attempts_total deployment={ONE} outcome={row.outcome}"] == calls
         assert OPERATOR_KEY.encode() not in made.log.getvalue()
 
 
@@ -136,7 +154,7 @@ async def test_clients_of_a_vendors_own_api_get_its_limits_and_its_wait(
 
 
 async def test_the_gateways_own_limits_stand_in_the_vendors_place(tmp_path: Path) -> None:
-    limited = table("openai").replace("models: [\"one/m\"", "limits: {requests_per_minute: 60}, models: [\"one/m\"")
+    limited = table("openai").replace('models: ["one/m"', 'limits: {requests_per_minute: 60}, models: ["one/m"')
     async with rig(tmp_path, table=limited) as made:
         made.one.default = json_answer(200, chat("hi"), VENDORS_OWN)
         answer = await asked(made, "chat", "one/m")

@@ -36,15 +36,19 @@ CACHED = {"cached_tokens": 4, "cache_write_tokens": 2, "ephemeral_1h_input_token
 FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 
-NOT_IN_LINES = {"billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered"}
+NOT_IN_LINES = {
+    *("billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered", "passed"),
+}
 """What a record may hold and no line says."""
 
 
 def full_record() -> RequestRecord:
     """A record of which every field has something to say."""
     record = RequestRecord("req-1", 10.0, "openai", "/v1/completions", "192.0.2.7", "search", "ci", "fast", "fast")
-    failed = Attempt("a/m/eu", 10.0, 10.1, "connect", None, "Refused.", maybe_executed=True, cause="refused")
-    again = Attempt("a/m/us", 10.1, 11.4, repeats=("stale_connection",))
+    failed = Attempt(
+        "a/m/eu", 10.0, 10.1, "connect", None, "Refused.", maybe_executed=True, cause="refused", vendor_id="a-1"
+    )
+    again = Attempt("a/m/us", 10.1, 11.4, repeats=("stale_connection",), vendor_id="a-2")
     record.attempts, record.usage, record.price = [failed, again], FULL_USAGE, Price(2, 8)
     record.waited = record.client_waited = record.limit_waited = 1.0
     record.code, record.sample, record.first_content, record.finished = "upstream_error", 0.1, 10.5, 11.5

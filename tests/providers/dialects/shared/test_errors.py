@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from providers.context_overflow import Overflow
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.failure import Failure, FailureKind
-from providers.vendor_text.vet_message import MAX_MESSAGE, vet
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
+from providers.vendor_text.vet_message import MAX_MESSAGE, vet
 from tests.providers.dialects.openai.kit import DIALECT, sent
 from tests.providers.overflows import NOT_OVERFLOWS, SAMPLES, Sample
 from tests.support.looped import looped
@@ -141,22 +141,52 @@ VERIFY = "Please go to: https://platform.openai.com/settings/organization/genera
     [
         ("openrouter", 403, 403, f"Key limit exceeded (total limit). {X_KEYS}", K.QUOTA),
         ("openrouter", 403, 403, "This model is not available in your region.", K.FORBIDDEN),
-        ("openrouter", 403, 403, 'x requires moderation on Y. Your input was flagged for "violence".', K.CONTENT_FILTER),
+        (
+            "openrouter",
+            403,
+            403,
+            'x requires moderation on Y. Your input was flagged for "violence".',
+            K.CONTENT_FILTER,
+        ),
         ("openrouter", 404, 404, "No endpoints found matching your data policy (Free model publication).", K.NOT_FOUND),
         ("openrouter", 404, 404, "No endpoints found for anthropic/claude-2.", K.NOT_FOUND),
         ("openrouter", 400, 400, "anthropic/claude-9 is not a valid model ID", K.NOT_FOUND),
         ("openrouter", 400, 400, "Echo: 'Key limit exceeded'", K.INVALID_REQUEST),
         ("groq", 400, "organization_restricted", "Organization has been restricted.", K.AUTH),
         ("groq", 400, "model_decommissioned", "The model `x` has been decommissioned.", K.NOT_FOUND),
-        ("openai", 400, "unsupported_value", f"Your organization must be verified to stream this model. {VERIFY}", K.FORBIDDEN),
-        ("azure_v1", 400, None, f"Your organization must be verified to generate reasoning summaries. {VERIFY}", K.FORBIDDEN),
+        (
+            "openai",
+            400,
+            "unsupported_value",
+            f"Your organization must be verified to stream this model. {VERIFY}",
+            K.FORBIDDEN,
+        ),
+        (
+            "azure_v1",
+            400,
+            None,
+            f"Your organization must be verified to generate reasoning summaries. {VERIFY}",
+            K.FORBIDDEN,
+        ),
         ("openai", 403, None, f"Your organization must be verified to use the model `gpt-image-1`. {VERIFY}", K.AUTH),
         ("openai", 401, "account_deactivated", "The account is deactivated.", K.AUTH),
         ("openai", 403, "unsupported_country_region_territory", "Country, region, or territory not supported", K.AUTH),
-        ("xai", 429, None, f"Your team 7a-5e has either used all available credits or reached its monthly spending limit. {X_CREDITS}", K.QUOTA),
+        (
+            "xai",
+            429,
+            None,
+            f"Your team 7a-5e has either used all available credits or reached its monthly spending limit. {X_CREDITS}",
+            K.QUOTA,
+        ),
         ("xai", 429, None, "Your team 7a-5e has used all available credits.", K.QUOTA),
         ("xai", 429, None, "Too many requests; your team has not used all available credits.", K.RATE_LIMITED),
-        ("fireworks", 412, None, "Account a is suspended, possibly due to reaching the monthly spending limit.", K.QUOTA),
+        (
+            "fireworks",
+            412,
+            None,
+            "Account a is suspended, possibly due to reaching the monthly spending limit.",
+            K.QUOTA,
+        ),
         ("fireworks", 412, None, "The LoRA could not be loaded.", K.NOT_FOUND),
         ("deepseek", 400, "invalid_request_error", "Model Not Exist", K.NOT_FOUND),
         ("mistral", 400, "1500", "Invalid model: x", K.NOT_FOUND),
