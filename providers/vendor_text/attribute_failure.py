@@ -18,7 +18,8 @@ _ABSENT_MODEL = re.compile(
     rb"|\b(?:model|deployment)s?\b[^.]{0,200}?\b(?:not found|(?:does )?not exist|no longer|not supported|not available"
     rb"|decommission|deprecated|retired|end of (?:its )?life|removed|invalid|unknown|unavailable|inaccessible|legacy"
     rb"|not have access|no access)"
-    rb"|\b(?:unknown|invalid|no such|unable to access|resolve|not found) (?:the )?(?:foundation )?(?:model|deployment)\b"
+    rb"|\b(?:unknown|invalid|no such|unable to access|resolve|not found) (?:the )?(?:foundation )?"
+    rb"(?:model|deployment)\b"
 )
 """Words by which vendors say in lower case that they do not have a model."""
 

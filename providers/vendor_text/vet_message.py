@@ -54,8 +54,8 @@ _CERTAIN_FILE = re.compile(
     rf"(?i){_FOLDER}|\.(?:py|so|go|rs|cc?|cpp|js|ts|java|rb|sh|gguf|safetensors|bin|pth?|onnx|ya?ml|json|txt|log|sock"
     r"|pem|key|crt|conf|ini|toml|env)$"
 )
-"""Marks of a path of a file: a hidden part, an extension, and folders that models and libraries lie in. A path of an API
-may end with the version of a model, which looks like an extension."""
+"""Marks of a path of a file: a hidden part, an extension, and folders of models and libraries. A path of an API may
+end with the version of a model, which looks like an extension."""
 
 
 def vet(text: str) -> str:

@@ -14,8 +14,8 @@ class HealthRules:
     twice as long each time up to `longest_cooldown`, all ± `jitter` of it, from the start again once it was closed for
     `forgive`. `auth` is the cooldown after a refused credential or model. A vendor that says how long to wait gets
     between `asked_least` and `asked_most`, one that does not the first cooldown; `quota` applies when the quota is
-    spent. After the cooldown it is half-open: each team may have one request there, `probes_most` in all. After one was answered its
-    share of requests rises from `slow_start_from` to 1 over `slow_start`.
+    spent. After the cooldown it is half-open: each team may have one request there, `probes_most` in all. After one was
+    answered its share of requests rises from `slow_start_from` to 1 over `slow_start`.
 
     A deployment hangs while more than `hanging_least` attempts and `hanging_times` the usual number have no first byte,
     and the oldest is older than `hanging_age` and `hanging_slowness` times the 95th percentile of the wait.

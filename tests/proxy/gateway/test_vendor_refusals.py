@@ -6,8 +6,8 @@ from typing import Final, NamedTuple, cast
 import pytest
 
 from providers.json_types import JsonObject
-from tests.faults.fault_rig import KEY, OPERATOR_KEY, TABLE, Rig, rig
-from tests.faults.request_outcomes import ONE, samples
+from tests.faults.fault_rig import KEY, OPERATOR_KEY, TABLE, Rig, rig, samples
+from tests.faults.request_outcomes import ONE
 from tests.proxy.kit.raw_client import Answer
 from tests.support.http_scripts import body_answer, json_answer, sse_answer
 from tests.support.openai_wire import chat, chat_frames
