@@ -216,7 +216,7 @@ class RunningAttempt:
         vendor_id = request_id_in(head, record.request_id)
         passed = passed_headers(head, record.surface, target.profile.name)
         text = "\n".join([vendor_id, *passed.values()]) if passed else vendor_id
-        if not target.credential.is_echoed_in(text, self._reports.secrets(target)):
+        if text and not target.credential.is_echoed_in(text, self._reports.secrets(target)):
             attempt.vendor_id, record.passed = vendor_id or attempt.vendor_id, passed
 
     def _end(self) -> None:

@@ -11,7 +11,7 @@ from providers.failure import Failure, FailureKind
 from providers.json_types import JsonObject, JsonValue
 from providers.read_retry_after import read_rate_limit_wait, read_retry_after
 from proxy.deployment_health.circuit_breaker import AnswerKind, Breaker
-from proxy.errors import upstream_failed
+from proxy.errors import DAY, upstream_failed
 from tests.faults.check_answers import good, refusal
 from tests.faults.fault_rig import KEY, SCALED, TABLE, Rig, ok
 from tests.faults.lifecycle_load import stopped
@@ -236,10 +236,16 @@ async def wait_in_every_spelling(rig: Rig) -> None:
 
 @fault(22)
 async def wait_said_twice_or_for_too_long(rig: Rig) -> None:
-    for waits, shown in ((("9000", "3"), "3"), (("3", "9000"), "60"), (("1000000000",), "60")):
+    for waits, retry, shown in (
+        (("9000", "3"), None, "3"),
+        (("3", "9000"), "false", "9000"),
+        (("1000000000",), "false", str(DAY)),
+    ):
         rig.forget()
         rig.one.default = limited(*waits)
-        await assert_fails_alone(rig, told(after=shown))
+        await assert_fails_alone(rig, told(retry, shown))
+        again = (await rig.ask("one/m")).headers["retry-after"]
+        assert int(shown) - 5 <= int(again) <= int(shown), "a client that is refused meanwhile is told the same"
 
 
 @single_fault(22)
@@ -274,4 +280,4 @@ async def wait_in_ten_thousand_spellings(rig: Rig) -> None:
             known = Breaker(SCALED.health, draw.random)
             known.begin(0.0, AnswerKind.WHOLE).failed(0.0, failure)
             assert SCALED.health.asked_least <= known.wait(0.0) <= SCALED.health.asked_most
-            assert 1 <= int(upstream_failed(failure).facts.headers.get("retry-after", "1")) <= 60
+            assert 1 <= int(upstream_failed(failure).facts.headers.get("retry-after", "1")) <= DAY

@@ -162,7 +162,7 @@ async def test_the_gateways_own_limits_stand_in_the_vendors_place(tmp_path: Path
 
 
 @pytest.mark.parametrize("echo", [OPERATOR_KEY, OPERATOR_KEY.upper(), f"id-{OPERATOR_KEY[3:18]}"])
-async def test_threat_an_id_that_repeats_the_credential_is_not_shown(echo: str, tmp_path: Path) -> None:
+async def test_an_id_that_repeats_the_credential_is_not_shown(echo: str, tmp_path: Path) -> None:
     async with rig(tmp_path, table=table("openai")) as made:
         made.one.default = json_answer(200, chat("hi"), [("x-request-id", echo), ("x-ratelimit-x", echo)])
         answer = await asked(made, "chat", "one/m")
