@@ -91,6 +91,10 @@ OTHER = "other"
 """Stands for every label value that is not a name of the table."""
 
 
+VENDOR_ID = "x-dragoman-upstream-request-id"
+"""The header with the vendor's id of the request, which the vendor's support asks for."""
+
+
 class RequestContent(Protocol):
     """What a request asked and was answered, where the operator has it logged."""
 
@@ -276,6 +280,17 @@ class RequestRecord:
     def duration(self) -> float:
         """Seconds from the first byte read to the last one written."""
         return self.finished - self.started
+
+    @property
+    def passed_on(self) -> Mapping[str, str]:
+        """The vendor's headers that go on to the client: whether to try again, and its limits, unless the gateway
+        reports limits of its own under the same names."""
+        passed = self.passed
+        if not passed:
+            return {}
+        if self.held is None or not any(name.startswith("x-ratelimit") for name in self.held.headers()):
+            return passed
+        return {name: value for name, value in passed.items() if not name.startswith("x-ratelimit")}
 
     def note_head(self, head: bytes) -> None:
         """Note the head of the response to a call of the running attempt."""

@@ -31,7 +31,7 @@ from proxy.off_loop.request_threads import RequestThreads
 from proxy.payload_log.gathering_renderer import GatheringRenderer
 from proxy.relay.relay_to_client import Relay, weight_of_logprobs
 from proxy.relay.unique_stream import UniqueStream
-from proxy.request_record import GuardMarks, RequestRecord, fresh_id
+from proxy.request_record import VENDOR_ID, GuardMarks, RequestRecord, fresh_id
 from proxy.routing.resolve_model import Plan
 from proxy.surfaces.surface import REASONING_FIELDS, AnswerFacts, Renderer
 from proxy.teams.team_limiter import Later
@@ -50,9 +50,6 @@ LONG: Final = 512 * 1024
 
 MANY_CHUNKS: Final = 256
 """Chunks of a stream whose end is written on the event loop, if its end holds all of it."""
-
-VENDOR_ID: Final = "x-dragoman-upstream-request-id"
-"""The header with the vendor's id of the request, which the vendor's support asks for."""
 
 LAST_WRITE = 5.0
 """Seconds that writing the error event of a broken stream may take."""
@@ -325,21 +322,9 @@ def attempt_headers(record: RequestRecord) -> dict[str, str]:
     return headers
 
 
-def passed_on(record: RequestRecord) -> Mapping[str, str]:
-    """Return the vendor's headers that go on to the client: its limits, unless the gateway reports limits of its own
-    under the same names, and whether to try again."""
-    passed = record.passed
-    if not passed:
-        return {}
-    own = {} if record.held is None else record.held.headers()
-    if any(name.startswith("x-ratelimit") for name in own):
-        return {name: value for name, value in passed.items() if not name.startswith("x-ratelimit")}
-    return passed
-
-
 def answer_headers(record: RequestRecord) -> Mapping[str, str]:
     """Return an answer's own headers: the deployment, and which fields were emulated, dropped or changed."""
-    headers = {**passed_on(record), **attempt_headers(record)}
+    headers = {**record.passed_on, **attempt_headers(record)}
     if record.guarded is not None:
         _add_guarded(headers, record, record.guarded)
     if record.emulated:

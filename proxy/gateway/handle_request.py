@@ -28,7 +28,7 @@ from proxy.errors import (
     websocket_refused,
 )
 from proxy.gateway.answer_generation import TextGeneration
-from proxy.gateway.answer_request import attempt_headers, passed_on, record_cancelled
+from proxy.gateway.answer_request import attempt_headers, record_cancelled
 from proxy.gateway.answer_task import TaskAnswers
 from proxy.gateway.client_call import ClientCall, ClientCalls, PayloadSink
 from proxy.gateway.count_tokens import TokenCounting
@@ -329,7 +329,7 @@ class Gateway:
         if record.outcome == "ok":
             record.outcome = _OUTCOMES.get(error.logged) or outcome_of(status)
         response = self._calls.response(
-            status, body, record, {**passed_on(record), **error_headers(surface, facts), **attempt_headers(record)}
+            status, body, record, {**record.passed_on, **error_headers(surface, facts), **attempt_headers(record)}
         )
         if status in BODY_UNREAD:
             response.force_close()
