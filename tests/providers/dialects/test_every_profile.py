@@ -30,7 +30,7 @@ def calls(target: Target, *requests: UnifiedRequest) -> Iterator[UpstreamRequest
 
 
 def plain_requests() -> Iterator[UnifiedRequest]:
-    for request in (text_request(max_tokens=5), chat_request(max_tokens=5)):
+    for request in (text_request(max_tokens=16), chat_request(max_tokens=16)):
         yield from (request, replace(request, stream=True))
 
 
@@ -64,7 +64,7 @@ FORMS: list[tuple[Prompt, str]] = [
 @each_profile
 def test_prompts_that_one_call_cannot_say_are_refused_as_the_table_says(name: str, model: str) -> None:
     target = target_of(name, model)
-    if not [*calls(target, request := text_request(max_tokens=5))]:
+    if not [*calls(target, request := text_request(max_tokens=16))]:
         assert refusal_for(request, target).param == "prompt"
         return
     for prompt, feature in FORMS:
@@ -81,7 +81,7 @@ def test_prompts_that_one_call_cannot_say_are_refused_as_the_table_says(name: st
 def test_a_value_that_asks_for_nothing_is_no_error(name: str, model: str) -> None:
     target = target_of(name, model)
     for ask in (text_request, chat_request):
-        if [*calls(target, ask(max_tokens=5))]:
+        if [*calls(target, ask(max_tokens=16))]:
             for asked in EACH_NEUTRAL:
                 assert target.dialect.encode(ask(**{"max_tokens": 5, **asked}), target), asked
 
@@ -97,7 +97,7 @@ TALK: tuple[JsonObject, ...] = (
     {"role": "tool", "tool_call_id": "call:1", "content": [{"type": "text", "text": "x"}]},
 )
 RICH = [
-    chat_request(*TALK, tools=[tool("a b", strict=True), tool("c", strict=False)], max_tokens=5),
+    chat_request(*TALK, tools=[tool("a b", strict=True), tool("c", strict=False)], max_tokens=16),
     chat_request(*TALK, response_format={"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}),
     chat_request(guided=Guided("json", SCHEMA), metadata={"a": "b"}, logit_bias={"1": 2.0}),
     chat_request(*TALK[:3], temperature=0.5, stop=("a", "b"), prediction={"a": {"b": "c"}}),
