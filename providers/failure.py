@@ -22,6 +22,7 @@ class FailureKind(StrEnum):
     QUOTA = "quota"
     AUTH = "auth"
     INVALID_REQUEST = "invalid_request"
+    UNSUPPORTED = "unsupported"
     CONTEXT_LENGTH = "context_length"
     CONTENT_FILTER = "content_filter"
     NOT_FOUND = "not_found"
@@ -77,6 +78,8 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.QUOTA: Verdict(429, "insufficient_quota", "insufficient_quota", True, False, False, False),
     FailureKind.AUTH: Verdict(502, "server_error", "upstream_auth_failed", True, False, True, False),
     FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False, False),
+    # The model does not take what was sent; another one may.
+    FailureKind.UNSUPPORTED: Verdict(400, "invalid_request_error", "unsupported_parameter", True, False, False, False),
     FailureKind.CONTEXT_LENGTH: Verdict(
         400, "invalid_request_error", "context_length_exceeded", False, False, False, False
     ),
