@@ -109,6 +109,11 @@ class TaskCalls(Generic[A]):
     emulated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
+    @property
+    def max_tokens(self) -> None:
+        """No limit, which a task does not have."""
+        return None
+
 
 class StreamDecoder(Protocol):
     """Decodes a vendor's stream into events, which do not depend on how the bytes are cut into pieces."""

@@ -22,6 +22,7 @@ class FailureKind(StrEnum):
     AUTH = "auth"
     FORBIDDEN = "forbidden"
     INVALID_REQUEST = "invalid_request"
+    UNSUPPORTED = "unsupported"
     CONTEXT_LENGTH = "context_length"
     CONTENT_FILTER = "content_filter"
     NOT_FOUND = "not_found"
@@ -80,6 +81,8 @@ VERDICTS: dict[FailureKind, Verdict] = {
     # Of this request alone: what a firewall, the region or a check of the account lets through is a matter of each one.
     FailureKind.FORBIDDEN: Verdict(502, "server_error", "upstream_error", True, False, False, False),
     FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False, False),
+    # The model does not take what was sent; another one may.
+    FailureKind.UNSUPPORTED: Verdict(400, "invalid_request_error", "unsupported_parameter", True, False, False, False),
     FailureKind.CONTEXT_LENGTH: Verdict(
         400, "invalid_request_error", "context_length_exceeded", False, False, False, False
     ),

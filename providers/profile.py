@@ -29,6 +29,7 @@ TokenizerStyle = Literal[
     "tgi",
     "vertex",
 ]
+ModelHost = Literal["makers", "any", "weights"]
 ModelListStyle = Literal["openai", "anthropic", "gemini", "cohere", "ollama"]
 HookName = Literal[
     "alternating_roles",
@@ -184,7 +185,9 @@ class Profile:
     where it must be left out. `own_member` is a member of answers in which the vendor puts `usage` and `error`;
     `usage_in_choices` says that the first choice of an answer may hold its usage.
 
-    `errors` say what the vendor's errors mean.
+    `errors` say what the vendor's errors mean. `model_host` says where the models run, and so which rules of theirs
+    hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
+    (`weights`), or at either (`any`).
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
@@ -237,6 +240,7 @@ class Profile:
     drops_neutral: bool
     body: Mapping[str, JsonValue]
     errors: ErrorMeanings
+    model_host: ModelHost
     tasks: Mapping[Task, TaskWire]
     responses: ResponsesWire | None
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()

@@ -357,7 +357,7 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     """
     verdict = VERDICTS[failure.kind]
     status, code = verdict.status, verdict.code
-    if failure.kind is FailureKind.INVALID_REQUEST:
+    if failure.kind in (FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED):
         status = failure.status if failure.status in (400, 409, 413, 422) else status
         code = failure.code or code
     if failure.kind is FailureKind.NOT_FOUND and failure.code == UNKNOWN_MODEL:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from providers.dialects.anthropic.models import claude_model
+from providers.models.claude import claude_model
 from providers.target import Target
 
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from providers.adaptation.adapt_request import adapt_request
-from providers.capabilities import SCANNED, Capabilities, refused_beside
+from providers.adaptation.drop_unsupported import MAX_NAMED, plan_dropping
+from providers.adaptation.fit_model import fit_to_model
+from providers.capabilities import SCANNED, Capabilities
 from providers.client_extras.engine_members import check_members
 from providers.client_extras.extra_headers import check_headers
 from providers.client_extras.media_addresses import check_media
@@ -22,7 +24,7 @@ from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
 from providers.frozen_record import record
-from providers.request_fields import NEVER_DROPPED, STOP_STRING, WINDOW, is_neutral, shown_names
+from providers.request_fields import STOP_STRING, WINDOW, is_neutral, shown_names
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
     ChatPrompt,
@@ -44,9 +46,6 @@ MAX_CHOICES = 8192
 
 MAX_BYTES = 128 * 2**20
 """The most bytes of several calls of one request together: four times the largest body that a client can send."""
-
-MAX_NAMED = 64
-"""The most dropped fields that are named, since a header has to hold them, and that are dropped one at a time."""
 
 MAX_SEED = 2**63 - 1
 
@@ -73,6 +72,7 @@ class CallPlan:
 
     `request` is what the target will honour, without the dropped fields. Without any calls the answer is the prompts
     alone. `counted` says that the prompts must be counted and compared with the window before they are sent.
+    `max_tokens` is the limit to which the client's was lowered, None if it was not.
     """
 
     target: Target
@@ -82,6 +82,7 @@ class CallPlan:
     dropped: tuple[str, ...] = ()
     finishing: PostProcessing | None = None
     counted: bool = False
+    max_tokens: int | None = None
 
     @property
     def checks(self) -> tuple[AnswerCheck, ...]:
@@ -115,9 +116,10 @@ def plan_calls(
     if behavior is not None and WINDOW in request.injected:
         request = replace(request, params={**request.params, WINDOW: behavior})
     dropped: list[str] = []
-    plan = _plan(request, target) if on_unsupported == "error" else _plan_dropping(request, target, dropped)
+    plan = _plan(request, target) if on_unsupported == "error" else plan_dropping(_plan, request, target, dropped)
     if overruled:
         dropped.append("inference_extra_headers")
+    dropped += plan.dropped
     if plan.calls and (left_out := plan.calls[0].sent.dropped):
         dropped += shown_names(left_out, MAX_NAMED - len(dropped))
     return replace(plan, dropped=tuple(dropped)) if dropped else plan
@@ -135,7 +137,8 @@ def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:
     if target.profile.fetches_from_text or not (request.stream or target.stream_upstream == "off"):
         return None
     table = target.dialect.capabilities(request, target)
-    if not table.watched.isdisjoint(params) or params.get(WINDOW) in table.counts:
+    by_gateway = not table.watched.isdisjoint(params) or params.get(WINDOW) in table.counts
+    if by_gateway or fit_to_model(request, target) is not None:
         return None
     sent = target.dialect.encode(request, target)
     if sent.unheld:
@@ -145,27 +148,20 @@ def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:
     return CallPlan(target, request, (call,), sent.emulated, dropped)
 
 
-def _plan_dropping(request: UnifiedRequest, target: Target, dropped: list[str]) -> CallPlan:
-    """Plan the calls without the fields that the target refuses, except those that are never dropped."""
-    for _ in range(MAX_NAMED):
-        try:
-            return _plan(request, target)
-        except Refusal as refusal:
-            if not _droppable(refusal, request):
-                raise
-            names = refused_beside(refusal.param, request, target.dialect.capabilities(request, target))
-            dropped += shown_names(names, MAX_NAMED - len(dropped))
-            request = request.without(names)
-    return _plan(request, target)
-
-
-def _droppable(refusal: Refusal, request: UnifiedRequest) -> bool:
-    name = refusal.param
-    known = name in request.params or name in (request.unknown or ())
-    return refusal.code == "unsupported_parameter" and known and name not in NEVER_DROPPED
-
-
 def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
+    fitted = fit_to_model(request, target)
+    if fitted is None:
+        return _plan_fitted(request, target)
+    plan = _plan_fitted(fitted.request, target)
+    return replace(
+        plan,
+        emulated=tuple(dict.fromkeys((*fitted.emulated, *plan.emulated))),
+        dropped=(*plan.dropped, *fitted.dropped),
+        max_tokens=fitted.max_tokens,
+    )
+
+
+def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
     if request.native is not None and (native := encode_native(request, target)) is not None:
         call = PlannedCall(request, native, CallShare(0, 0, 1))
         return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))

@@ -284,6 +284,7 @@ def _built(
         drops_neutral=entry.neutral == "drop",
         body=MappingProxyType(dict(entry.body)),
         errors=_errors(name, entry.errors),
+        model_host=entry.model_host or ("weights" if entry.engine else "any"),
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
         responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         overrides=overrides,

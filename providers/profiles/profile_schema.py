@@ -13,6 +13,7 @@ from providers.profile import (
     CredentialKind,
     HookName,
     LogprobsMode,
+    ModelHost,
     ModelListStyle,
     PromptForm,
     ResponsesUse,
@@ -159,6 +160,7 @@ class ProfileEntry(StrictModel):
     tasks: dict[TaskName, TaskEntry | None] = {}
     responses: ResponsesEntry | None = None
     errors: ErrorsEntry = ErrorsEntry()
+    model_host: ModelHost | None = None
     models: list[dict[str, AnyJson]] = []
     before: dict[Date, dict[str, AnyJson]] = {}
 

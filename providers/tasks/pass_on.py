@@ -90,6 +90,11 @@ class PassedCall:
         """The target."""
         return self.sent.target
 
+    @property
+    def max_tokens(self) -> None:
+        """No limit, which a task does not have."""
+        return None
+
 
 def pass_on(request: PassedRequest, target: Target) -> PassedCall:
     """Return the call of a target. Raises Refusal where the vendor has no such task, and for a member that would change

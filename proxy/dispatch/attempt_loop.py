@@ -133,6 +133,7 @@ class OtherAttempts(Generic[P, T]):
         self._budget = budget
         self._next = failed
         self._most, self._own_budget = failed.target.retries.attempts, failed.target.retries.budget
+        self._first: Failure | None = None
         self._wait = 0.0
         self._paid = self._same = 0
         self._hopped = self._repeated = False
@@ -150,13 +151,21 @@ class OtherAttempts(Generic[P, T]):
         except UpstreamError as error:
             # tenacity's frame holds the error, and the error's traceback that frame: a cycle with the whole request in
             # it, which waits for the garbage collector. So do the actions that it keeps.
-            raise error.with_traceback(None) from None
+            raise self._reason(error).with_traceback(None) from None
         finally:
             retrying.iter_state.reset()
+
+    def _reason(self, last: UpstreamError) -> UpstreamError:
+        """Return the error that the client gets: the last one, but the first one if the last target's model cannot take
+        the request, as if that target had been known beforehand to refuse it."""
+        skipped = last.failure.kind is FailureKind.UNSUPPORTED
+        return UpstreamError(self._first) if skipped and self._first is not None else last
 
     async def follow(self, error: BaseException) -> bool:
         """Choose the attempt that follows a failed one, and the wait before it. Returns False where the error is
         final."""
+        if self._first is None and isinstance(error, UpstreamError):
+            self._first = error.failure
         wait = await self._decide(error.failure) if isinstance(error, UpstreamError) else None
         self._wait = wait or 0.0
         return wait is not None

@@ -43,6 +43,10 @@ class Prepared(Protocol):
     def dropped(self) -> tuple[str, ...]:
         """The fields that are left out."""
 
+    @property
+    def max_tokens(self) -> int | None:
+        """The limit to which the client's was lowered, None if it was not."""
+
 
 P = TypeVar("P", bound=Prepared)
 

@@ -7,7 +7,7 @@ from typing import Literal
 from providers.failure import VERDICTS, Failure, FailureKind
 from proxy.teams.retry_budget import BudgetRules
 
-_FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY})
+_FREE = frozenset({FailureKind.CONNECT, FailureKind.TLS, FailureKind.BUSY, FailureKind.UNSUPPORTED})
 
 _REFUSED = frozenset({FailureKind.RATE_LIMITED, FailureKind.QUOTA})
 
@@ -35,15 +35,16 @@ class RetryRules:
 def may_repeat(failure: Failure, safety: Literal["safe", "strict", "off"]) -> bool:
     """Return whether the request may be sent again after this failure. Generating twice does no harm but costs:
     `strict` allows no second payment, `off` no second attempt."""
-    if failure.withheld:
-        return True  # none has been made
+    if failure.withheld or failure.kind is FailureKind.UNSUPPORTED:
+        return True  # nothing has been generated, and nothing is wrong but the choice of the target
     if safety == "strict":
         return not failure.maybe_executed
     return safety == "safe"
 
 
 def is_free(failure: Failure) -> bool:
-    """Return whether a failed attempt did not reach the vendor, so that the next one takes nothing from the budget."""
+    """Return whether a failed attempt did not reach the vendor, or its model cannot take the request, so that the next
+    one takes nothing from the budget."""
     return failure.unsent or failure.kind in _FREE
 
 

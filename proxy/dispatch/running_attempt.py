@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from providers.emulation.split_into_calls import CallPlan
 from providers.failure import Failure, FailureKind, UpstreamError
+from providers.models.refusals import if_model_refuses
 from providers.target import Target
 from providers.vendor_text.vet_message import hide_host
 from proxy.deadlines import DeadlinePassed, Phase
@@ -108,7 +109,7 @@ class RunningAttempt:
         self._unanswered = record.unanswered
         attempt = self._attempt = Attempt(target.label, reports.now(), name=target.name)
         record.attempts.append(attempt)
-        record.called, record.price, record.max_tokens = target.name, target.price, None
+        record.called, record.price, record.max_tokens = target.name, target.price, prepared.max_tokens
         record.emulated, record.dropped, record.passed = prepared.emulated, prepared.dropped, None
         breaker = reports.deployments.breakers.of(target)
         self._tracked = breaker.begin(attempt.started, answer, planned.team.tenant)
@@ -241,7 +242,7 @@ def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Fai
     of the answer; not where the answer is a web page."""
     if failure.kind is FailureKind.MALFORMED and planned.request.passes_members and not failure.evidence:
         return replace(failure, kind=FailureKind.NONCONFORMING)
-    return failure
+    return if_model_refuses(failure)
 
 
 def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:

@@ -76,7 +76,16 @@ def request_size(request: UnifiedRequest, targets: Sequence[Target] = ()) -> Req
             size *= candidates
     if request.unknown or request.extra_params or request.native is not None:
         return _with_members(request, targets, size, answers)
-    return size, params.get("max_tokens"), answers
+    return size, _most_sent(request, targets), answers
+
+
+def _most_sent(request: UnifiedRequest, targets: Sequence[Target]) -> int | None:
+    """Return the client's limit as the target with the greatest limit of its own is sent it; None if it gave none."""
+    most = request.params.get("max_tokens")
+    if most is None:
+        return None
+    limits = [most if target.max_output_tokens is None else target.max_output_tokens for target in targets]
+    return min(most, max(limits, default=most))
 
 
 def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int, answers: int) -> RequestSize:
@@ -84,7 +93,7 @@ def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int,
     generate counts, and what they hold is read with the prompt."""
     added = [members for members in (request.unknown, request.extra_params) if members]
     size += sum([len(orjson.dumps(members)) for members in added])
-    most = request.params.get("max_tokens")
+    most = _most_sent(request, targets)
     if request.native is not None:
         added.append(request.native.body)
     asked = asked_amounts({target.profile.dialect for target in targets}, added)

@@ -159,12 +159,14 @@ _ONLY_VALUE: Mapping[str, JsonObject] = {
     "gpt-5": {"temperature": 1},
     "openai/o3": {"temperature": 1},
     "gemini-3.8-flash": {"temperature": 1},
+    "kimi-k2.5": {"temperature": 1, "top_p": 0.95},
+    "kimi-k3": {"temperature": 1, "top_p": 0.95},
     "anthropic.claude-opus-4-7": {"temperature": 1},
     "anthropic.claude-sonnet-5-5": {"temperature": 1},
     "command-a-03-2025": {"logprobs": True, "top_logprobs": 0},
 }
 """Models that accept a single value of a field ("Reasoning models" page; "What's new in Gemini 3.6"; "What's new in
-Claude Opus 4.7"; Cohere's "Chat", which lists no alternatives)."""
+Claude Opus 4.7"; "Kimi API: Chat"; Cohere's "Chat", which lists no alternatives)."""
 
 _LIMITS: Mapping[str, JsonObject] = {"gpt-5.1-codex": {"max_tokens": THOUGHT + 3}}
 """Models whose API takes no limit as low as that of the others: what they think is part of it."""

@@ -124,17 +124,32 @@ def api_path(profile: str) -> str:
     return re.sub(r"[{}]", "", urlsplit(load_profiles()[profile].base_url or usual).path)
 
 
-def table(profile: str, window: int | None) -> str:
-    settings = "max_output_tokens: 1024" + (f", context_window: {window}" if window else "")
-    models = "\n".join(f'  "{profile}/{model}": {{{settings}}}' for model in load_profiles()[profile].examples)
+_TOLD_A_LIMIT = ("anthropic", "anthropic_vertex", "bedrock_anthropic", "llm_engine", "triton")
+"""Dialects whose vendors must be told a limit. Others get no greatest limit, to which clients' would be lowered."""
+
+_LIMIT = 3072
+"""A limit that leaves room for a prompt in the window, and for a budget of thinking."""
+
+
+def table(profile: str, window: int | None, limit: int | None = _LIMIT) -> str:
+    examples = load_profiles()[profile].examples
+    models = "\n".join(f'  "{profile}/{model}": {{{_settings(profile, model, window, limit)}}}' for model in examples)
     vendor = f'{{api_key: sk-a, base_url: "http://127.0.0.1:PORT{api_path(profile)}", allow_private: true}}'
     return f"vendors:\n  {profile}: {vendor}\nmodels:\n{models}\n"
 
 
+def _settings(profile: str, model: str, window: int | None, limit: int | None) -> str:
+    told = load_profiles()[profile].dialect in _TOLD_A_LIMIT or "mistral-7b" in model
+    given = {"max_output_tokens": limit if told else None, "context_window": window}
+    return ", ".join([f"{name}: {value}" for name, value in given.items() if value])
+
+
 @asynccontextmanager
-async def matrix_client(profile: str, window: int | None = None) -> AsyncIterator[MatrixClient]:
+async def matrix_client(
+    profile: str, window: int | None = None, limit: int | None = _LIMIT
+) -> AsyncIterator[MatrixClient]:
     """Run a gateway for one profile for as long as the block."""
-    async with rig(table(profile, window)) as running:
+    async with rig(table(profile, window, limit)) as running:
         fake = running.vendor.default = FakeEngine(profile)
         async with connected(running.port) as client:
             yield MatrixClient(running, fake, client)
@@ -158,12 +173,16 @@ async def _walk(profile: str) -> tuple[CellRun, ...]:
 
 async def _walked(profile: str, cells: list[tuple[MatrixEntry, list[str]]], window: int | None) -> list[CellRun]:
     found: list[CellRun] = []
-    async with matrix_client(profile, window) as walking:
+    # A limit beyond the window must not be lowered beforehand.
+    async with matrix_client(profile, window) as walking, matrix_client(profile, window, None) as beyond:
         for row, features in cells:
             # The first request may make the gateway ask for the window.
             await walking.exchange(row, {})
+            await beyond.exchange(row, {"max_tokens": 5})
             base = await walking.exchange(row, {})
-            found += [await walking.cell(row, feature, base, window is not None) for feature in features]
+            for feature in features:
+                client = beyond if feature.startswith("context_") else walking
+                found.append(await client.cell(row, feature, base, window is not None))
     return found
 
 

@@ -5,8 +5,9 @@ from typing import cast
 
 import orjson
 
+from providers.adaptation.drop_unsupported import MAX_NAMED
 from providers.dialects.capability_matrix import matrix_entries
-from providers.emulation.split_into_calls import MAX_NAMED, plan_calls
+from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.profiles.load_profiles import load_profiles
 from providers.request_fields import ADVISORY_FIELDS, ADVISORY_VALUES, is_neutral
@@ -65,7 +66,7 @@ def test_no_value_of_an_advisory_field_is_refused(profile: str) -> None:
     for row in matrix_entries([load_profiles()[profile]]):
         if row.closed:
             continue
-        target = target_of(profile, row.model, max_output_tokens=1024)
+        target = target_of(profile, row.model, max_output_tokens=8192)
         for asked in odd_requests(row.operation, row.model):
             plan = plan_calls(asked, target)
             assert len(plan.calls) == 1
@@ -78,7 +79,7 @@ def test_no_value_of_an_advisory_field_is_refused(profile: str) -> None:
 @each_profile
 def test_no_value_of_an_advisory_field_costs_much(profile: str) -> None:
     row = next(row for row in matrix_entries([load_profiles()[profile]]) if not row.closed)
-    target, asked = target_of(profile, row.model, max_output_tokens=1024), [*odd_requests(row.operation, row.model)]
+    target, asked = target_of(profile, row.model, max_output_tokens=8192), [*odd_requests(row.operation, row.model)]
     assert excess(lambda: [plan_calls(each, target) for each in asked], 20) == ""
 
 

@@ -29,7 +29,7 @@ def table(profile: str) -> str:
     """Two vendors of one profile, of which one may be asked for streams."""
     address = f"http://127.0.0.1:PORT{api_path(profile)}"
     settings = f'profile: {profile}, api_key: k, base_url: "{address}", allow_private: true'
-    settings += ", max_output_tokens: 1024"
+    settings += ", max_output_tokens: 8192"
     vendors = f"  plain: {{{settings}}}\n  auto: {{{settings}, stream_upstream: auto}}\n"
     return f"vendors:\n{vendors}models:\n  plain/*: {{}}\n  auto/*: {{}}\n"
 

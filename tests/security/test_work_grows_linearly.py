@@ -10,13 +10,14 @@ import pytest
 
 from providers import context_overflow_patterns as context_signatures
 from providers import read_retry_after as rate_limits
+from providers.adaptation.drop_unsupported import MAX_NAMED
 from providers.context_overflow import MAX_TEXT, read_overflow
 from providers.dialects.anthropic import errors as anthropic_errors
 from providers.dialects.openai import stream as openai_stream
 from providers.dialects.platforms import aws_errors
 from providers.dialects.platforms import google_errors as gemini_errors
 from providers.emulation.echo import MAX_ECHO
-from providers.emulation.split_into_calls import MAX_BYTES, MAX_CHOICES, MAX_NAMED, plan_calls
+from providers.emulation.split_into_calls import MAX_BYTES, MAX_CHOICES, plan_calls
 from providers.failure import Failure, Refusal, UpstreamError
 from providers.json_types import JsonObject
 from providers.profiles.load_profiles import load_profiles

@@ -14,7 +14,6 @@ from providers.dialects.anthropic.cache_markers import limit_markers
 from providers.dialects.anthropic.errors import classify_answer
 from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
 from providers.dialects.anthropic.messages import Conversation
-from providers.dialects.anthropic.models import UNKNOWN, ClaudeModel, claude_model
 from providers.dialects.anthropic.native_betas import given_version
 from providers.dialects.anthropic.native_call import (
     CLAUDE_API,
@@ -35,6 +34,7 @@ from providers.dialects.shared.text_stream import TextStream
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
+from providers.models.claude import UNKNOWN, ClaudeModel, claude_model
 from providers.target import Target
 from providers.unified_request import ChatPrompt, Operation, UnifiedRequest
 

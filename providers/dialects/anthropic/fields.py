@@ -34,7 +34,6 @@ from providers.constraints.constraint_styles import (
     choice_schema,
 )
 from providers.constraints.schema_rules import ANTHROPIC, BEDROCK
-from providers.dialects.anthropic.models import ClaudeModel
 from providers.dialects.anthropic.thinking import NO_THINKING, samples_freely
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE
 from providers.dialects.shared.field_writers import check_images, keep_stop
@@ -49,6 +48,7 @@ from providers.dialects.shared.request_body import (
     unless_neutral,
 )
 from providers.json_types import JsonObject
+from providers.models.claude import ClaudeModel
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import Operation
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.fields import FIELDS_WITHOUT_SAMPLING
-from providers.dialects.anthropic.models import ClaudeModel
 from providers.dialects.anthropic.native_betas import BEDROCK_BETAS, VERTEX_BETAS, Betas, betas_on, given_betas
 from providers.dialects.anthropic.native_body import (
     MendedBody,
@@ -27,6 +26,7 @@ from providers.dialects.anthropic.thinking import BINDING_BETA, limit_within, pu
 from providers.dialects.anthropic.tools import NO_FORCED_CHOICE, forces_call
 from providers.dialects.shared.request_body import RequestBody, build_request, check_window
 from providers.json_types import JsonValue
+from providers.models.claude import ClaudeModel
 from providers.request_fields import WINDOW
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 
 from providers.dialects.anthropic.blocks import is_thinking
 from providers.dialects.anthropic.messages import Conversation
-from providers.dialects.anthropic.models import (
+from providers.dialects.anthropic.tools import forces_call
+from providers.dialects.shared.request_body import RequestBody
+from providers.json_types import JsonObject, JsonValue
+from providers.models.claude import (
     BUDGETS,
     EFFORT_WORDS,
     MIN_BUDGET,
@@ -23,9 +26,6 @@ from providers.dialects.anthropic.models import (
     ClaudeModel,
     fit_budget,
 )
-from providers.dialects.anthropic.tools import forces_call
-from providers.dialects.shared.request_body import RequestBody
-from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
 from providers.unified_request import Params
 

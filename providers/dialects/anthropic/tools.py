@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from providers.dialects.anthropic.models import ClaudeModel
 from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, native_choice, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from providers.models.claude import ClaudeModel
 from providers.target import Target
 from providers.unified_request import Params
 

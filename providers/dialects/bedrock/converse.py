@@ -16,7 +16,7 @@ from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.bedrock.converse_answer import decode_converse
 from providers.dialects.bedrock.converse_cache import limit_points
 from providers.dialects.bedrock.converse_fields import ELSEWHERE, capabilities, put_usual_output, writers
-from providers.dialects.bedrock.converse_messages import BedrockConversation, without_calls
+from providers.dialects.bedrock.converse_messages import BedrockConversation, service_call_id, without_calls
 from providers.dialects.bedrock.converse_models import ConverseModel, converse_model
 from providers.dialects.bedrock.converse_stream import ConverseReader
 from providers.dialects.bedrock.converse_thinking import settle_thinking
@@ -26,9 +26,11 @@ from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
 from providers.dialects.shared.stream_reader import NativeStream
-from providers.dialects.shared.tool_names import offered_names
+from providers.dialects.shared.tool_names import nine_character_id, offered_names
 from providers.failure import Failure
 from providers.json_types import JsonObject
+from providers.models.facts import model_facts
+from providers.models.fit_profile import profile_for_model
 from providers.profile import Profile
 from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
@@ -92,7 +94,7 @@ def _profile(target: Target) -> Profile:
 
 @lru_cache(maxsize=4096)
 def _profile_of(profile: Profile, *names: str) -> Profile:
-    return profile.for_model(*names)
+    return profile_for_model(profile, *names)
 
 
 def _model(target: Target) -> ConverseModel:
@@ -122,7 +124,10 @@ def _conversation(
     draft: RequestBody, names: BedrockToolNames, model: ConverseModel, marker: JsonObject | None
 ) -> BedrockConversation:
     messages, field = build_messages(draft)
-    conversation = BedrockConversation(names, field, model)
+    target = draft.target
+    facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
+    call_id = nine_character_id if facts.nine_character_ids else service_call_id
+    conversation = BedrockConversation(names, field, model, call_id)
     conversation.read(messages)
     if marker is not None:
         conversation.mark_end(marker)

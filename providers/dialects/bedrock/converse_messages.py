@@ -11,7 +11,7 @@ public issue threads, November 2026.
 
 import re
 from binascii import Error, a2b_base64, b2a_base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import orjson
 
@@ -48,6 +48,11 @@ SEPARATOR: JsonObject = {"text": "."}
 """The text of a turn that only keeps two others apart, or begins the conversation; models refuse blank ones."""
 
 
+def service_call_id(given: str) -> str:
+    """Return the id of a call as the service takes it."""
+    return fit_call_id(given, _CALL_ID)
+
+
 class BedrockConversation:
     """Translates OpenAI-shaped messages to Converse's turns for a model.
 
@@ -57,6 +62,7 @@ class BedrockConversation:
     """
 
     __slots__ = (
+        "_call_id",
         "_has_results",
         "_late",
         "_media",
@@ -71,7 +77,14 @@ class BedrockConversation:
         "unthought",
     )
 
-    def __init__(self, names: FittedNames, param: str, model: ConverseModel = ANY) -> None:
+    def __init__(
+        self,
+        names: FittedNames,
+        param: str,
+        model: ConverseModel = ANY,
+        call_id: Callable[[str], str] = service_call_id,
+    ) -> None:
+        self._call_id = call_id
         self._names = names
         self._param = param
         self._model = model
@@ -191,7 +204,7 @@ class BedrockConversation:
         if not content and not (result.failed and not self._model.result_status):
             # Several models refuse a result without content, or with a blank text.
             content.append({"text": EMPTY_RESULT})
-        answer: JsonObject = {"toolUseId": fit_call_id(result.call_id, _CALL_ID), "content": [*content]}
+        answer: JsonObject = {"toolUseId": self._call_id(result.call_id), "content": [*content]}
         if result.failed:
             self._put_failure(answer, content)
         blocks: Blocks = [{"toolResult": answer}]
@@ -269,7 +282,7 @@ class BedrockConversation:
 
     def _call(self, part: ToolUse) -> JsonObject:
         self.calls = True
-        identity = fit_call_id(part.id, _CALL_ID)
+        identity = self._call_id(part.id)
         return {"toolUse": {"toolUseId": identity, "name": self._names.used(part.name), "input": part.arguments}}
 
     def _thought(self, part: Thinking | RedactedThinking) -> JsonObject | None:

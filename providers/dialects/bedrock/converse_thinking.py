@@ -10,7 +10,11 @@ quoted in public issue threads ("Expected `thinking` or `redacted_thinking`, but
 
 from typing import Final
 
-from providers.dialects.anthropic.models import (
+from providers.dialects.bedrock.converse_messages import BedrockConversation
+from providers.dialects.bedrock.converse_models import ConverseModel, EffortWords
+from providers.dialects.shared.request_body import FieldWriter, RequestBody
+from providers.json_types import JsonObject, JsonValue
+from providers.models.claude import (
     BUDGETS,
     EFFORT_WORDS,
     MIN_BUDGET,
@@ -19,10 +23,6 @@ from providers.dialects.anthropic.models import (
     claude_model,
     fit_budget,
 )
-from providers.dialects.bedrock.converse_messages import BedrockConversation
-from providers.dialects.bedrock.converse_models import ConverseModel, EffortWords
-from providers.dialects.shared.request_body import FieldWriter, RequestBody
-from providers.json_types import JsonObject, JsonValue
 
 _OWN: Final = "additionalModelRequestFields"
 _THINKING: Final = f"{_OWN}.thinking"

@@ -40,6 +40,7 @@ from providers.dialects.shared.request_body import (
     unknown_cell,
     unless_neutral,
 )
+from providers.models.fit_profile import profile_for_model
 from providers.profile import Profile
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import Operation
@@ -160,7 +161,7 @@ def profile_of(draft: RequestBody) -> Profile:
 @lru_cache(maxsize=4096)
 def profile_for(profile: Profile, *names: str) -> Profile:
     """Return the profile for a model with these names."""
-    return profile.for_model(*names)
+    return profile_for_model(profile, *names)
 
 
 @lru_cache(maxsize=1024)

@@ -44,6 +44,7 @@ from providers.failure import Refusal
 from providers.framing.parse_sse import SSEParser
 from providers.frozen_record import record
 from providers.json_types import JsonObject
+from providers.models.fit_profile import profile_for_model
 from providers.profile import Profile
 from providers.request_fields import PROMPT_FIELDS, PROTECTED_PARAMS, WINDOW, is_neutral
 from providers.target import Target
@@ -154,7 +155,7 @@ def _newest(target: Target) -> Profile:
 @lru_cache(maxsize=4096)
 def _for_model(whole: Profile, version: str | None, *names: str) -> _ForModel:
     profile = whole.for_version(version or whole.api_version)
-    return _ForModel(profile.for_model(*names), profile.takes_raw_prompts(*names), profile.chats(*names))
+    return _ForModel(profile_for_model(profile, *names), profile.takes_raw_prompts(*names), profile.chats(*names))
 
 
 def _counted(profile: Profile, target: Target) -> bool:

@@ -137,7 +137,10 @@ def _beside(name: str, other: str, write: FieldWriter) -> FieldWriter:
 
 def _bounded(name: str, profile: Profile, path: str) -> FieldWriter:
     low, high = profile.bounds.get(name, (None, None))
-    return plain(path) if low is None and high is None else within(name, low, high, plain(path))
+    if low is None and high is None:
+        return plain(path)
+    # The only value of a setting asks for nothing.
+    return within(name, low, high, _nothing if profile.drops_neutral and low == high else plain(path))
 
 
 def _limit(name: str, profile: Profile, operation: Operation) -> FieldWriter:

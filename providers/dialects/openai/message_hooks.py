@@ -12,6 +12,7 @@ from providers.dialects.openai import turn_hooks
 from providers.dialects.openai.turn_hooks import calls_of
 from providers.dialects.shared.prompt import EMPTY_RESULT, joined_texts
 from providers.dialects.shared.thought_signatures import unpack_call_id
+from providers.dialects.shared.tool_names import nine_character_id
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HookName
@@ -21,7 +22,6 @@ Messages = list[JsonObject]
 Hook = Callable[[Target, Messages], Messages]
 """Returns rewritten messages, without editing its input. Raises Refusal."""
 
-_ID_LENGTH = 9
 _MAX_ID_LENGTH = 40
 
 
@@ -191,13 +191,7 @@ def _function(call: JsonObject) -> str | None:
 def nine_character_call_ids(target: Target, messages: Messages) -> Messages:
     """Replace ids of calls that are not nine letters and digits (Mistral), such as another vendor's, each by one id in
     call and result."""
-    return _refitted(messages, _nine_characters)
-
-
-def _nine_characters(identity: str) -> str:
-    if len(identity) == _ID_LENGTH and identity.isascii() and identity.isalnum():
-        return identity
-    return blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:_ID_LENGTH]
+    return _refitted(messages, nine_character_id)
 
 
 def forty_character_call_ids(target: Target, messages: Messages) -> Messages:

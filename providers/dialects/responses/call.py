@@ -20,13 +20,14 @@ from providers.dialects.shared.tool_definitions import with_properties
 from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile, ResponsesWire
-from providers.request_fields import PROTECTED_PARAMS
+from providers.request_fields import PROTECTED_PARAMS, is_neutral
 from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
 
 ENCRYPTED = "reasoning.encrypted_content"
 """What `include` asks of a model that reasons, so that its reasoning can come back."""
 
+_SAMPLING = ("temperature", "top_p")
 _EFFORT, _LIMIT = "reasoning_effort", "max_output_tokens"
 
 PROTECTED = (
@@ -60,6 +61,7 @@ def encode_responses(
     if not profile.bare_parameters and isinstance(tools := body.get("tools"), list):
         body["tools"] = _with_properties(tools)
     _put_limit(draft)
+    _check_sampling(draft, profile)
     _put_reasoning(draft, profile, wire)
     if request.stream:
         body["stream"] = True
@@ -83,6 +85,21 @@ def _put_limit(draft: RequestBody) -> None:
     limit = draft.params.get("max_tokens")
     if limit is not None and draft.body.get(_LIMIT) is not None:
         draft.body[_LIMIT] = limit
+
+
+def _check_sampling(draft: RequestBody, profile: Profile) -> None:
+    """Leave out settings of sampling that ask for nothing of a model which has none or only one value of them. Raises
+    Refusal for others, as for chats."""
+    for name in _SAMPLING:
+        value, (low, high) = draft.body.get(name), profile.bounds.get(name, (None, None))
+        if value is None or draft.params.get(name) is None:
+            continue
+        if name not in profile.wires[Operation.CHAT].accepts:
+            if not is_neutral(name, value):
+                raise draft.unsupported(name)
+            del draft.body[name]
+        elif low is not None and low == high and value != low:
+            raise draft.unsupported(name, f"it must be {low:g}")
 
 
 def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) -> None:

@@ -58,7 +58,8 @@ _CODES: Mapping[str, FailureKind] = {
 }
 _SIZE_STATUSES = frozenset({None, 400, 403, 413, 422})
 """Statuses under which a message about sizes is believed. Together sends 403 for it; None is an error inside a 200."""
-_SHOWN_CODE = frozenset({FailureKind.INVALID_REQUEST, FailureKind.CONTEXT_LENGTH})
+_OF_REQUEST = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED})
+_SHOWN_CODE = _OF_REQUEST | {FailureKind.CONTEXT_LENGTH}
 _MACHINE_WORD = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 """The form of a code or a field's name; anything else is text that must not reach a client."""
 
@@ -180,7 +181,7 @@ def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], f
         OUR_WORDS.get(kind) or vet(facts.message).strip() or _default_message(kind, status),
         status,
         _machine_word(facts.code) if kind in _SHOWN_CODE else None,
-        param if kind is FailureKind.INVALID_REQUEST else None,
+        param if kind in _OF_REQUEST else None,
         wait,
         overflow,
         said=withheld_words(kind, f"{facts.message} {facts.evidence}"),

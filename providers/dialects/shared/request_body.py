@@ -151,7 +151,8 @@ def within(name: str, low: float | None, high: float | None, put: FieldWriter) -
     nothing."""
     least = "" if low is None else f"at least {low:g}"
     most = "" if high is None else f"at most {high:g}"
-    limits = f"{low:g}" if low is not None and low == high else " and ".join(limit for limit in (least, most) if limit)
+    fixed = low is not None and low == high
+    limits = f"{low:g}" if fixed else " and ".join(limit for limit in (least, most) if limit)
 
     def write(draft: RequestBody, value: object) -> None:
         outside = isinstance(value, int | float) and (
@@ -160,7 +161,8 @@ def within(name: str, low: float | None, high: float | None, put: FieldWriter) -
         if not outside:
             put(draft, value)
         elif not is_neutral(name, value):
-            raise draft.invalid(name, f"must be {limits}")
+            # A setting with one value alone is none.
+            raise draft.unsupported(name, f"it must be {limits}") if fixed else draft.invalid(name, f"must be {limits}")
 
     return write
 

@@ -9,6 +9,8 @@ from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
 
+_NINE = 9
+
 
 class DistinctNames:
     """Makes names unique: a taken name is followed by `mark` and the least free number from 2 on.
@@ -128,6 +130,13 @@ def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
     if name not in offered:
         raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
     return name
+
+
+def nine_character_id(given: str) -> str:
+    """Return the id, or a digest of one that is not nine letters and digits, which Mistral's models demand."""
+    if len(given) == _NINE and given.isascii() and given.isalnum():
+        return given
+    return hashlib.blake2b(given.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()[:_NINE]
 
 
 def fit_call_id(given: str, fits: re.Pattern[str]) -> str:

@@ -27,6 +27,7 @@ from providers.dialects.watsonx.fields import CHAT_FIELDS, TEXT_FIELDS, capabili
 from providers.failure import Failure
 from providers.framing.parse_sse import SSEParser
 from providers.json_types import JsonObject
+from providers.models.fit_profile import profile_for_model
 from providers.target import Target
 from providers.unified_request import AnyOperation, ChatPrompt, Operation, UnifiedRequest
 
@@ -96,9 +97,10 @@ def _url(sent: UpstreamRequest, owner: _Owner) -> str:
 
 
 def _put_messages(draft: RequestBody) -> None:
-    prompt = draft.request.prompt
+    prompt, target = draft.request.prompt, draft.target
     if isinstance(prompt, ChatPrompt):
-        draft.body["messages"] = vendor_messages(draft.target, draft.target.profile, prompt, draft.dropped)
+        profile = profile_for_model(target.profile, target.upstream_model, target.model)
+        draft.body["messages"] = vendor_messages(target, profile, prompt, draft.dropped)
     else:
         draft.body["messages"] = [*build_messages(draft)[0]]
 

@@ -17,6 +17,7 @@ from providers.unified_request import NativeApi, NativeRequest, Operation, Unifi
 from proxy.surfaces.anthropic.conversation import put_messages, put_system
 from proxy.surfaces.anthropic.settings import (
     ONLY_ANTHROPICS,
+    leave_out_fallbacks,
     only_here,
     put_context_management,
     put_format,
@@ -27,7 +28,6 @@ from proxy.surfaces.anthropic.settings import (
     put_stops,
     put_thinking,
     put_tier,
-    refuse_models,
 )
 from proxy.surfaces.anthropic.tools import put_tool_choice, put_tools
 from proxy.surfaces.anthropic.translation import Translation
@@ -69,7 +69,7 @@ _READERS: Mapping[str, Callable[[Translation, JsonValue], None]] = {
     "service_tier": put_tier,
     "context_management": put_context_management,
     "cache_control": put_marker,
-    "fallbacks": refuse_models,
+    "fallbacks": leave_out_fallbacks,
     **{name: only_here(name, *neutral) for name, neutral in ONLY_ANTHROPICS.items()},
 }
 """Readers of the members whose form or meaning differs from the unified field's. They run in this order."""
@@ -81,6 +81,9 @@ _OURS = frozenset(
     {"inference_timeout", "context_length_exceeded_behavior", "inference_extra_params", "inference_extra_headers"}
 )
 """Fields of the gateway's own, which it sees to beside a body that goes on as it came too."""
+
+_NOT_SENT = frozenset({"fallbacks"})
+"""Members that go to no vendor: what they ask for is the configuration's to decide."""
 
 HEADERS = ("anthropic-beta", "anthropic-version")
 """The client's headers that belong to a request in this API."""
@@ -144,7 +147,7 @@ def _native(
     if foreign:
         return None
     own = {name: value for name, value in data.items() if name in asked or name in _ANTHROPICS}
-    body = {name: value for name, value in own.items() if name not in _OURS}
+    body = {name: value for name, value in own.items() if name not in _OURS | _NOT_SENT}
     if "model" not in body:
         body["model"] = request.model
     return NativeRequest(NativeApi.MESSAGES, body, _own_headers(headers))

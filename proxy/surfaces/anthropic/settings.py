@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from providers.json_types import JsonValue
 from proxy.surfaces.anthropic.translation import Translation
-from proxy.surfaces.request.rule_kinds import Invalid, check_at, integer, json_object, one_of, string, text
+from proxy.surfaces.request.rule_kinds import check_at, integer, json_object, one_of, string, text
 
 EFFORT, THINKING = "reasoning_effort", "thinking"
 
@@ -146,11 +146,11 @@ def only_here(name: str, *neutral: JsonValue) -> Callable[[Translation, JsonValu
     return put
 
 
-def refuse_models(made: Translation, value: JsonValue) -> None:
-    """Refuse other models beside the one that was resolved: the routing table decides which ones a team may use. An
-    empty list names none."""
+def leave_out_fallbacks(made: Translation, value: JsonValue) -> None:
+    """Leave out other models beside the one that was resolved, at each vendor: the configuration decides which ones a
+    team may use. An empty list names none."""
     if value not in _EMPTY:
-        raise Invalid("cannot be set here")
+        made.leave_out_everywhere("fallbacks")
 
 
 ONLY_ANTHROPICS: Mapping[str, tuple[JsonValue, ...]] = {

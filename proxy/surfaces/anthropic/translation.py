@@ -14,9 +14,9 @@ class Translation:
     """One request in the making.
 
     `chat` holds its fields in OpenAI's chat shape, of which only `messages` is in Anthropic's until the end. `binding`
-    says by field what only Anthropic's own API can honour, `left_out` names what promised nothing, `instead` fields
-    that may give way to another, or to nothing. `instructs_later` says that instructions stand within the conversation,
-    which not every vendor takes.
+    says by field what only Anthropic's own API can honour, `left_out` names what promised nothing, `native_left_out`
+    what goes to no vendor, `instead` fields that may give way to another, or to nothing. `instructs_later` says that
+    instructions stand within the conversation, which not every vendor takes.
     """
 
     chat: JsonObject = field(default_factory=dict)
@@ -24,6 +24,7 @@ class Translation:
     instructs_later: bool = False
     binding: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, None] = field(default_factory=dict)
+    native_left_out: dict[str, None] = field(default_factory=dict)
     instead: dict[str, JsonObject] = field(default_factory=dict)
     envelopes: EnvelopeOpener = field(default_factory=EnvelopeOpener)
 
@@ -35,11 +36,15 @@ class Translation:
         """Note a member that promises nothing about the answer."""
         self.left_out[name] = None
 
+    def leave_out_everywhere(self, name: str) -> None:
+        """Note a member that goes to no vendor, not even in the client's own body."""
+        self.left_out[name] = self.native_left_out[name] = None
+
     def losses(self) -> TranslationLosses | None:
         """Return what the translation cannot say; None where it says everything."""
         if not (self.binding or self.left_out or self.instead or self.instructs_later):
             return None
-        return TranslationLosses(self.binding, tuple(self.left_out), self.instead)
+        return TranslationLosses(self.binding, tuple(self.left_out), self.instead, tuple(self.native_left_out))
 
 
 class At:

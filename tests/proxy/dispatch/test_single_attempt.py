@@ -5,18 +5,21 @@ from collections.abc import Callable
 
 import pytest
 
-from providers.failure import FailureKind
+from providers.failure import Failure, FailureKind
 from providers.unified_request import UnifiedRequest
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.attempt_loop import PlannedRequest
 from proxy.dispatch.deployment_rules import DeploymentRules
+from proxy.dispatch.retry_rules import RetryRules
 from proxy.dispatch.single_attempt import Dispatcher
 from proxy.errors import GatewayError
+from proxy.teams.retry_budget import BudgetRules
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, hangs, outcome_of, outcomes, refuses
 from tests.proxy.kit.mark_streams import CUT, Body
 from tests.proxy.kit.virtual_time import run
 from tests.support.looped import looped
 
+UNPAID = DeploymentRules(retries=RetryRules(budget=BudgetRules(per_request=0.0, per_second=0.0, least=0.0)))
 TOLERANT = DeploymentRules(HealthRules(failures=10**9, window_least=10**9))
 
 # Who is asked --------------------------------------------------------------------------------------------------------
@@ -59,6 +62,36 @@ def test_a_fault_of_the_request_is_final(way: Callable[[Rig], str], kind: str) -
     rig = Rig({"a": [refuses(kind, 400)], "b": [OK]})
     assert rig.fails(lambda: way(rig)).kind == kind
     assert rig.order == ["a"]
+
+
+def lacks(name: str) -> Behaviour:
+    return lambda: Failure(FailureKind.INVALID_REQUEST, f"Model {name} does not support tools.", 400)
+
+
+@looped("way", [Rig.whole, Rig.streamed])
+def test_a_target_whose_model_cannot_take_the_request_is_skipped_for_free(way: Callable[[Rig], str]) -> None:
+    rig = Rig({name: [lacks(name)] for name in ("a", "b", "strict", "never")} | {"c": [OK]}, UNPAID)
+    for _ in range(10):
+        rig.asked.clear()
+        assert (way(rig), rig.order) == ("ok", ["a", "b", "strict", "never", "c"])
+    assert {outcome for _, outcome in outcomes(rig)} == {"unsupported", "ok"}
+
+
+@looped(
+    ("behaviours", "message"),
+    [
+        ({"a": lacks("a")}, "Model a does not support tools."),
+        ({"a": lacks("a"), "b": lacks("b")}, "Model a does not support tools."),
+        ({"a": lacks("a"), "picky": OK}, "Model a does not support tools."),
+        ({"a": refuses("server"), "b": lacks("b")}, "a server"),
+        ({"a": lacks("a"), "b": refuses("auth", 401)}, "b auth"),
+    ],
+)
+def test_where_no_other_target_can_the_client_gets_the_first_reason(
+    behaviours: dict[str, Behaviour], message: str
+) -> None:
+    rig = Rig({name: [behaviour] for name, behaviour in behaviours.items()})
+    assert rig.fails(rig.whole).message == message
 
 
 @pytest.mark.parametrize("kind", [FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER])

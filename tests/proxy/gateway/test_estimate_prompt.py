@@ -77,6 +77,17 @@ def test_members_never_lower_what_is_reserved() -> None:
     assert request_size(replace(plain, extra_params={"seed": 1}), targets)[1] is None
 
 
+@looped(
+    ("limits", "most"), [((9000,), 9000), ((9000, 20_000), 20_000), ((9000, 50_000), 32_000), ((9000, None), 32_000)]
+)
+def test_a_limit_above_the_targets_own_is_reserved_as_it_is_sent(limits: tuple[int | None, ...], most: int) -> None:
+    targets = [target_of("openai", max_output_tokens=each) for each in limits]
+    for more in ({}, {"unknown": {"seed_": 1}}):
+        chat = ChatPrompt(({"role": "user", "content": "hi"},))
+        request = UnifiedRequest(Operation.CHAT, "v/m", chat, {"max_tokens": 32_000}, **more)  # type: ignore[arg-type]
+        assert request_size(request, targets)[1] == most
+
+
 def test_a_prompt_counts_for_each_call_that_reads_it() -> None:
     chat = ChatPrompt(({"role": "user", "content": "x" * 300},))
     request = UnifiedRequest(Operation.CHAT, "v/m", chat, {"n": 3})

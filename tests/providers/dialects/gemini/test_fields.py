@@ -94,7 +94,7 @@ def test_what_the_newest_models_lack_is_refused_there(name: str) -> None:
 def test_the_newest_models_have_one_temperature() -> None:
     assert config_of(chat_request(temperature=1), NEWEST) == {"temperature": 1}
     refusal = refusal_for(chat_request(temperature=0.5), NEWEST)
-    assert (refusal.param, refusal.code) == ("temperature", "invalid_value")
+    assert (refusal.param, refusal.code) == ("temperature", "unsupported_parameter")
 
 
 def test_a_default_of_the_surface_is_left_out_where_it_would_be_refused() -> None:

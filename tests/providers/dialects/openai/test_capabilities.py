@@ -2,6 +2,7 @@
 
 from providers.capabilities import FEATURES, Cell, Support
 from providers.dialects.openai.capabilities import capabilities
+from providers.models.fit_profile import profile_for_model
 from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Operation
 from tests.providers.dialects.openai.kit import every_row
@@ -75,7 +76,7 @@ def test_a_conversation_cannot_be_repeated_by_the_gateway() -> None:
 
 
 def test_a_model_that_takes_no_stop_gets_none_and_the_gateway_scans() -> None:
-    reasoning = load_profiles()["openai"].for_model("o3")
+    reasoning = profile_for_model(load_profiles()["openai"], "o3")
     table = capabilities(reasoning, CHAT, CHAT, counted=False)
     assert table["stop"].emulated
     assert table.most_stops == 0

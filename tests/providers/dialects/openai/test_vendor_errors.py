@@ -36,7 +36,7 @@ KINDS: dict[str, FailureKind] = {
     "deepseek/error_400_context": FailureKind.CONTEXT_LENGTH,
     "openrouter/error_402": FailureKind.QUOTA,
     "openrouter/error_403": FailureKind.CONTENT_FILTER,
-    "openrouter/error_404_parameters": FailureKind.INVALID_REQUEST,
+    "openrouter/error_404_parameters": FailureKind.UNSUPPORTED,
     "openrouter/error_400_tokens": FailureKind.CONTEXT_LENGTH,
     "openrouter/error_400_image": FailureKind.INVALID_REQUEST,
     "openrouter/error_403_key": FailureKind.QUOTA,

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
+import orjson
 import pytest
 
 from providers.dialect import encode_again, encode_native
 from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import NativeApi, NativeRequest
+from providers.unified_request import NativeApi, NativeRequest, Params
 from tests.providers.dialects.kit import chat_request, target_of
 from tests.providers.dialects.responses.kit import TARGET, message, own_body, own_call, own_request
 from tests.providers.kit import refusal_of
@@ -197,3 +199,25 @@ def test_ids_of_calls_that_are_too_long_are_shortened_alike_in_calls_and_results
     assert isinstance(first, str)
     assert len(first) <= 64
     assert rest == [first, fits, fits]
+
+
+@looped(
+    ("model", "members", "expected"),
+    [
+        ("o3", {"temperature": 1, "top_p": 1}, {"temperature": 1}),
+        ("o3", {"temperature": 0.5}, "temperature"),
+        ("gpt-5-mini", {"top_p": 0.5}, "top_p"),
+        ("gpt-5.1", {"temperature": 0.5, "top_p": 0.5}, {"temperature": 0.5, "top_p": 0.5}),
+        ("gpt-4o", {"temperature": 0.5, "top_p": 0.5}, {"temperature": 0.5, "top_p": 0.5}),
+    ],
+)
+def test_what_a_model_samples_by_holds_for_a_clients_own_body(
+    model: str, members: dict[str, JsonValue], expected: str | dict[str, JsonValue]
+) -> None:
+    to = target_of("openai", model)
+    if isinstance(expected, str):
+        assert refusal_of(plan_calls, own_request(params=cast(Params, members), more=members), to).param == expected
+        assert plan_calls(own_request(params=cast(Params, members), more=members), to, "drop").dropped == (expected,)
+    else:
+        body = orjson.loads(plan_calls(own_request(params=cast(Params, members), more=members), to).calls[0].sent.body)
+        assert {name: body[name] for name in ("temperature", "top_p") if name in body} == expected

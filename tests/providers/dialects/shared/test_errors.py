@@ -110,7 +110,7 @@ def error(code: JsonValue, message: str = "no", **more: JsonValue) -> JsonObject
         ("openrouter", 502, error(502), K.SERVER),
         ("openrouter", 502, error(502, metadata={"error_type": "payment_required"}), K.QUOTA),
         ("openrouter", 400, error(400, metadata={"error_type": "a type of tomorrow"}), K.INVALID_REQUEST),
-        ("openrouter", 404, error(404, "No endpoints found that support tool use."), K.INVALID_REQUEST),
+        ("openrouter", 404, error(404, "No endpoints found that support tool use."), K.UNSUPPORTED),
         ("openai", 400, error("unknown", "Extra inputs: 'context_length_exceeded_behavior'"), K.INVALID_REQUEST),
         (
             "openrouter",

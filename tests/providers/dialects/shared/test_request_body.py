@@ -95,8 +95,10 @@ def test_neutral_values_may_be_left_out() -> None:
 def test_a_bound_is_told(low: float | None, high: float | None, limits: str) -> None:
     put = bounded("seed", "s", low, high)
     bad = 1 if low is None else low - 1
-    assert f"must be {limits} on " in refusal(put, bad).message
-    assert refusal(put, bad).code == "invalid_value"
+    refused_value = refusal(put, bad)
+    assert f"must be {limits}" in refused_value.message
+    # A setting with one value alone is none, which may be dropped.
+    assert refused_value.code == ("unsupported_parameter" if low == high else "invalid_value")
     assert written(put, 0 if low is None else low) == {"s": 0 if low is None else low}
 
 

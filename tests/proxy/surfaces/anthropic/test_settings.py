@@ -2,8 +2,10 @@
 
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import TranslationLosses
+from proxy.dispatch.plan_translated import plan_translated
 from proxy.surfaces.anthropic.settings import ONLY_ANTHROPICS, only_here
 from proxy.surfaces.anthropic.translation import Translation
+from tests.providers.dialects.kit import target_of
 from tests.proxy.surfaces.anthropic.kit import parse, refused
 from tests.support.looped import looped
 
@@ -134,9 +136,20 @@ def test_the_marker_of_the_whole_request_is_left_out_and_named() -> None:
     assert losses(cache_control={"type": "ephemeral"}).left_out == ("cache_control",)
 
 
-def test_other_models_are_refused() -> None:
-    assert refused(fallbacks=[{"model": "claude-opus"}]).param == "fallbacks"
-    assert parse(fallbacks=[]).losses is None
+@looped("value", ["default", [{"model": "claude-opus"}], {"mode": "default"}])
+def test_other_models_are_left_out_at_each_vendor_and_named(value: JsonValue) -> None:
+    made = parse(fallbacks=value)
+    assert made.losses is not None
+    assert (made.losses.left_out, made.losses.native_left_out) == (("fallbacks",), ("fallbacks",))
+    for vendor, model in [("anthropic", "claude-opus-4-6"), ("openai", "gpt-4o")]:
+        plan = plan_translated(made.losses, made, target_of(vendor, model))
+        assert plan.dropped == ("fallbacks",)
+        assert b"fallbacks" not in plan.calls[0].sent.body
+
+
+def test_an_empty_list_of_other_models_is_not_named() -> None:
+    made = parse(fallbacks=[])
+    assert (made.losses, "fallbacks" in (made.native.body if made.native else {})) == (None, False)
 
 
 def test_only_here_keeps_to_the_values_it_was_given() -> None:

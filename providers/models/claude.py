@@ -5,7 +5,9 @@ The names are those of Anthropic's API (`claude-opus-4-5-20251101`, `claude-3-5-
 (`anthropic/claude-opus-4.5`).
 
 Sources: pydantic-ai 2.68.0 `profiles/anthropic` with its live probes, litellm 1.109.1 model map, @ai-sdk/anthropic
-3.0.139, "Errors", "Models overview" and "Preserved thinking" pages, November 2026.
+3.0.139, "Errors", "Models overview" and "Preserved thinking" pages, November 2026. One sampler: the vendor's 400 quoted
+in litellm issue 15097 and open-webui/pipelines issue 546. No prefill from 4.6 on: vercel/ai issue 12296, openclaw issue
+75395 (by OpenRouter), opencode issue 29760 (by Bedrock).
 """
 
 import re
@@ -45,7 +47,9 @@ class ClaudeModel:
     the table give none: models that count it against their window beforehand get a small one. `thinking` are the types
     accepted, `thinks_unasked` says that a request without `thinking` gets it. `efforts` are the words of
     `output_config.effort`, lowest first, empty where the member is refused; `high_at_most` says that without thinking
-    words above `high` are refused. `sampling` says that `temperature`, `top_p` and `top_k` are taken.
+    words above `high` are refused. `sampling` says that `temperature`, `top_p` and `top_k` are taken; with
+    `one_sampler` the first two are not taken together. `prefill` says that the conversation may end in a text of the
+    model, which the answer continues.
     `forced_choice` says that `tool_choice` may demand a call; no model takes that beside a budget of thinking, one with
     `unthinking_choice` beside no thinking at all.
     `blanks_thinking` says that the text of thinking is left out unless `display` asks for a summary. `binds_prefix`
@@ -60,6 +64,8 @@ class ClaudeModel:
     thinks_unasked: bool = False
     high_at_most: bool = False
     sampling: bool = True
+    one_sampler: bool = False
+    prefill: bool = True
     forced_choice: bool = True
     unthinking_choice: bool = False
     blanks_thinking: bool = False
@@ -91,16 +97,19 @@ _ALL = (*_THREE, "xhigh", "max")
 _UNTHINKING = ClaudeModel(4_096, 4_096, frozenset(), structured=False)
 # These refuse a prompt that does not fit their window together with max_tokens; later ones end the answer there.
 _CLAUDE_4 = ClaudeModel(32_000, 4_096, _BUDGET, structured=False)
-_CLAUDE_4_5 = ClaudeModel(64_000, 64_000, _BUDGET)
+_CLAUDE_4_1 = replace(_CLAUDE_4, one_sampler=True)
+_CLAUDE_4_5 = ClaudeModel(64_000, 64_000, _BUDGET, one_sampler=True)
 _CLAUDE_4_6 = ClaudeModel(
     128_000,
     128_000,
     frozenset({"adaptive", "enabled", "disabled"}),
     (*_THREE, "max"),
+    one_sampler=True,
+    prefill=False,
     unthinking_choice=True,
 )
 _CLAUDE_4_7 = ClaudeModel(
-    128_000, 128_000, frozenset({"adaptive", "disabled"}), _ALL, sampling=False, blanks_thinking=True
+    128_000, 128_000, frozenset({"adaptive", "disabled"}), _ALL, sampling=False, prefill=False, blanks_thinking=True
 )
 _SONNET_5 = replace(_CLAUDE_4_7, thinks_unasked=True)
 _OPUS_5 = replace(_SONNET_5, high_at_most=True)
@@ -120,7 +129,7 @@ _MODELS: Mapping[str, ClaudeModel] = {
     "sonnet-3-7": replace(_CLAUDE_4, most_output=64_000),
     "opus-4": _CLAUDE_4,
     "opus-4-0": _CLAUDE_4,
-    "opus-4-1": _CLAUDE_4,
+    "opus-4-1": _CLAUDE_4_1,
     "sonnet-4": replace(_CLAUDE_4, most_output=64_000),
     "sonnet-4-0": replace(_CLAUDE_4, most_output=64_000),
     "sonnet-4-5": _CLAUDE_4_5,

@@ -1,6 +1,6 @@
 """Facts about Claude models by name."""
 
-from providers.dialects.anthropic.models import BUDGETS, EFFORT_WORDS, UNKNOWN, claude_model
+from providers.models.claude import BUDGETS, EFFORT_WORDS, UNKNOWN, claude_model
 from tests.support.looped import looped
 
 

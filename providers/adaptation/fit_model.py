@@ -1,0 +1,199 @@
+"""Fits a request to the model behind a target, before it is encoded in any dialect: the limit of the answer, settings
+that go only one without the other, and the end of the conversation.
+
+Such rules are the model's, so that they hold at each vendor and for a client's own body too.
+
+Sources: `providers.models.facts`; Anthropic's "Extended thinking" page for budgets below `max_tokens`, November 2026.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from providers.failure import Refusal
+from providers.json_types import JsonObject, JsonValue
+from providers.models.claude import MIN_BUDGET, fit_budget
+from providers.models.facts import ModelFacts, model_facts
+from providers.request_fields import is_neutral
+from providers.target import Target
+from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Params, UnifiedRequest
+
+_LIMIT: Final = "max_tokens"
+_EFFORT: Final = "reasoning_effort"
+_THINKING: Final = "thinking"
+_INSTRUCTING: Final = ("system", "developer")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedRequest:
+    """A request as a model takes it. `max_tokens` is the limit to which the client's was lowered, None if it was not;
+    `dropped` are fields that had to be left out for that."""
+
+    request: UnifiedRequest
+    max_tokens: int | None = None
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """The fields in which the gateway has a part by this."""
+        return () if self.max_tokens is None else (_LIMIT,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What holds for all requests to one target: the greatest limit, the facts about its model, and whether these have
+    rules that a request must be held against."""
+
+    most: int | None
+    facts: ModelFacts
+    ruled: bool
+
+
+def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
+    """Return the request as the target's model takes it; None if it does as it is. Raises Refusal for what the model is
+    known to refuse."""
+    rules = target.compiled.get(_Rules)
+    if not isinstance(rules, _Rules):
+        rules = target.compiled[_Rules] = _rules_of(target)
+    limit = request.params.get(_LIMIT)
+    above = rules.most is not None and limit is not None and limit > rules.most
+    if not above and not rules.ruled:
+        return None
+    fitted = _lowered(request, target, rules.most) if above and rules.most is not None else FittedRequest(request)
+    if not rules.ruled:
+        return fitted
+    ruled = _held_to_rules(fitted.request, target, rules.facts)
+    return None if ruled is request else replace(fitted, request=ruled)
+
+
+def _rules_of(target: Target) -> _Rules:
+    facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
+    ruled = facts.one_sampler or not facts.prefill or bool(facts.unthinking)
+    return _Rules(target.max_output_tokens or facts.most_output, facts, ruled)
+
+
+def _held_to_rules(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
+    if not facts.prefill and _ends_in_text(request):
+        message = (
+            f"'messages' ends in a text of the assistant, which the model of {target.name} does not continue: the "
+            "conversation must end with a message of the user."
+        )
+        raise Refusal("messages", message)
+    if facts.one_sampler:
+        request = _with_one_sampler(request, target)
+    return _unthinking(request, target, facts) if facts.unthinking and _is_off(request.params) else request
+
+
+# The limit ------------------------------------------------------------------------------------------------------------
+
+
+def _lowered(request: UnifiedRequest, target: Target, most: int) -> FittedRequest:
+    """Return the request with the greatest limit, and with a budget of thinking that leaves room within it for the
+    text; a limit without room for the smallest budget means no thinking."""
+    budget = _budget(request.params.get(_THINKING)) or _budget(_native_member(request, _THINKING))
+    if budget is None or budget < most or target.dialect.capabilities(request, target)[_THINKING].refused:
+        return FittedRequest(_with(request, _LIMIT, most), most)
+    if most <= MIN_BUDGET:
+        return FittedRequest(_with(request.without({_THINKING}), _LIMIT, most), most, (_THINKING,))
+    smaller = fit_budget(budget, most)
+    request = _changed(request, _THINKING, lambda thinking: {**_object(thinking), "budget_tokens": smaller})
+    return FittedRequest(_with(request, _LIMIT, most), most)
+
+
+def _object(value: object) -> Mapping[str, JsonValue]:
+    return cast(Mapping[str, JsonValue], value) if isinstance(value, dict) else {}
+
+
+def _budget(thinking: object) -> int | None:
+    budget = _object(thinking).get("budget_tokens")
+    return budget if isinstance(budget, int) else None
+
+
+def _native_member(request: UnifiedRequest, name: str) -> object:
+    return request.native.body.get(name) if request.native is not None else None
+
+
+def _with(request: UnifiedRequest, name: str, value: object) -> UnifiedRequest:
+    """Return the request with a value of a param; dialects write the limit of a client's own body from it."""
+    return replace(request, params=cast(Params, {**request.params, name: value}))
+
+
+def _changed(request: UnifiedRequest, name: str, change: Callable[[object], object]) -> UnifiedRequest:
+    """Return the request with a member changed, in its params and in the client's own body, where it stands there."""
+    if name in request.params:
+        request = _with(request, name, change(request.params[name]))  # type: ignore[literal-required]  # a param
+    native = request.native
+    if native is not None and native.body.get(name) is not None:
+        body = {**native.body, name: cast(JsonValue, change(native.body[name]))}
+        request = replace(request, native=replace(native, body=body))
+    return request
+
+
+# Settings that go one without the other -------------------------------------------------------------------------------
+
+
+def _with_one_sampler(request: UnifiedRequest, target: Target) -> UnifiedRequest:
+    """Return the request with `temperature` or `top_p`; of two, one that asks for nothing or that the surface filled in
+    is left out. Raises Refusal if both ask for something."""
+    params = request.params
+    if "temperature" not in params or "top_p" not in params:
+        return request
+    if is_neutral("top_p", params["top_p"]) or "top_p" in request.injected:
+        return request.without({"top_p"})
+    if params["temperature"] == 1 or "temperature" in request.injected:
+        return request.without({"temperature"})
+    why = "its model takes 'temperature' or 'top_p', not both"
+    raise Refusal("top_p", f"'top_p' is not supported by {target.name} beside 'temperature': {why}.")
+
+
+def _is_off(params: Params) -> bool:
+    """Return whether the client switches thinking off."""
+    return params.get(_EFFORT) in ("none", False) or _object(params.get(_THINKING)).get("type") == "disabled"
+
+
+def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
+    """Return the request without settings that have the one value which the model has while it does not think. Raises
+    Refusal for another value."""
+    for name, (low, high) in facts.unthinking.items():
+        value = request.params.get(name)
+        if isinstance(value, int | float):
+            if not low <= value <= high and name not in request.injected:
+                why = f"without thinking it must be {low:g}"
+                raise Refusal(name, f"'{name}' is not supported by {target.name}: {why}.")
+            request = request.without({name})
+    return request
+
+
+# The end of the conversation ------------------------------------------------------------------------------------------
+
+
+def _ends_in_text(request: UnifiedRequest) -> bool:
+    """Return whether the answer would continue a text of the model. A turn that was paused while the vendor's own tools
+    ran is no such text: it comes back to be gone on with."""
+    if (native := request.native) is not None and native.api is NativeApi.MESSAGES:
+        return _ends_own_body(native)
+    prompt = request.prompt
+    messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
+    # Instructions behind it go to the beginning.
+    last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in _INSTRUCTING), {})
+    if last.get("role") != "assistant" or last.get("tool_calls") or last.get("content_blocks"):
+        return False
+    return _has_text(last.get("content"))
+
+
+def _ends_own_body(native: NativeRequest) -> bool:
+    turns = native.body.get("messages")
+    last = turns[-1] if isinstance(turns, list) and turns else None
+    if not isinstance(last, dict) or last.get("role") != "assistant":
+        return False
+    content = last.get("content")
+    kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return all(kind in ("text", "thinking", "redacted_thinking") for kind in kinds) and _has_text(content)
+
+
+def _has_text(content: JsonValue) -> bool:
+    """Return whether a content holds a text that is not blank; vendors do not get turns without one."""
+    if isinstance(content, str):
+        return bool(content.strip())
+    texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    return any(isinstance(text, str) and text.strip() for text in texts)

@@ -1,0 +1,194 @@
+"""Facts about models that decide what may be sent to one, wherever it is hosted, by the model's name.
+
+A vendor's profile says what the vendor's API has. What the model behind it takes is here once, and `with_facts` lays it
+over any profile.
+
+Sources, November 2026: OpenAI's "Reasoning models" page; `providers.models.claude` for Claude; "Gemini API: Thinking"
+and its notes on sampling; xAI's "Reasoning" page; "DeepSeek API docs: Reasoning model"; "Kimi API: Chat" for the fixed
+sampling (0.6 without thinking: MoonshotAI/kimi-code issue 686), models.dev pull request 749 for it at OpenRouter;
+mistral-common's template and openclaw issue 57672 for ids of calls.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from providers.models.claude import UNKNOWN, ClaudeModel, claude_model
+from providers.profile import ModelHost
+
+Bounds = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model takes.
+
+    `bounds` are the least and the greatest value of a field, `unthinking` the bounds instead while thinking is off.
+    `refuses` are fields that it does not have. `words` are its own words for values of `reasoning_effort`, `nearest`
+    the values whose word only comes near. With `one_sampler` it takes `temperature` or `top_p`, not both; without
+    `prefill` the conversation may not end in a text of the model; without `forced_choice` no choice of tools may demand
+    a call. `nine_character_ids` says that ids of calls are nine
+    letters and digits. `most_output` is the greatest `max_tokens`, None if it is not known.
+    """
+
+    bounds: Bounds = field(default_factory=dict)
+    unthinking: Bounds = field(default_factory=dict)
+    refuses: frozenset[str] = frozenset()
+    words: Mapping[str, str] = field(default_factory=dict)
+    nearest: frozenset[str] = frozenset()
+    one_sampler: bool = False
+    prefill: bool = True
+    forced_choice: bool = True
+    nine_character_ids: bool = False
+    most_output: int | None = None
+
+    def over(self, other: "ModelFacts") -> "ModelFacts":
+        """Return these facts joined with others; of two values for the same, this one holds."""
+        return ModelFacts(
+            MappingProxyType({**other.bounds, **self.bounds}),
+            MappingProxyType({**other.unthinking, **self.unthinking}),
+            self.refuses | other.refuses,
+            MappingProxyType({**other.words, **self.words}),
+            self.nearest | other.nearest,
+            self.one_sampler or other.one_sampler,
+            self.prefill and other.prefill,
+            self.forced_choice and other.forced_choice,
+            self.nine_character_ids or other.nine_character_ids,
+            self.most_output or other.most_output,
+        )
+
+
+NO_FACTS = ModelFacts()
+"""A model of which nothing is known that its vendor's profile does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Facts about the models whose names match, which hold at `hosts`. Names are lower-case."""
+
+    match: re.Pattern[str]
+    facts: ModelFacts
+    hosts: frozenset[ModelHost]
+
+
+_WEIGHTS: frozenset[ModelHost] = frozenset({"makers", "any", "weights"})
+"""Rules of the weights or their template, which go wherever these go."""
+_CLOSED: frozenset[ModelHost] = frozenset({"makers", "any"})
+"""Rules of models without open weights. A server of open weights may only bear such a name, for clients that know no
+other."""
+_MAKERS: frozenset[ModelHost] = frozenset({"makers"})
+"""Rules of a maker's API for open weights: other hosts of these sample as they are told to."""
+
+_ONE: Bounds = {"temperature": (1, 1)}
+_PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
+_UNSAMPLED = frozenset({"top_p", "logprobs", "logit_bias", "stop"}) | _PENALTIES
+_OPENAI = r"(?:^|[/.:]|databricks-)(?:ft:)?"
+_THINKS_ALWAYS = {"none": "low", "minimal": "low"}
+_LOW_HIGH_MAX = ModelFacts(
+    words={**_THINKS_ALWAYS, "medium": "high", "xhigh": "max", "max": "max"}, nearest=frozenset({"none"})
+)
+
+
+def _row(match: str, facts: ModelFacts, hosts: frozenset[ModelHost]) -> _Row:
+    return _Row(re.compile(match), facts, hosts)
+
+
+_ROWS: tuple[_Row, ...] = (
+    # Models that do not reason: "Unrecognized request argument supplied: reasoning_effort".
+    _row(
+        rf"{_OPENAI}(gpt-4|gpt-3\.?5-turbo(?!-instruct)|chatgpt|gpt-5-chat)",
+        ModelFacts(refuses=frozenset({"reasoning_effort"})),
+        _CLOSED,
+    ),
+    # From gpt-5.1 on sampling depends on reasoning_effort, and the vendor says so itself.
+    _row(
+        rf"{_OPENAI}(o[0-9](?![a-z])|codex-|computer-use-|gpt-5(?!-chat|[.-][0-9](?![0-9])))",
+        ModelFacts(bounds=_ONE, refuses=_UNSAMPLED),
+        _CLOSED,
+    ),
+    _row(
+        rf"{_OPENAI}gpt-(5[.-][0-9](?![0-9]|-chat)|[6-9])",
+        ModelFacts(refuses=frozenset({"stop"})),
+        _CLOSED,
+    ),
+    _row(
+        "gpt-oss",
+        ModelFacts(words={**_THINKS_ALWAYS, "xhigh": "high", "max": "high"}, nearest=frozenset({"none"})),
+        _WEIGHTS,
+    ),
+    # They do not think.
+    _row(r"gemini-(1|2\.0)", ModelFacts(refuses=frozenset({"reasoning_effort", "thinking"})), _CLOSED),
+    # Sampling settings are ignored there in silence, and later models are to refuse them.
+    _row(
+        r"gemini-(3\.5-flash-lite|3\.[6-9]|3\.[1-9][0-9]|[4-9]|flash-latest|flash-lite-latest)",
+        ModelFacts(bounds=_ONE, refuses=frozenset({"logprobs", "top_p", "top_k"}) | _PENALTIES),
+        _CLOSED,
+    ),
+    _row(r"gemini-(3|pro-latest)", ModelFacts(refuses=frozenset({"logprobs"}) | _PENALTIES), _CLOSED),
+    _row(r"grok-(3-mini|4|code)", ModelFacts(refuses=frozenset({"stop"}) | _PENALTIES), _CLOSED),
+    # Log probabilities are refused, sampling ignored in silence. The name is the maker's API's alone.
+    _row(
+        "deepseek-reasoner",
+        ModelFacts(refuses=frozenset({"logprobs", "temperature", "top_p"}) | _PENALTIES),
+        _CLOSED,
+    ),
+    # "invalid temperature: only 1 is allowed for this model".
+    _row(
+        r"kimi-.*thinking|kimi-k2\.[5-9]|kimi-k[3-9]",
+        ModelFacts(
+            bounds={**_ONE, "top_p": (0.95, 0.95)},
+            unthinking={"temperature": (0.6, 0.6)},
+            refuses=_PENALTIES,
+        ),
+        _MAKERS,
+    ),
+    _row(r"kimi-k3|glm-5\.[3-9]", _LOW_HIGH_MAX, _WEIGHTS),
+    _row(
+        r"mistral|ministral|mixtral|codestral|devstral|magistral|pixtral|voxtral|mathstral",
+        ModelFacts(nine_character_ids=True),
+        _WEIGHTS,
+    ),
+)
+
+_TELLING = re.compile(
+    r"claude|gpt|gemini|gemma|grok|deepseek|kimi|qwen|qwq|glm|llama|stral|mixtral|nova|command|nemotron|phi-|minimax"
+    r"|(?:^|[/.:])o[0-9]"
+)
+"""Names that say of which family a model is."""
+
+
+@lru_cache(maxsize=4096)
+def model_facts(host: ModelHost, upstream: str, model: str) -> ModelFacts:
+    """Return the facts about a model by its name at the vendor, else, if that hides the model, by the configuration's
+    name: operators call deployments by other models' names, too."""
+    name = upstream.lower()
+    if not _TELLING.search(name):
+        name = model.lower()
+    return _joined([row.facts for row in _ROWS if host in row.hosts and row.match.search(name)], _of_claude(host, name))
+
+
+def _joined(found: Iterable[ModelFacts], claude: Iterator[ModelFacts]) -> ModelFacts:
+    facts = NO_FACTS
+    for each in (*found, *claude):
+        facts = facts.over(each) if facts is not NO_FACTS else each
+    return facts
+
+
+def _of_claude(host: ModelHost, name: str) -> Iterator[ModelFacts]:
+    model = claude_model(name)
+    if host in _CLOSED and model is not UNKNOWN:
+        yield _claude_facts(model)
+
+
+def _claude_facts(model: ClaudeModel) -> ModelFacts:
+    return ModelFacts(
+        # 1 is the maker's default, and asks for nothing.
+        bounds={} if model.sampling else _ONE,
+        refuses=frozenset() if model.sampling else frozenset({"top_p", "top_k"}),
+        one_sampler=model.one_sampler,
+        prefill=model.prefill,
+        forced_choice=model.forced_choice,
+        most_output=model.most_output,
+    )

@@ -1,0 +1,46 @@
+"""Recognises a vendor's refusal that is about the model: another target may take what this one does not.
+
+The wording is data: the patterns below are those that several vendors share, since most pass on their models' words. A
+vendor's own stands in its profile, as a pattern of the kind `unsupported`. A message may quote the client's text, so
+that nothing follows from a match but a call of the next target.
+
+Sources, November 2026, as quoted in public issue threads: OpenAI ("Unsupported parameter: 'temperature' is not
+supported with this model.", "Function tools with reasoning_effort are not supported for gpt-5.6 in
+/v1/chat/completions"), Anthropic ("This model does not support assistant message prefill."), AWS ("This model doesn't
+support tool use."), Google ("Function calling is not enabled for models/…"), Moonshot ("only 1 is allowed for this
+model"), xAI ("Argument not supported on this model"), Ollama ("… does not support tools") and vLLM ("… is not a
+multimodal model").
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from providers.failure import Failure, FailureKind
+
+_NOT: Final = r"(?:(?:does|do|is|are) not|(?:does|do|is|are)n['\u2019]?t|cannot)"
+
+_ABOUT_MODEL: Final = re.compile(
+    rf"\b{_NOT} support\b"
+    rf"|\b{_NOT} (?:currently )?(?:supported|available|allowed|enabled|compatible|permitted)\b[^.;]{{0,40}}"
+    r"\b(?:for|with|by|on|in) (?:this|the|your|that|model|models/)"
+    rf"|\b{_NOT} supported for \S{{1,80}} in\b"
+    r"|\bnot supported (?:for|with|by|on|in) (?:this|the|model)\b"
+    r"|\b(?:for|with|by|on) this model\b"
+    r"|\bthis model (?:only|always) \w"
+    r"|\bonly supported (?:by|on|for|with) (?:certain|some|other|specific)\b"
+    r"|\bis not a (?:multimodal|chat|reasoning|vision|thinking) model\b"
+    r"|\bunrecognized request argument supplied: reasoning_effort\b"
+    r"|\brequires --enable-auto-tool-choice\b",
+    re.IGNORECASE,
+)
+
+
+def if_model_refuses(failure: Failure) -> Failure:
+    """Return an invalid request's failure as one of the model, if its message says so. A limit of the answer that is
+    too large stays the client's, which reads the number."""
+    if failure.kind is not FailureKind.INVALID_REQUEST or failure.overflow is not None:
+        return failure
+    if not _ABOUT_MODEL.search(failure.message):
+        return failure
+    return replace(failure, kind=FailureKind.UNSUPPORTED)

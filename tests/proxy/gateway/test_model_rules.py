@@ -1,0 +1,73 @@
+"""Rules of models as clients meet them: limits that are lowered, and targets that are skipped, whole and streamed."""
+
+import pytest
+
+from providers.json_types import JsonObject
+from tests.proxy.kit.api_cases import CHAT, FAKE, OPENAI, calls, choice, emulated, error, streamed, texts, whole
+from tests.proxy.kit.gateway_rig import Rig, ask, gateway_fixture
+from tests.support.http_scripts import json_answer
+
+TABLE = f"""
+defaults: {{retries: {{attempts: 1, safety: "off"}}}}
+vendors:
+  engine: {{profile: openai_compatible, {FAKE}}}
+  claude: {{profile: anthropic, api_key: k, base_url: "http://127.0.0.1:PORT", allow_private: true}}
+models:
+  engine/a: {{max_output_tokens: 100}}
+  engine/b: {{max_output_tokens: 50}}
+  claude/claude-opus-4-6: {{max_output_tokens: 2000}}
+routes:
+  pair: {{targets: [engine/a, engine/b]}}
+  newest: {{targets: [claude/claude-opus-4-6, engine/b]}}
+"""
+served = gateway_fixture(TABLE)
+BOTH = pytest.mark.parametrize("stream", [False, True])
+NO_TOOLS = "This model does not support tools."
+
+
+@pytest.mark.smoke
+@BOTH
+async def test_a_target_whose_model_refuses_is_skipped_and_a_limit_is_lowered_to_the_next_ones(
+    served: Rig, stream: bool
+) -> None:
+    served.vendor.answer(error(400, NO_TOOLS), streamed("x") if stream else whole(choice("x")))
+    answer = await served.post(OPENAI, ask("pair", max_tokens=900, stream=stream))
+    assert [body["max_tokens"] for body in calls(served)] == [100, 50]
+    assert (texts(answer), emulated(answer), answer.headers["x-dragoman-max-tokens"]) == ({0: "x"}, "max_tokens", "50")
+    assert [each.outcome for each in served.records[-1].attempts] == ["unsupported", "ok"]
+
+
+async def test_without_another_target_the_client_gets_the_vendors_first_words(served: Rig) -> None:
+    served.vendor.answer(error(400, NO_TOOLS, code="no_tools", param="tools"), error(400, "Model b does not support x"))
+    answer = await served.post(OPENAI, ask("pair"))
+    assert (answer.status, answer.code, answer.error()["message"]) == (400, "no_tools", NO_TOOLS)
+    for _ in range(20):
+        served.vendor.answer(error(400, NO_TOOLS), whole(choice("x")))
+        assert texts(await served.post(OPENAI, ask("pair"))) == {0: "x"}
+
+
+async def test_a_last_turn_of_the_model_goes_to_the_target_that_continues_it(served: Rig) -> None:
+    message: JsonObject = {"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}
+    served.vendor.answer(json_answer(200, {"id": "1", "object": "chat.completion", "choices": [message]}))
+    asked = ask("newest", messages=[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Sure"}])
+    answer = await served.post(CHAT, {name: value for name, value in asked.items() if name != "prompt"})
+    assert (answer.status, answer.headers["x-dragoman-deployment"]) == (200, "engine/b/default")
+
+
+async def test_a_clients_own_body_goes_with_the_lower_limit_and_without_other_models(served: Rig) -> None:
+    body: JsonObject = {
+        "model": "claude/claude-opus-4-6",
+        "max_tokens": 32_000,
+        "thinking": {"type": "enabled", "budget_tokens": 8000},
+        "fallbacks": "default",
+        "messages": [{"role": "user", "content": "hi"}],
+    }
+    usage: JsonObject = {"input_tokens": 1, "output_tokens": 1}
+    said: JsonObject = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
+    served.vendor.answer(json_answer(200, {**said, "content": [{"type": "text", "text": "x"}], "usage": usage}))
+    answer = await served.post("/v1/messages", body)
+    (call,) = calls(served)
+    assert (call["max_tokens"], "fallbacks" in call) == (2000, False)
+    assert call["thinking"] == {"type": "enabled", "budget_tokens": 1024}
+    assert answer.headers["x-dragoman-max-tokens"] == "2000"
+    assert "fallbacks" in answer.headers["x-dragoman-dropped"]
