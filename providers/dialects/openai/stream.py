@@ -220,6 +220,8 @@ class OpenAIStream(RunDecoder):
         """Yield what an event of `size` bytes comes to."""
         choices = body.get("choices")
         if "error" in body or not choices:
+            if "error" in body and (usage := usage_of(body)) is not None:
+                yield usage
             yield from self._ends_or_error(body)
         own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body, size)
         if choices:

@@ -354,6 +354,13 @@ class SglangReader:
                 return []
         return events
 
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        if len(self._states) < self._call.choices:
+            return None
+        usage = _usage(self._call, [self._states[index].meta for index in sorted(self._states)])
+        return None if usage is None else replace(usage, estimated=True)
+
     def _all_ended(self) -> bool:
         return self._ended == self._call.choices
 

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import orjson
 
-from providers.completion import Chunk, Completion, NativeEvent, StreamEvent
+from providers.completion import Chunk, Completion, NativeEvent, StreamEvent, Usage
+from providers.dialect import usage_so_far
 from providers.dialects.shared.read_json import (
     SplitCharacter,
     is_json,
@@ -22,6 +23,7 @@ from providers.dialects.shared.read_json import (
     parse_json,
     passed_on,
 )
+from providers.dialects.usage_in_body import usage_in_body
 from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.framing.join_surrogates import REPLACEMENT, HalfCharacter, SurrogateJoiner
@@ -125,6 +127,10 @@ class NativeStream:
         if not reader.complete:
             raise cut()
 
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._reader)
+
 
 # In the client's own API ---------------------------------------------------------------------------------------------
 
@@ -166,6 +172,10 @@ class NativeReader:
             _attach(chunk, event)
             return events
         return _with_event(event, events)
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._inner)
 
     def _fits(self, kind: str) -> bool:
         """Return whether a name of the vendor's may become a line of the client's stream, and remember it."""
@@ -266,6 +276,10 @@ class JoiningReader:
             ends = isinstance(event, Chunk) and event.finish_reason is not None
             yield self._characters.end(event) if ends and isinstance(event, Chunk) else event
 
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._inner)
+
 
 MAX_BODY = 32 * 1024 * 1024
 """The largest body in bytes; a larger one is malformed."""
@@ -295,3 +309,7 @@ class WholeStream:
             raise cut()
         yield from to_chunks(self._decode(body))
         self.complete = True
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_in_body(self._body)
