@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from providers.completion import Completion, StreamPart, Usage
+from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage
 from providers.dialect import StreamDecoder, UpstreamRequest, usage_so_far
 from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, early_usage, estimate_usage, size_written
 from providers.emulation.split_into_calls import PlannedCall
@@ -70,7 +70,7 @@ def estimated(call: PlannedCall, completion: Completion) -> Completion:
 
 class CountedCall:
     """Context manager around the opening of one call, which counts its usage if it fails: the usage that is among
-    `seen` or that `decoder` has read, or else the prompt if the vendor may bill it."""
+    `seen` or that `decoder` has read, or else an estimate if the vendor has generated text or may bill the prompt."""
 
     __slots__ = ("_call", "_record", "decoder", "seen")
 
@@ -90,5 +90,13 @@ class CountedCall:
             return
         shown = [each for each in self.seen if isinstance(each, Usage)]
         reported = shown[-1] if shown else usage_so_far(self.decoder)
-        if reported is not None or is_billed(error, self._call.sent):
-            self._record.note_unanswered(early_usage(reported, usage_of_call(self._call.request, self._call.sent)))
+        size = sum([_size_of(each) for each in self.seen])
+        if reported is not None or size or is_billed(error, self._call.sent):
+            estimate = usage_of_call(self._call.request, self._call.sent, size)
+            self._record.note_unanswered(early_usage(reported, estimate))
+
+
+def _size_of(part: StreamPart) -> int:
+    if isinstance(part, TextRun):
+        return part.size
+    return size_written(part) if isinstance(part, Chunk) else 0
