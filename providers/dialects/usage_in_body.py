@@ -23,7 +23,7 @@ _THOUGHTS: Final = "thoughtsTokenCount"
 """A part of an answer that Gemini counts beside it."""
 
 
-def usage_in_body(body: bytes | bytearray) -> Usage | None:
+def usage_in_body(body: bytes) -> Usage | None:
     """Return the usage in a body, None if there is none that can be read."""
     try:
         data: JsonValue = orjson.loads(body)

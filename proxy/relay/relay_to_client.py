@@ -58,9 +58,9 @@ class Relay:
 
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time. `size`
-    are the bytes of text, reasoning and calls so far, `_reported_at` those at the last usage. `prompt_tokens` is the estimate of a heavy request, of another
-    `None`. `aside` writes the frames of long events, and those of the end of a long answer, which some APIs repeat;
-    `_rest` are the parts of a piece from such a one on.
+    are the bytes of text, reasoning and calls so far, `_reported_at` those at the last usage. `prompt_tokens` is the
+    estimate of a heavy request, of another `None`. `aside` writes the frames of long events, and those of the end of a
+    long answer, which some APIs repeat; `_rest` are the parts of a piece from such a one on.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,

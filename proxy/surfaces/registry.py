@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, method_not_allowed, not_found
 from proxy.surfaces.anthropic.surface import ANTHROPIC

@@ -1,14 +1,17 @@
-"""What a vendor reported of a stream that ends early counts, in the log, the metrics, the ledger and the budget alike."""
+"""What a vendor reported of a stream that ends early counts, in log, metrics, ledger and budget alike."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple, cast
 
 import orjson
 import pytest
 
 from providers.json_types import JsonObject
+from proxy.deadlines import Phase
 from proxy.ledger.ledger_row import read_line, row_line
+from proxy.plugins.guard_desk import GuardDesk
 from proxy.request_record import RequestRecord
 from proxy.telemetry.access_log import request_line
 from tests.providers.dialects.bedrock.kit import chunk as invoke_frame
@@ -18,12 +21,14 @@ from tests.proxy.gateway.test_team_limits import views
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
 from tests.proxy.kit.tables import digest_of
-from tests.support.http_scripts import LAST_CHUNK, chunk, data_frames, head
+from tests.proxy.plugins.kit import SECRET, plugin
+from tests.proxy.plugins.test_guarded_choice import chain
+from tests.support.http_scripts import DONE, LAST_CHUNK, chunk, data_frames, head, sse_answer, sse_unterminated
 from tests.support.vendor_script import Fin, Hang, Received, Rst, Script, Send, Step
 
 pytestmark = pytest.mark.smoke
 
-PROMPT, CACHED, SAID = 100_010, 100_000, "Hello, you there"
+PROMPT, CACHED, SAID = 100_010, 100_000, f"Hello, {SECRET}"
 GUESSED = len(SAID) // 4
 
 
@@ -50,7 +55,7 @@ def named(*events: JsonObject) -> list[bytes]:
 
 
 FRESH: JsonObject = {"input_tokens": 10, "cache_read_input_tokens": CACHED, "output_tokens": 1}
-OVERLOADED: JsonObject = {"type": "error", "error": {"type": "overloaded_error", "message": "no"}}
+OVERLOADED = named({"type": "error", "error": {"type": "overloaded_error", "message": "no"}})[0]
 CLAUDE: list[JsonObject] = [
     {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [], "usage": FRESH}},
     {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
@@ -93,8 +98,8 @@ GOOGLE_ERROR, AWS_ERROR = (
     aws_line('exception throttlingException {"message": "no"}'),
 )
 STREAMS: Mapping[str, Stream] = {
-    "anthropic": Stream("claude-haiku-4-5", named(*CLAUDE), *named(OVERLOADED), BEGUN),
-    "vertex_anthropic": Stream("claude-haiku-4-5@20251001", named(*CLAUDE), *named(OVERLOADED), BEGUN),
+    "anthropic": Stream("claude-haiku-4-5", named(*CLAUDE), OVERLOADED, BEGUN),
+    "vertex_anthropic": Stream("claude-haiku-4-5@20251001", named(*CLAUDE), OVERLOADED, BEGUN),
     "bedrock_anthropic": Stream(HAIKU, [invoke_frame(orjson.dumps(each)) for each in CLAUDE], AWS_ERROR, BEGUN),
     "bedrock": Stream(HAIKU, [aws_frame(name, orjson.dumps(each)) for name, each in CONVERSE], AWS_ERROR, UNKNOWN),
     "gemini": Stream("gemini-2.5-flash", google({**GOOGLE_USAGE, "candidatesTokenCount": 3}), GOOGLE_ERROR, COUNTED),
@@ -104,7 +109,7 @@ STREAMS: Mapping[str, Stream] = {
         "gpt-4.1", data_frames({**OPENAI, "usage": OPENAI_USAGE}), data_frames({"error": {"message": "no"}})[0], COUNTED
     ),
     # Its last counts have come, and only the end has not.
-    "ended": Stream("claude-haiku-4-5", named(*CLAUDE, CLAUDE_END), *named(OVERLOADED), Counts(PROMPT, CACHED, 9, False)),
+    "ended": Stream("claude-haiku-4-5", named(*CLAUDE, CLAUDE_END), OVERLOADED, Counts(PROMPT, CACHED, 9, False)),
 }
 ENDS = ("gone", "error", "reset", "eof", "idle")
 PATHS = ("/v1/chat/completions", "/v1/messages", "/v1/responses")
@@ -208,3 +213,60 @@ async def test_threat_19_what_a_vendor_reported_counts_however_its_stream_ends()
         totals = sum([each.prompt + each.completion for each, _ in seen.values() if each.prompt is not None])
         assert views(served)["team t: tokens day"] == totals
         assert sum(served.series("tokens_total").values()) == totals
+
+
+@pytest.mark.parametrize("name", ["anthropic", "vertex"])
+@pytest.mark.parametrize(
+    ("guard", "end", "outcome"),
+    [
+        ("LiveRefuser", "gone", "client_error"),  # refused before any content is shown
+        ("Refuser", "eof", "upstream_error"),
+        ("Hider", "idle", "timeout"),
+        ("LiveHider", "reset", "truncated"),
+    ],
+)
+async def test_threat_19_it_counts_if_guards_hold_the_stream(name: str, guard: str, end: str, outcome: str) -> None:
+    async with rig(table()) as served:
+        served.vendor.default = script
+        held = chain(plugin(guard))
+        served.gateway.use_guards(cast(GuardDesk, SimpleNamespace(of=lambda team: held)))
+        model = f"{name}/{STREAMS[name].model}/{end}"
+        await exchange(served.port, asked("/v1/chat/completions", model, end))
+        (record,) = await served.finished(1)
+        assert (record.outcome, kept(record)) == (outcome, [BEGUN] * 2)
+        assert views(served)["team t: tokens day"] == PROMPT + GUESSED
+
+
+@pytest.mark.parametrize("phase", [Phase.DRAIN, Phase.TOTAL])
+async def test_threat_19_it_counts_if_the_gateway_ends_the_stream(phase: Phase) -> None:
+    async with rig(table()) as served, connected(served.port) as client:
+        served.vendor.default = script
+        await client.send(asked("/v1/messages", "anthropic/claude-haiku-4-5/gone", "gone"))
+        await client.head()
+        while SAID.encode() not in await client.chunk():
+            pass
+        for deadlines in tuple(served.gateway.deadlines):
+            deadlines.expire(phase)
+        (record,) = await served.finished(1)
+        assert kept(record) == [BEGUN] * 2
+
+
+async def test_threat_19_what_was_reported_before_the_content_counts() -> None:
+    """An error after the counts, and before any text, lets another deployment answer: both count."""
+    text = (
+        table()
+        .replace("attempts: 1", "attempts: 3")
+        .replace("teams:", "routes: {r: {targets: [anthropic/claude-haiku-4-5/eof, openai/gpt-4.1/eof]}}\nteams:")
+    )
+    frames = [
+        *STREAMS["openai"].pieces,
+        *data_frames({**OPENAI, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+        DONE,
+    ]
+    answers = {"anthropic": sse_unterminated(named(CLAUDE[0]), Fin()), "openai": sse_answer(frames)}
+    async with rig(text) as served:
+        served.vendor.default = lambda received: answers[received.path.split("/")[1]]
+        answer = await exchange(served.port, asked("/v1/chat/completions", "r", "eof"))
+        (record,) = await served.finished(1)
+        assert (answer.status, len(record.attempts)) == (200, 2)
+        assert kept(record) == [Counts(2 * PROMPT, 2 * CACHED, 4, True)] * 2

@@ -23,7 +23,6 @@ from providers.dialects.shared.read_json import (
     parse_json,
     passed_on,
 )
-from providers.dialects.usage_in_body import usage_in_body
 from providers.emulation.collect_stream import to_chunks
 from providers.failure import ENDED_EARLY, Failure, FailureKind, UpstreamError
 from providers.framing.join_surrogates import REPLACEMENT, HalfCharacter, SurrogateJoiner
@@ -309,7 +308,3 @@ class WholeStream:
             raise cut()
         yield from to_chunks(self._decode(body))
         self.complete = True
-
-    def usage_so_far(self) -> Usage | None:
-        """See UsageReporter."""
-        return usage_in_body(self._body)

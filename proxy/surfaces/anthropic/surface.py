@@ -25,7 +25,6 @@ from proxy.surfaces.surface import (
     RequestContext,
 )
 
-
 _PATHS: Final = ("/v1/messages", "/messages", "/anthropic/v1/messages")
 """Clients put the version into the base URL, and other gateways have the API below its vendor's name."""
 
