@@ -138,7 +138,8 @@ async def test_threat_19_calls_of_a_task_that_were_answered_count_if_another_fai
     bad = (Delay(0.3), *json_answer(400, {"error": {"message": "no"}}))
     async with rig(table(TEAM).replace("openai_compatible", "cloudflare"), wall=lambda: NOON) as served:
         served.vendor.default = lambda received: good if b"a" in received.body.split(b"input")[1][:9] else bad
-        body: JsonObject = {"model": "v/m", "input": ["a"] * 100 + ["z"] * 4}
+        inputs: list[JsonValue] = [*["a"] * 100, *["z"] * 4]
+        body: JsonObject = {"model": "v/m", "input": inputs}
         answer = await served.post("/v1/embeddings", body)
         await served.finished(1)
         assert (answer.status, len(served.vendor.requests)) == (400, 2), answer.body
