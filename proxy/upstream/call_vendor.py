@@ -38,11 +38,7 @@ from proxy.upstream.transport import (
     fail,
 )
 from proxy.upstream.unanswered_usage import LONG_BODY, CountedCall, estimated, usage_by_length, usage_of_call
-from proxy.upstream.vendor_stream import (
-    OpenStream,
-    Stream,
-    read_through,
-)
+from proxy.upstream.vendor_stream import OpenStream, Stream, read_through
 
 T = TypeVar("T")
 C = TypeVar("C")
