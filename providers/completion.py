@@ -5,7 +5,7 @@ reasoning.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from providers.frozen_record import record
@@ -74,6 +74,18 @@ def reported_usage(
         return Usage(prompt, completion, extra=extra)
     of_prompt, of_answer = _parts(prompt_details, prompt), _parts(completion_details, completion)
     return Usage(prompt, completion, of_prompt, of_answer, extra=extra)
+
+
+def partial_usage(
+    prompt: int | None,
+    completion: int | None,
+    prompt_details: Mapping[str, int] | None = None,
+    completion_details: Mapping[str, int] | None = None,
+) -> Usage | None:
+    """Return the usage of a stream that ended before its counts were whole: `estimated`, since the completion may have
+    grown after the last count. `None` without a prompt's count."""
+    usage = reported_usage(prompt, completion or 0, prompt_details, completion_details)
+    return None if usage is None else replace(usage, estimated=True)
 
 
 def _parts(details: Mapping[str, int] | None, whole: int) -> Mapping[str, int] | None:

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
 
 from providers.capabilities import Capabilities
-from providers.completion import Completion, StreamEvent, TextRun
+from providers.completion import Completion, StreamEvent, TextRun, Usage
 from providers.failure import Failure
 from providers.frozen_record import record
 from providers.target import Target
@@ -129,6 +129,20 @@ class StreamDecoder(Protocol):
     def finish(self) -> Iterator[StreamEvent]:
         """Yield what was held back when the body has ended. Raises UpstreamError(TRUNCATED) unless the answer is
         complete."""
+
+
+@runtime_checkable
+class UsageReporter(Protocol):
+    """A decoder, or a part of one, that knows what the vendor has reported before the end of the stream."""
+
+    def usage_so_far(self) -> Usage | None:
+        """Return the usage that the vendor has reported, and no event has held; `None` if there is none. It is
+        `estimated` if text may have come that its completion does not count."""
+
+
+def usage_so_far(reader: object) -> Usage | None:
+    """Return what a decoder, or a part of one, knows of the usage of a stream that ended early."""
+    return reader.usage_so_far() if isinstance(reader, UsageReporter) else None
 
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from proxy.cli.arguments import argument_parser
 from proxy.gateway.match_path import resolve_path
 from proxy.routing.snapshot import build_snapshot
 from proxy.surfaces.registry import SURFACES
+from proxy.surfaces.surface import MODEL
 from tests.support.clients import RECIPES, install
 from tests.support.gateway import running_gateway
 from tests.support.looped import looped
@@ -117,14 +118,22 @@ async def test_the_table_is_served(tmp_path: Path) -> None:
         assert await gateway.stop() == 0
 
 
+ALIASES = {"/v1", "/openai/v1", "/openai", "/anthropic"}
+
+
 def canonical(path: str) -> str:
-    """A path without what only makes it an alias: OpenAI's need no `/v1`, fireworks-ai 1.x puts it in twice."""
-    once = path.replace("/v1/v1/", "/v1/")
+    """A path without what only makes it an alias: OpenAI's need no `/v1`, fireworks-ai 1.x puts it in twice, and some
+    clients put their vendor before it."""
+    if MODEL in path:
+        return path
+    once = re.sub("^/(openai|anthropic)(?=/)", "", path.replace("/v1/v1/", "/v1/"))
     return once if "/v" in once else f"/v1{once}"
 
 
 def test_the_surfaces_are_those_there_are_at_the_paths_they_have() -> None:
-    listed = {quoted(name)[0]: {path for path in quoted(paths) if path != "/v1"} for name, _, paths in rows("Surfaces")}
+    listed = {
+        quoted(name)[0]: {path for path in quoted(paths) if path not in ALIASES} for name, _, paths in rows("Surfaces")
+    }
     served: dict[str, set[str]] = {surface.name: set() for surface in SURFACES}
     for surface in SURFACES:
         served[surface.name] |= {canonical(endpoint.path) for endpoint in surface.endpoints}

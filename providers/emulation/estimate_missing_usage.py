@@ -31,6 +31,18 @@ def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
     )
 
 
+def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
+    """Return the usage of a stream that ended early: what the vendor has reported, and the estimate in place of what it
+    has not. A prompt of no tokens is none: some servers write zeros until they know."""
+    if reported is None:
+        return estimate
+    if not reported.estimated:
+        return reported
+    prompt = reported.prompt_tokens or estimate.prompt_tokens
+    completion = max(reported.completion_tokens, estimate.completion_tokens)
+    return replace(reported, prompt_tokens=prompt, completion_tokens=completion)
+
+
 def let_conversation_go(request: UnifiedRequest) -> None:
     """Free the memory of a conversation that is not sent again; its estimate is kept."""
     if isinstance(request.prompt, ChatPrompt) and request.prompt.tokens is None:

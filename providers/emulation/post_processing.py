@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent, has_content
-from providers.dialect import StreamDecoder
+from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage, has_content
+from providers.dialect import StreamDecoder, usage_so_far
 from providers.emulation.best_of import rank, strip_logprobs
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.echo import EchoPrefix
-from providers.emulation.estimate_missing_usage import estimate_usage
+from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, early_usage, estimate_usage, size_written
 from providers.emulation.markdown_fence import FenceFilter
 from providers.emulation.stop_strings import StopScanner
 from providers.failure import Failure, FailureKind, UpstreamError
@@ -58,10 +58,10 @@ class StopScanningDecoder:
     """A decoder that ends choices at the stops that the gateway looks for. See providers.dialect.StreamDecoder.
 
     It is complete as soon as each of the `count` choices has ended, whatever the vendor goes on to generate; `cut`
-    holds the choices that the vendor is still generating.
+    holds the choices that the vendor is still generating. Its usage is then the vendor's as far as that was reported.
     """
 
-    __slots__ = ("_count", "_ended", "_finishing", "_inner", "_scanners", "cut")
+    __slots__ = ("_count", "_ended", "_finishing", "_inner", "_scanners", "_size", "cut")
 
     def __init__(self, inner: StreamDecoder, finishing: PostProcessing, count: int) -> None:
         self._inner = inner
@@ -70,6 +70,7 @@ class StopScanningDecoder:
         self._scanners: dict[int, StopScanner] = {}
         self._ended: set[int] = set()
         self.cut: set[int] = set()
+        self._size = 0
 
     @property
     def complete(self) -> bool:
@@ -101,6 +102,7 @@ class StopScanningDecoder:
             if not isinstance(event, Chunk):
                 yield event
                 continue
+            self._size += size_written(event)
             index = event.index
             scanner = self._scanners.get(index)
             if scanner is None:
@@ -111,8 +113,19 @@ class StopScanningDecoder:
                     self._ended.add(index)
             if event.finish_reason is not None:
                 self.cut.discard(index)
-            elif index in self._ended and has_content(event):
+            elif index in self._ended and has_content(event) and index not in self.cut:
                 self.cut.add(index)
+                yield from self._early_usage()
+
+    def _early_usage(self) -> Iterator[Usage]:
+        """Yield the usage of an answer that is whole for the client, if the vendor has reported any."""
+        reported = usage_so_far(self._inner) if self._over else None
+        if reported is not None and reported.prompt_tokens:
+            yield early_usage(reported, Usage(0, -(-self._size // BYTES_PER_TOKEN), estimated=True))
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._inner)
 
 
 class PostProcessor:

@@ -69,7 +69,7 @@ class TextGeneration:
             return self._answer_read(call, self.read(call, operation))
         if is_heavy(body):
             return self._answer_read(call, self._parsed(call, operation, body))
-        request = surface.parse(operation, body, call.snapshot.default_models.get(surface.name))
+        request = call.for_path(surface.parse(operation, body, call.default_model()))
         return self._answer_parsed(call, request, heavy=False)
 
     async def _answer_read(
@@ -175,17 +175,16 @@ class TextGeneration:
     async def _parsed(self, call: ClientCall, operation: Operation, body: bytes) -> tuple[UnifiedRequest, bool]:
         surface, threads = call.surface, self._dispatcher.off_loop.threads
         heavy = is_heavy(body)
-        default_model = call.snapshot.default_models.get(surface.name)
-        parse = partial(surface.parse, operation, body, default_model)
+        parse = partial(surface.parse, operation, body, call.default_model())
         if surface.reads_context:
             continued = await self._continued(call, body, heavy=heavy)
             heavy = heavy or continued.heavy
             parse = partial(_parse_in_context, parse, call.http.headers, continued, not self._responses.off)
         if not heavy:
-            return parse(), heavy
+            return call.for_path(parse()), heavy
         request = await threads.run(call.record.owner, parse)
         call.record.heavy.append(request)
-        return request, heavy
+        return call.for_path(request), heavy
 
     async def _shorter(
         self, call: ClientCall, job: PlannedRequest[UnifiedRequest], error: GatewayError

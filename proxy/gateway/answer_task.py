@@ -43,10 +43,11 @@ class TaskAnswers:
         record, team = call.record, call.team
         body = await call.read_body()
         heavy = is_heavy(body)
-        parse = partial(api.parse, body, call.snapshot.task_models.get((call.surface.name, task)))
+        parse = partial(api.parse, body, call.default_model(task))
         request = await self._threads.run(record.owner, parse) if heavy else parse()
         if heavy:
             record.heavy.append(request)
+        request = call.for_path(request)
         record.asked = request.model
         if call.guards is not None:
             request = await call.guards.request_passed(request, record, heavy=heavy)

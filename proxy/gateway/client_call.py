@@ -2,13 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from aiohttp import web
 
+from providers.unified_request import Task, UnifiedRequest
 from proxy.alarms import Alarms, alarms
 from proxy.deadlines import Deadlines
-from proxy.errors import GatewayError, OverloadReason, overloaded
+from proxy.errors import FieldProblem, GatewayError, OverloadReason, invalid_request, overloaded
 from proxy.listener.buffered_response import BufferedResponse, header_lines
 from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
@@ -21,6 +22,8 @@ from proxy.routing.deployment_load import Load
 from proxy.routing.resolve_model import Plan, plan
 from proxy.routing.snapshot import Key, Snapshot, Team
 from proxy.surfaces.registry import ID_HEADERS, PathMatch
+from proxy.surfaces.request.field_rules import model
+from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.surface import Surface
 from proxy.teams.team_limiter import TeamLimiter
 from proxy.telemetry.metrics import Metrics
@@ -85,6 +88,17 @@ class ClientCalls:
         return overloaded(reason)
 
 
+class Named(Protocol):
+    """A client's parsed request, a dataclass."""
+
+    @property
+    def model(self) -> str:
+        """The model that it is for."""
+
+
+R = TypeVar("R", bound=Named)
+
+
 @dataclass(slots=True, eq=False)
 class ClientCall:
     """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
@@ -109,6 +123,27 @@ class ClientCall:
     def stored_for(self) -> str:
         """Whose stored things it may use: its team's, or where there are no teams those of its client's address."""
         return f"team {self.team.tenant}" if self.team.tenant else f"client {self.record.client}"
+
+    def default_model(self, task: Task | None = None) -> str | None:
+        """Return the model of a body that names none: that of its path, or the table's. Raises as `in_path` does."""
+        if self.match.tail is not None:
+            return self.model_in_path(self.match.tail)
+        surface, snapshot = self.match.surface.name, self.snapshot
+        return snapshot.default_models.get(surface) if task is None else snapshot.task_models.get((surface, task))
+
+    def model_in_path(self, name: str) -> str:
+        """Return a model's name out of the path. Raises GatewayError for one that can be none."""
+        try:
+            return model(name)
+        except Invalid as bad:
+            raise invalid_request((FieldProblem(("model",), f"'model' in the path {bad.message}."),)) from None
+
+    def for_path(self, request: R) -> R:
+        """Return the request for the model that its path names, if it does: at Azure the body's means nothing."""
+        name = self.match.tail
+        if name is None or name == request.model:
+            return request
+        return cast(R, replace(cast(UnifiedRequest, request), model=name))
 
     def plan(self, name: str, load: Load) -> Plan:
         """Return the plan of a request for `name` of the call's team, and note it in the record. Raises GatewayError

@@ -78,7 +78,7 @@ class PassThrough:
     async def answer_json(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a JSON object. Raises GatewayError while nothing has been written."""
         body = await call.read_body()
-        read = partial(read_passed, task, body, _default_model(call, task))
+        read = partial(read_passed, task, body, call.default_model(task))
         if is_heavy(body):
             request = await self._threads.run(call.record.owner, read)
             call.record.heavy.append(request)
@@ -97,7 +97,7 @@ class PassThrough:
                 raise call.shared.overloaded(call.record, reason)
             passed = PassedForm(form.fields, form.content_type, partial(_with_model, form))
             stream = str(form.fields.get("stream", "")).lower() in _TRUE
-            request = PassedRequest(task, model_of({**form.fields}, _default_model(call, task)), passed, stream)
+            request = PassedRequest(task, model_of({**form.fields}, call.default_model(task)), passed, stream)
             return await self._answer(call, request, heavy=True)
         finally:
             room.leave()
@@ -105,7 +105,7 @@ class PassThrough:
                 form.close()
 
     async def _answer(self, call: ClientCall, request: PassedRequest, *, heavy: bool) -> web.StreamResponse:
-        record, team = call.record, call.team
+        record, team, request = call.record, call.team, call.for_path(request)
         record.asked, record.stream = request.model, request.stream
         if call.guards is not None:
             request = await call.guards.request_passed(request, record, heavy=heavy)
@@ -162,10 +162,6 @@ def _unmeasured() -> RequestSize:
 
 def _with_model(form: SpooledForm, model: str) -> FormUpload:
     return with_field(form, "model", model)
-
-
-def _default_model(call: ClientCall, task: Task) -> str | None:
-    return call.snapshot.task_models.get((call.surface.name, task))
 
 
 @dataclass(slots=True, eq=False)

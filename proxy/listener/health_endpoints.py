@@ -1,16 +1,17 @@
-"""The health paths, which both listeners answer without a key."""
+"""The health paths, which both listeners answer without a key: the gateway's own, and those that probes written for
+LiteLLM ask for (its documentation, "Health Checks", November 2026)."""
 
 from aiohttp import web
 
 from proxy.listener.response_headers import BASE_HEADERS, JSON
 
-LIVE_PATH = "/health/live"
-HEALTH_PATHS = frozenset({"/health", LIVE_PATH, "/health/ready"})
+LIVE_PATHS = frozenset({"/health/live", "/health/liveliness", "/health/liveness"})
+HEALTH_PATHS = LIVE_PATHS | {"/health", "/health/ready", "/health/readiness"}
 
 
 def health_response(path: str, ready: bool) -> web.Response:
-    """Return 200 where the process is ready, and always for the liveness path; else 503."""
-    if ready or path == LIVE_PATH:
+    """Return 200 where the process is ready, and always for the liveness paths; else 503."""
+    if ready or path in LIVE_PATHS:
         status, body = 200, b'{"status":"ok"}'
     else:
         status, body = 503, b'{"status":"unavailable"}'

@@ -66,7 +66,8 @@ class GuardedAnswers:
             guarded = GuardedStream(stream, self.chain, planned, prepared)
             try:
                 await guarded.begin()
-            except GatewayError:
+            except BaseException:
+                # However it ends, the vendor has generated this much.
                 record.usage = guarded.usage or estimate_usage(prepared.request, guarded.size)
                 raise
             yield prepared, guarded

@@ -13,7 +13,7 @@ own attributes. Every other piece goes the ordinary way, which gives the same by
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
@@ -58,9 +58,9 @@ class Relay:
 
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time. `size`
-    are the bytes of text, reasoning and calls so far. `prompt_tokens` is the estimate of a heavy request, of another
-    `None`. `aside` writes the frames of long events, and those of the end of a long answer, which some APIs repeat;
-    `_rest` are the parts of a piece from such a one on.
+    are the bytes of text, reasoning and calls so far, `_reported_at` those at the last usage. `prompt_tokens` is the
+    estimate of a heavy request, of another `None`. `aside` writes the frames of long events, and those of the end of a
+    long answer, which some APIs repeat; `_rest` are the parts of a piece from such a one on.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
@@ -80,6 +80,7 @@ class Relay:
     _expected: int = field(init=False)
     _finished: int = 0
     size: int = 0
+    _reported_at: int = 0
     _idle_since: float = 0.0
     _unread: Awaitable[object] | None = None
     _broken: UpstreamError | None = None
@@ -136,9 +137,17 @@ class Relay:
                 raise fail(FailureKind.TRUNCATED, message)
             if record.usage is None:
                 await self._emit((self._estimate(),))
-        finally:
-            if record.usage is None:
-                record.usage = self._estimate()
+        except BaseException:
+            record.usage = self._early_usage()
+            raise
+
+    def _early_usage(self) -> Usage:
+        """Return the usage of a stream that broke: the last that was reported, and what came after it."""
+        usage, more = self.record.usage, self.size - self._reported_at
+        if usage is None or more <= 0:
+            return usage or self._estimate()
+        completion = usage.completion_tokens + -(-more // BYTES_PER_TOKEN)
+        return replace(usage, completion_tokens=completion, estimated=True)
 
     def _estimate(self) -> Usage:
         if self.prompt_tokens is None:
@@ -358,5 +367,5 @@ class Relay:
                     self.record.sampled.notes.ended(event.finish_reason)
             self.size += size_written(event)
             return self.renderer.chunk(event)
-        self.record.usage = event
+        self.record.usage, self._reported_at = event, self.size
         return self.renderer.usage(event)

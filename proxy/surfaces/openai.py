@@ -1,7 +1,9 @@
 """OpenAI's API: legacy completions, chat completions, models, embeddings; and rerank beside them.
 
-Sources: OpenAI OpenAPI 2.3.0; `openai` 1.109.1, 2.54.0 and 3.52.0. The paths exist without `/v1` too, because clients
-put it into the base URL or forget it. `/usage` is this gateway's own.
+Sources: OpenAI OpenAPI 2.3.0; `openai` 1.109.1, 2.54.0 and 3.52.0, whose `AzureOpenAI` names the model in the path of a
+deployment and the rest below `/openai`, with an `api-version` that means nothing here; `openai` 0.28.1, whose first API
+has the model in the path of an engine. The paths exist without `/v1` too, because clients put it into the base URL or
+forget it. `/usage` is this gateway's own.
 """
 
 from providers.unified_request import Operation, Task
@@ -11,7 +13,7 @@ from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_state import SurfaceRules
 from proxy.surfaces.response.error_body import error_object, openai_body
 from proxy.surfaces.response.write_sse import DONE, AnswerStyle, SseWriter, UsageSseWriter, ascii_json, event
-from proxy.surfaces.surface import Endpoint, ReadAction
+from proxy.surfaces.surface import AZURE, MODEL, Endpoint, ReadAction
 
 LEGACY_MAX_TOKENS = 16
 """The completions endpoint's documented default."""
@@ -24,8 +26,15 @@ def broken(writer: SseWriter, facts: ErrorFacts) -> bytes:
 
 OPENAI_STYLE = AnswerStyle(DONE, SseWriter, UsageSseWriter, broken, tool_finish="stop")
 
+BASES = ("/v1", "", *AZURE)
+"""What the paths of the API are below."""
+
+ENGINES = (f"/engines/{MODEL}", f"/v1/engines/{MODEL}")
+DEPLOYMENTS = f"/openai/deployments/{MODEL}"
+"""What is below the name of a model, which holds whatever the body names."""
+
 VECTORS = (
-    *(Endpoint("POST", f"{base}/embeddings", Task.EMBEDDINGS) for base in ("/v1", "")),
+    *(Endpoint("POST", f"{base}/embeddings", Task.EMBEDDINGS) for base in (*BASES, *ENGINES, DEPLOYMENTS)),
     # Cohere's client adds /v2 by itself.
     *(Endpoint("POST", f"{base}/rerank", Task.RERANK) for base in ("/v1", "/v2", "")),
 )
@@ -34,10 +43,11 @@ VECTORS = (
 OPENAI = CompletionSurface(
     name="openai",
     endpoints=(
-        *(*generation_endpoints("/v1", ""), *VECTORS, *task_endpoints("/v1", ""), *models_endpoints("/v1", "")),
+        *(*generation_endpoints(*BASES, *ENGINES, DEPLOYMENTS), *VECTORS),
+        *(*task_endpoints(*BASES, DEPLOYMENTS), *models_endpoints(*BASES)),
         *(Endpoint("GET", f"{base}/usage", ReadAction.USAGE) for base in ("/v1", "")),
     ),
-    prefixes=("/v1",),
+    prefixes=("/v1", "/openai"),
     key_headers=("authorization", "x-api-key", "api-key"),
     default_vendor=None,
     rules=SurfaceRules(

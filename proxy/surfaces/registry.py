@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from proxy.errors import MAX_RETRY_AFTER, ErrorFacts, method_not_allowed, not_found
 from proxy.surfaces.anthropic.surface import ANTHROPIC
@@ -11,7 +10,7 @@ from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.scale_genai import SCALE_V4, SCALE_V5
-from proxy.surfaces.surface import Action, ReadAction, Surface
+from proxy.surfaces.surface import MODEL, NAME, Action, ReadAction, Surface
 from proxy.surfaces.vmware_pais import PAIS
 
 SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAIS, ANTHROPIC, RESPONSES)
@@ -20,7 +19,7 @@ SURFACES: tuple[Surface, ...] = (OPENAI, FIM, SCALE_V4, SCALE_V5, FIREWORKS, PAI
 @dataclass(frozen=True, slots=True)
 class PathMatch:
     """A path with its surface and the action of each method (none for an unknown path). `tail` is what the path names,
-    decoded: below a models list one model, or the id of one response."""
+    decoded: below a models list one model, the model of a request, or the id of one response."""
 
     surface: Surface
     path: str
@@ -48,15 +47,13 @@ class NamingPaths:
 
     def name_in(self, path: str) -> str | None:
         """Return what a path names; None for a path of another form."""
-        path = path if self.segments else path.rstrip("/")
+        path = path if self.segments and not self.suffix else path.rstrip("/")
         if not path.startswith(self.prefix) or not path.endswith(self.suffix):
             return None
         name = path[len(self.prefix) : len(path) - len(self.suffix)]
-        return name if self.segments or (name and "/" not in name) else None
-
-
-NAME: Final = "{id}"
-"""Stands for one segment in an endpoint's path."""
+        if self.segments:
+            return name if name or not self.suffix else None
+        return name if name and "/" not in name else None
 
 
 def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
@@ -72,18 +69,20 @@ def match_endpoints(surfaces: Sequence[Surface]) -> Mapping[str, PathMatch]:
 def naming_paths(matches: Mapping[str, PathMatch]) -> Iterator[NamingPaths]:
     """Return the paths that name something: by templates, and below the models lists, where names have slashes."""
     for path, match in matches.items():
-        prefix, name, suffix = path.partition(NAME)
+        segments = MODEL in path
+        prefix, name, suffix = path.partition(MODEL if segments else NAME)
         if name:
-            yield NamingPaths(prefix, suffix, False, match)
+            yield NamingPaths(prefix, suffix, segments, match)
         elif ReadAction.MODELS in match.methods.values():
             yield NamingPaths(f"{path}/", "", True, match)
 
 
 _ALL = match_endpoints(SURFACES)
 
-PATHS = {path: match for path, match in _ALL.items() if NAME not in path}
+PATHS = {path: match for path, match in _ALL.items() if NAME not in path and MODEL not in path}
 
-NAMING = tuple(naming_paths(_ALL))
+NAMING = tuple(sorted(naming_paths(_ALL), key=lambda naming: -len(naming.suffix)))
+"""The paths that name something, those first that leave less of a path to the name."""
 
 _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
     sorted(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from providers.completion import Chunk, Completion, TextRun, Usage
 from providers.frozen_record import record
@@ -91,9 +91,19 @@ class RequestContext:
 NO_CONTEXT = RequestContext()
 
 
+NAME: Final = "{id}"
+"""Stands for one segment in an endpoint's path."""
+
+MODEL: Final = "{model}"
+"""Stands for the name of a model in an endpoint's path, which may have several segments."""
+
+AZURE: Final = ("/openai/v1", "/openai")
+"""What Azure has OpenAI's paths below, in its newer API and in the one with an `api-version`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path of a surface, and what it does. In a path, `{id}` stands for any one segment."""
+    """One method of one path of a surface, and what it does. A path may have a NAME or a MODEL."""
 
     method: str
     path: str

@@ -128,7 +128,7 @@ REQUEST_FIELDS: Final = (
         "Of those, what it keeps for an hour.",
         "1",
     ),
-    LineField("usage_estimated", "true", "", "the vendor reported none", "The tokens are estimates.", "true"),
+    LineField("usage_estimated", "true", "", "the vendor reported not all", "Tokens are estimates.", "true"),
     LineField("cost_usd", "number", "USD", "price and usage are known", "What the request cost.", "0.00042"),
     LineField(
         "cache",

@@ -8,9 +8,10 @@ from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
-from providers.completion import Chunk, Completion, StreamEvent, StreamPart, Usage
+from providers.completion import Chunk, Completion, StreamEvent, Usage
+from providers.dialect import usage_so_far
 from providers.emulation.collect_stream import Gatherer, to_chunks
-from providers.emulation.estimate_missing_usage import with_usage
+from providers.emulation.estimate_missing_usage import early_usage, with_usage
 from providers.emulation.join_extras import size_of_extras
 from providers.emulation.merge_choices import UsageTally, billed_usage, merge
 from providers.emulation.post_processing import PostProcessing, PostProcessor, StopScanningDecoder, echo_only
@@ -36,12 +37,8 @@ from proxy.upstream.transport import (
     Repeats,
     fail,
 )
-from proxy.upstream.unanswered_usage import CountedCall, estimated, usage_of_call
-from proxy.upstream.vendor_stream import (
-    OpenStream,
-    Stream,
-    read_through,
-)
+from proxy.upstream.unanswered_usage import LONG_BODY, CountedCall, estimated, usage_by_length, usage_of_call
+from proxy.upstream.vendor_stream import OpenStream, Stream, read_through
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -204,7 +201,8 @@ class UpstreamCaller:
             await read_through(stream, call.part.count, gather)
             return _whole(gatherer)
         except BaseException:
-            record.note_unanswered(gatherer.usage or usage_of_call(call.request, call.sent, size))
+            reported = gatherer.usage or usage_so_far(stream.decoder)
+            record.note_unanswered(early_usage(reported, usage_of_call(call.request, call.sent, size)))
             raise
         finally:
             stream.close()
@@ -290,7 +288,7 @@ class UpstreamCaller:
     ) -> OpenStream:
         """Open one call's stream and read it up to its first content."""
         with CountedCall(record, call) as counted:
-            return await self._opened(record, finishing, call, repeats, counted.seen)
+            return await self._opened(record, finishing, call, repeats, counted)
 
     async def _opened(
         self,
@@ -298,7 +296,7 @@ class UpstreamCaller:
         finishing: PostProcessing | None,
         call: PlannedCall,
         repeats: Repeats,
-        seen: list[StreamPart],
+        counted: CountedCall,
     ) -> OpenStream:
         sent = call.sent
         response = await self._calls.ask(sent, record, repeats)
@@ -309,8 +307,9 @@ class UpstreamCaller:
             decoder = sent.target.dialect.stream(sent)
             if finishing is not None and finishing.stops:
                 decoder = StopScanningDecoder(decoder, finishing, call.part.count)
+            counted.decoder = decoder
             aside = partial(self._off_loop.threads.run, record.owner)
-            events, ended = await until_content(response, decoder, aside, seen)
+            events, ended = await until_content(response, decoder, aside, counted.seen)
         except BaseException:
             response.close()
             raise
@@ -324,19 +323,23 @@ class UpstreamCaller:
 
 @dataclass(slots=True, eq=False)
 class _SingleStream:
-    """Context manager around the stream of one call. See UpstreamCaller.streamed."""
+    """Context manager around the stream of one call. See UpstreamCaller.streamed. If the stream ends before its usage
+    is known, the record's gets what the vendor has reported. `_size` is the length of the body, which is freed."""
 
     _caller: UpstreamCaller
     _prepared: CallPlan
     _record: RequestRecord
     _stream: OpenStream | None = None
+    _size: int = 0
 
     async def __aenter__(self) -> Stream:
         stream = await self._caller.open_single(self._prepared, self._record)
+        self._size = len(self._prepared.calls[0].sent.body)
         try:
             finished = await self._caller.finished(stream, self._prepared, self._record)
         except BaseException:
             stream.close()
+            self._record.note_unanswered(early_usage(usage_so_far(stream.decoder), self._estimate()))
             raise
         self._stream = stream
         return finished
@@ -344,8 +347,17 @@ class _SingleStream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._stream is not None:
-            self._stream.close()
+        if self._stream is None:
+            return
+        self._stream.close()
+        usage = self._record.usage
+        if usage is None or usage.estimated:
+            self._record.usage = early_usage(usage_so_far(self._stream.decoder), usage or self._estimate())
+
+    def _estimate(self) -> Usage:
+        """Return an estimate of the prompt, by its length if that is long: see `usage_of_call`."""
+        call = self._prepared.calls[0]
+        return usage_by_length(self._size) if self._size > LONG_BODY else usage_of_call(call.request, call.sent)
 
 
 def _whole(gatherer: Gatherer) -> Completion:

@@ -6,7 +6,8 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 
 from providers.completion import Chunk, StreamEvent, Usage, has_content
-from providers.emulation.estimate_missing_usage import size_written
+from providers.dialect import StreamDecoder, usage_so_far
+from providers.emulation.estimate_missing_usage import early_usage, size_written
 from providers.emulation.merge_choices import UsageTally, renumber, total_usage
 from providers.emulation.post_processing import PostProcessor
 from providers.emulation.split_into_calls import PlannedCall
@@ -37,7 +38,7 @@ class MergedStream:
     finisher: PostProcessor | None = None
     _running: int = field(init=False)
     _sizes: dict[int, int] = field(init=False)
-    _opened: dict[int, PlannedCall] = field(default_factory=dict)
+    _opened: dict[int, tuple[PlannedCall, StreamDecoder]] = field(default_factory=dict)
     _queue: asyncio.Queue[list[Chunk] | UpstreamError | None] = field(
         default_factory=lambda: asyncio.Queue(MAX_WAITING)
     )
@@ -64,11 +65,12 @@ class MergedStream:
     def spent(self) -> Usage | None:
         """What the calls that have been opened used so far, as far as nothing else is known as an estimate; None if
         there is none."""
-        used = [
-            self.tally.told(number) or usage_of_call(call.request, call.sent, self._sizes.get(number, 0))
-            for number, call in self._opened.items()
-        ]
-        return total_usage(used)
+        return total_usage([self.tally.told(number) or self._early(number) for number in self._opened])
+
+    def _early(self, number: int) -> Usage:
+        """Return the usage of a call that has not reported its own at an end."""
+        call, decoder = self._opened[number]
+        return early_usage(usage_so_far(decoder), usage_of_call(call.request, call.sent, self._sizes.get(number, 0)))
 
     async def until_content(self) -> None:
         """Wait for the first content of any call. Raises UpstreamError."""
@@ -136,13 +138,13 @@ class MergedStream:
 
     async def _pumped(self, number: int, call: PlannedCall) -> None:
         stream = await self.open_stream(call)
-        self._opened[number] = call
+        self._opened[number] = call, stream.decoder
         try:
             await read_through(stream, call.part.count, partial(self._hand_over, number, call))
         finally:
             stream.close()
         if number in self._sizes:
-            self._note(number, usage_of_call(call.request, call.sent, self._sizes[number]))
+            self._note(number, self._early(number))
 
     async def _hand_over(self, number: int, call: PlannedCall, events: Iterator[StreamEvent]) -> int:
         """Hand over events with the choices renumbered, and return how many choices ended."""

@@ -119,13 +119,15 @@ async def until_content(
     refuse_page(piece)
     size = 0
     while True:
+        latest: list[StreamPart] = []
         try:
             parts = iter(read(piece) if piece else decoder.finish())
             at_once = None if aside is None else 0 if size > LONG_EVENT else MOST_AT_ONCE
-            latest = [*islice(parts, at_once)]
+            latest.extend(islice(parts, at_once))
             if aside is not None and len(latest) == at_once:
                 latest += await aside(partial(list, parts))
         except UpstreamError as error:
+            events += latest
             raise with_status(error, response) from None
         events += latest
         if any(isinstance(event, TextRun) or (isinstance(event, Chunk) and has_content(event)) for event in latest):

@@ -1,7 +1,7 @@
 """What a call used whose answer the client does not get: vendors bill it, so it counts.
 
 What a vendor reported counts as reported. Of a call that ended before anything was reported, because its client left or
-its time was over, the prompt counts as its estimate. What a vendor refused is not billed.
+its time was over or its connection broke, the prompt counts as its estimate. What a vendor refused is not billed.
 """
 
 import asyncio
@@ -9,9 +9,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from providers.completion import Completion, StreamPart, Usage
-from providers.dialect import UpstreamRequest
-from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, size_written
+from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage
+from providers.dialect import StreamDecoder, UpstreamRequest, usage_so_far
+from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, early_usage, estimate_usage, size_written
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
@@ -20,6 +20,9 @@ from proxy.request_record import RequestRecord
 
 LONG_BODY: Final = 128 * 1024
 """Bytes of a call from which the usage is estimated by its length."""
+
+_UNANSWERED: Final = frozenset({FailureKind.TIMEOUT, FailureKind.SERVER, FailureKind.TRUNCATED})
+"""Kinds of failures of a call that ended without an answer, which have no status."""
 
 _GENERATED: Final = frozenset({FailureKind.MALFORMED, FailureKind.NONCONFORMING, FailureKind.TRUNCATED})
 """Kinds of failures that a good status may turn out to be."""
@@ -35,15 +38,20 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
     failure = error.failure
     if error.counted:
         return False
-    if failure.kind is FailureKind.TIMEOUT:
-        return failure.status is None and not failure.unsent
+    if failure.status is None and failure.kind in _UNANSWERED:
+        return not failure.unsent
     good = failure.status is not None and 200 <= failure.status < 300
     return good and failure.kind in _GENERATED and not failure.evidence
 
 
 def usage_of_body(sent: UpstreamRequest, size: int = 0) -> Usage:
     """Return an estimate by the length of what was sent, and of `size` bytes of an answer."""
-    return Usage(-(-len(sent.body) // BYTES_PER_TOKEN), -(-size // BYTES_PER_TOKEN), estimated=True)
+    return usage_by_length(len(sent.body), size)
+
+
+def usage_by_length(body: int, size: int = 0) -> Usage:
+    """Return an estimate by the bytes of a body and of an answer."""
+    return Usage(-(-body // BYTES_PER_TOKEN), -(-size // BYTES_PER_TOKEN), estimated=True)
 
 
 def usage_of_call(request: UnifiedRequest, sent: UpstreamRequest, size: int = 0) -> Usage:
@@ -62,14 +70,15 @@ def estimated(call: PlannedCall, completion: Completion) -> Completion:
 
 class CountedCall:
     """Context manager around the opening of one call, which counts its usage if it fails: the usage that is among
-    `seen`, or else the prompt if the vendor may bill it."""
+    `seen` or that `decoder` has read, or else an estimate if the vendor has generated text or may bill the prompt."""
 
-    __slots__ = ("_call", "_record", "seen")
+    __slots__ = ("_call", "_record", "decoder", "seen")
 
     def __init__(self, record: RequestRecord, call: PlannedCall) -> None:
         self._record = record
         self._call = call
         self.seen: list[StreamPart] = []
+        self.decoder: StreamDecoder | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -79,8 +88,15 @@ class CountedCall:
     ) -> None:
         if error is None:
             return
-        reported = [each for each in self.seen if isinstance(each, Usage)]
-        if reported:
-            self._record.note_unanswered(reported[-1])
-        elif is_billed(error, self._call.sent):
-            self._record.note_unanswered(usage_of_call(self._call.request, self._call.sent))
+        shown = [each for each in self.seen if isinstance(each, Usage)]
+        reported = shown[-1] if shown else usage_so_far(self.decoder)
+        size = sum([_size_of(each) for each in self.seen])
+        if reported is not None or size or is_billed(error, self._call.sent):
+            estimate = usage_of_call(self._call.request, self._call.sent, size)
+            self._record.note_unanswered(early_usage(reported, estimate))
+
+
+def _size_of(part: StreamPart) -> int:
+    if isinstance(part, TextRun):
+        return part.size
+    return size_written(part) if isinstance(part, Chunk) else 0

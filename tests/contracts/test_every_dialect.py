@@ -12,7 +12,8 @@ from typing import Final, cast
 import orjson
 import pytest
 
-from providers.completion import Choice, Completion, StreamEvent
+from providers.completion import Choice, Completion, StreamEvent, Usage
+from providers.dialect import usage_so_far
 from providers.dialects.registry import DIALECTS
 from providers.failure import VERDICTS, Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject
@@ -140,12 +141,17 @@ async def a_stream_cut_off_is_never_taken_for_whole(fixtures: FixtureSet) -> Non
 
     Only what follows the last finish reason may be missing then. A body that breaks off is known to the transport, so
     that nothing is asked of the decoder but to be incomplete; one that ends in good order is a failure of the decoder's
-    to tell, unless that end is all that ends an answer.
+    to tell, unless that end is all that ends an answer. The usage that has come by then is no more than the whole one.
     """
     data = fixtures.stream("text")
     whole, _ = read(fixtures, data)
+    (usage,) = [event for event in whole if isinstance(event, Usage)][-1:]
     for place in range(len(data)):
-        events, complete = fed(fixtures, data[:place])
+        decoder = fixtures.target.dialect.stream(fixtures.call(stream=True))
+        events, complete = list(decoder.feed(data[:place])), decoder.complete
+        early = usage_so_far(decoder)
+        assert early is None or early.prompt_tokens <= usage.prompt_tokens, place
+        assert early is None or early.completion_tokens <= usage.completion_tokens, place
         assert chunks(events) == chunks(whole) or not (complete or _finished(events)), place
         if not fixtures.ends_with_its_body:
             events, failure = read(fixtures, data[:place])

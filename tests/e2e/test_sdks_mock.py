@@ -34,6 +34,9 @@ CHAT: JsonObject = {"model": "mock/echo", "messages": [{"role": "user", "content
 WITH_USAGE: JsonObject = {"stream_options": {"include_usage": True}}
 
 
+AZURE = Options(prefix="/openai")
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """One SDK on its way to one surface, and what is particular about its streams' usage.
@@ -58,6 +61,8 @@ WAYS = {
     "fireworks0 with a doubled v1": Way("fireworks0", "finish", "extra", Options(prefix="/inference/v1/v1")),
     "fireworks1": Way("fireworks1", "finish", "extra"),
     "fireworks1 with v1": Way("fireworks1", "finish", "extra", Options(prefix="/inference/v1")),
+    "openai2 for Azure": Way("openai2", "nowhere", "extra", AZURE),
+    "openai3 for Azure": Way("openai3", "nowhere", "extra", AZURE),
     "openai3 to pais": Way("openai3", "nowhere", "extra", PAIS),
 }
 EVERY = looped("way", [pytest.param(way, id=name) for name, way in WAYS.items()])

@@ -9,7 +9,7 @@ import pytest
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
 from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import CountAction, Endpoint, ReadAction, StoredAction, Surface
+from proxy.surfaces.surface import MODEL, CountAction, Endpoint, ReadAction, StoredAction, Surface
 from tests.e2e.kit import gateway_of
 from tests.proxy.kit.raw_client import Answer, exchange, request
 from tests.support.gateway import RunningGateway
@@ -46,8 +46,13 @@ def body_of(surface: Surface, endpoint: Endpoint) -> JsonObject:
 gateway = gateway_of(TABLE)
 
 
+def path_of(endpoint: Endpoint) -> str:
+    """The path of an endpoint, for the mock's model if it names one."""
+    return endpoint.path.replace(MODEL, "mock/echo")
+
+
 async def answer(gateway: RunningGateway, endpoint: Endpoint, body: JsonObject | None) -> Answer:
-    return await exchange(urlsplit(gateway.url).port or 0, request(endpoint.method, endpoint.path, body))
+    return await exchange(urlsplit(gateway.url).port or 0, request(endpoint.method, path_of(endpoint), body))
 
 
 @looped(("surface", "endpoint"), [row for row in ENDPOINTS if row[1].action in BODIES], ids=name_of)
@@ -82,7 +87,7 @@ async def test_an_endpoint_refuses_a_body_that_is_no_object_in_its_surfaces_enve
     gateway: RunningGateway, surface: Surface, endpoint: Endpoint
 ) -> None:
     if endpoint.method == "POST":
-        path = endpoint.path.replace("{id}", "resp_1")
+        path = path_of(endpoint).replace("{id}", "resp_1")
         got = await exchange(urlsplit(gateway.url).port or 0, request("POST", path, b"["))
         assert 400 <= got.status < 500, got.body
         assert "message" in got.error(), surface.name

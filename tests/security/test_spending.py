@@ -5,13 +5,13 @@ from typing import cast
 
 import pytest
 
-from providers.json_types import JsonObject
-from tests.proxy.gateway.test_team_limits import chatting, limited, views
-from tests.proxy.kit.gateway_rig import AUTH, Rig
+from providers.json_types import JsonObject, JsonValue
+from tests.proxy.gateway.test_team_limits import NOON, chatting, limited, table, views
+from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
 from tests.proxy.kit.raw_client import connected, request
-from tests.support.http_scripts import json_answer
-from tests.support.openai_wire import USAGE, chat
-from tests.support.vendor_script import Delay, Hang
+from tests.support.http_scripts import json_answer, sse_answer, sse_unterminated
+from tests.support.openai_wire import USAGE, chat, chat_frames
+from tests.support.vendor_script import Delay, Fin, Hang, Rst, Script
 
 pytestmark = pytest.mark.smoke
 
@@ -36,11 +36,16 @@ async def test_threat_19_members_that_vendors_read_are_reserved(members: JsonObj
     assert sorted(answer.status for answer in answers) == [200] + [429] * 19
 
 
+SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 REFUSED: list[tuple[str, JsonObject]] = [
     ("/v1/chat/completions", chatting(response_format={"type": "json_object"})),
     ("/v1/chat/completions", chatting(guided_choice=["a", "b"])),
     ("/v1/responses", {"model": "v/m", "input": "hi", "text": {"format": {"type": "json_object"}}}),
     ("/v1/chat/completions", chatting(n=2)),
+    (
+        "/v1/messages",
+        {**chatting(max_tokens=9), "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+    ),
 ]
 
 
@@ -92,3 +97,50 @@ async def test_threat_19_a_refused_call_costs_nothing() -> None:
         answer = await served.post("/v1/chat/completions", chatting())
         await served.finished(1)
         assert (answer.status, counted(served)) == (400, (0, 0))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("script", [(Hang(),), (Fin(),), (Rst(),)], ids=["late", "closed", "reset"])
+async def test_threat_19_a_call_that_broke_before_another_answered_counts_at_its_price(
+    script: Script, stream: bool
+) -> None:
+    text = table(TEAM, model=", timeouts: {answer: 500ms, first_event: 500ms}")
+    text = text.replace("fast: {targets: [v/m]}", "fast: {targets: [v/m, v/cheap], policy: priority}")
+    good = sse_answer(chat_frames(["x"])) if stream else json_answer(200, chat("x"))
+    async with rig(text, wall=lambda: NOON) as served:
+        served.vendor.default = lambda received: script if received.model == "m" else good
+        answer = await served.post("/v1/chat/completions", chatting("fast", stream=stream) | LONG)
+        (record,) = await served.finished(1)
+        assert (answer.status, len(record.attempts)) == (200, 2), answer.body
+        assert record.billed is not None
+        assert record.billed.estimated
+        lost = record.billed.prompt_tokens - 6
+        assert lost >= 750
+        assert record.cost == pytest.approx((lost * 1 + 6 * 0.1 + 2 * 0.2) / 1e6)
+        assert counted(served) == (lost + TOTAL,) * 2
+
+
+async def test_threat_19_what_candidates_reported_counts_if_one_of_them_breaks() -> None:
+    frames = chat_frames(["one", "two"])
+    scripts = iter([sse_answer(frames), sse_unterminated(frames[:2], Rst())])
+    async with rig(table(TEAM).replace("openai_compatible", "groq"), wall=lambda: NOON) as served:
+        served.vendor.default = lambda received: next(scripts)
+        await served.post("/v1/chat/completions", chatting(n=2, stream=True) | LONG)
+        (record,) = await served.finished(1)
+        assert record.billed is not None
+        assert record.billed.prompt_tokens >= 6 + 750
+        assert counted(served) == (record.billed.total_tokens,) * 2
+
+
+async def test_threat_19_calls_of_a_task_that_were_answered_count_if_another_fails() -> None:
+    vectors: list[JsonValue] = [{"index": number, "embedding": [0.5]} for number in range(100)]
+    good = json_answer(200, {"data": vectors, "usage": {"prompt_tokens": 7, "total_tokens": 7}})
+    bad = (Delay(0.3), *json_answer(400, {"error": {"message": "no"}}))
+    async with rig(table(TEAM).replace("openai_compatible", "cloudflare"), wall=lambda: NOON) as served:
+        served.vendor.default = lambda received: good if b"a" in received.body.split(b"input")[1][:9] else bad
+        inputs: list[JsonValue] = [*["a"] * 100, *["z"] * 4]
+        body: JsonObject = {"model": "v/m", "input": inputs}
+        answer = await served.post("/v1/embeddings", body)
+        await served.finished(1)
+        assert (answer.status, len(served.vendor.requests)) == (400, 2), answer.body
+        assert counted(served) == (7, 7)

@@ -4,11 +4,11 @@ Sources: `anthropic` 2.12.0 type `RawMessageStreamEvent`; "Streaming messages" p
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
-from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta, count_of
+from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta, Usage, count_of
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import (
@@ -330,6 +330,11 @@ class AnthropicReader:
         for name, value in usage.items() if isinstance(usage, dict) else ():
             if value is not None and not (name.endswith("_tokens") and count_of(value) is None):
                 self._usage[name] = value
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter. The prompt's counts come first; the last event but one has the completion's."""
+        usage = usage_of({"output_tokens": 0, **self._usage})
+        return usage if usage is None or self._end else replace(usage, estimated=True)
 
     def _message_stop(self, event: JsonObject) -> Events:
         reason = self._end.get("stop_reason")

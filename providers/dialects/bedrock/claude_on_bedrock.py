@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from providers.capabilities import Capabilities
-from providers.completion import Chunk, Completion, StreamEvent
-from providers.dialect import StreamDecoder, UpstreamRequest
+from providers.completion import Chunk, Completion, StreamEvent, Usage
+from providers.dialect import StreamDecoder, UpstreamRequest, usage_so_far
 from providers.dialects.anthropic.answer import decode_message
 from providers.dialects.anthropic.blocks import refuse_stored_media
 from providers.dialects.anthropic.claude_on_vertex import native_headers
@@ -143,6 +143,10 @@ class GuardedReader:
             self._guarded = _guarded(event)
         events = self._inner.read("", event)
         return map(_intervened, events) if self._guarded else events
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._inner)
 
 
 def native_opening(target: Target, betas: Sequence[str]) -> JsonObject:

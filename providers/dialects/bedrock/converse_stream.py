@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta
+from providers.completion import Chunk, Extras, StreamEvent, ToolCallDelta, Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import whole_text
 from providers.dialects.bedrock.converse_answer import SERVER_TOOL, finish_reason, stop_string, tier_of, usage_of
@@ -55,7 +55,7 @@ class _OpenBlock:
 class ConverseReader:
     """See providers.dialects.shared.stream_reader.Reader."""
 
-    __slots__ = ("_blocks", "_calls", "_count", "_end", "_format", "_held", "_said", "_sent", "complete")
+    __slots__ = ("_blocks", "_calls", "_count", "_end", "_format", "_held", "_said", "_sent", "_usage", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
@@ -67,6 +67,7 @@ class ConverseReader:
         self._said = 0
         self._end: JsonObject = {}
         self._held: list[str] = []
+        self._usage: Usage | None = None
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Unknown events are ignored."""
@@ -205,6 +206,7 @@ class ConverseReader:
         return NOTHING
 
     def _metadata(self, event: JsonObject) -> Events:
+        self._usage = usage = usage_of(event.get("usage"))
         reason = self._end.get("stopReason")
         if not isinstance(reason, str):
             raise malformed("ended without a stop reason")
@@ -223,11 +225,14 @@ class ConverseReader:
                 extras=Extras(answer=own) if own else None,
             )
         )
-        usage = usage_of(event.get("usage"))
         if usage is not None:
             ended.append(usage)
         self.complete = True
         return ended
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return self._usage
 
 
 _TYPED = frozenset({"text", "toolUse", "toolResult", "reasoningContent", "citation"})

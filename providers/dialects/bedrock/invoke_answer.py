@@ -10,7 +10,18 @@ from binascii import a2b_base64
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from providers.completion import Choice, Chunk, Completion, Extras, FinishReason, StreamEvent, count_of, reported_usage
+from providers.completion import (
+    Choice,
+    Chunk,
+    Completion,
+    Extras,
+    FinishReason,
+    StreamEvent,
+    Usage,
+    count_of,
+    partial_usage,
+    reported_usage,
+)
 from providers.dialects.bedrock.invoke_models import InvokeFamily
 from providers.dialects.platforms.aws_errors import BEDROCK
 from providers.dialects.platforms.aws_events import EventFrames
@@ -158,6 +169,10 @@ class InvokeReader:
         """Keep the counts, which are cumulative; those of the prompt come once."""
         self._prompt = self._prompt if prompt is None else prompt
         self._completion = self._completion if completion is None else completion
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return partial_usage(self._prompt, self._completion)
 
     def _end(self, reason: str) -> Iterator[StreamEvent]:
         """Yield the finish, which is held back until now: a stream that breaks must not look finished."""

@@ -5,7 +5,7 @@ Sources: `cohere` 7.3.1 type `V2ChatStreamResponse`.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta
+from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta, Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.cohere.answer import (
     call_of,
@@ -48,6 +48,7 @@ class CohereReader:
         "_starts",
         "_stop",
         "_texts",
+        "_usage",
         "complete",
     )
 
@@ -66,6 +67,7 @@ class CohereReader:
         self._texts: dict[int, list[str]] = {}
         # The numbers of the calls of functions that have no arguments so far.
         self._bare: dict[int, None] = {}
+        self._usage: Usage | None = None
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Unknown events are ignored, even if they are no JSON."""
@@ -186,11 +188,11 @@ class CohereReader:
 
     def _message_end(self, event: JsonObject) -> Events:
         delta = _delta(event)
+        self._usage = usage = usage_of(delta.get("usage"))
         finish, native = finish_reason(delta.get("finish_reason"), delta.get("error"))
         text = "".join(self._held)
         if self._sent.unwrap_choice and finish == "stop":
             text = unwrap_answer(text)
-        usage = usage_of(delta.get("usage"))
         self.complete = True
         matched = matched_stop(self._stop, delta.get("finish_reason"))
         own = own_members(delta)
@@ -203,6 +205,10 @@ class CohereReader:
         )
         unended = [chunk for number in sorted({*self._texts, *self._bare}) for chunk in self._rest_of(number)]
         return (*unended, end) if usage is None else (*unended, end, usage)
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return self._usage
 
 
 def _delta(event: JsonObject) -> JsonObject:

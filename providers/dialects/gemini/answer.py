@@ -10,7 +10,7 @@ Sources: `google-genai` 3.4.0 type `GenerateContentResponse`; "Thought signature
 from collections.abc import Iterator
 from dataclasses import replace
 
-from providers.completion import Chunk, Completion, Extras, StreamEvent, count_of
+from providers.completion import Chunk, Completion, Extras, StreamEvent, Usage, count_of
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.candidate import MOST_MEMBERS, GeminiCandidate, with_underscores
 from providers.dialects.gemini.finish_reasons import BLOCKED
@@ -40,12 +40,14 @@ def decode_answer(sent: UpstreamRequest, body: bytes) -> Completion:
 class GeminiAnswer:
     """Reads the objects of one answer, whole or streamed."""
 
-    __slots__ = ("_blocked", "_candidates", "_id", "_members", "_sent", "_usage")
+    __slots__ = ("_blocked", "_candidates", "_counted", "_id", "_members", "_sent", "_usage")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self._sent = sent
         self._candidates: dict[int, GeminiCandidate] = {}
         self._usage: JsonObject = {}
+        # Whether the counts hold all that has come.
+        self._counted = False
         self._members: JsonObject = {}
         self._blocked: JsonObject | None = None
         self._id = ""
@@ -104,6 +106,7 @@ class GeminiAnswer:
         if "error" in value and (error := error_in(value)) is not None:
             raise UpstreamError(failure_of(error))
         usage = value.get("usageMetadata")
+        self._counted = isinstance(usage, dict) and count_of(usage.get("candidatesTokenCount")) is not None
         if isinstance(usage, dict):
             # Counts are cumulative; what is no count replaces none.
             for name, member in usage.items():
@@ -139,6 +142,11 @@ class GeminiAnswer:
         usage = usage_of(self._usage)
         if usage is not None:
             yield usage
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter. Every object may have the counts up to its own text."""
+        usage = usage_of(self._usage)
+        return usage if usage is None or self._counted else replace(usage, estimated=True)
 
     @property
     def ended(self) -> bool:

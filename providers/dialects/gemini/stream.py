@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from providers.completion import Chunk, StreamEvent
+from providers.completion import Chunk, StreamEvent, Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.answer import GeminiAnswer
 from providers.dialects.platforms.google_errors import error_in, failure_of
@@ -69,6 +69,10 @@ class GeminiStream:
             joined = self._characters
             yield joined.end(last) if joined is not None and isinstance(last, Chunk) else last
         self.complete = True
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return self._answer.usage_so_far()
 
     def _value(self, name: str, payload: bytes) -> JsonValue:
         """Parse an event. Raises UpstreamError, also for one that is called an error and is none by its members."""

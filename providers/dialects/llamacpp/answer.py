@@ -5,6 +5,7 @@ are answered with a list, a stream of several begins with `null` and counts each
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -128,13 +129,14 @@ def _usage(results: Sequence[JsonObject]) -> Usage | None:
 class LlamaReader:
     """See providers.dialects.shared.stream_reader.Reader. The stream is complete with the last prompt's answer."""
 
-    __slots__ = ("_ends", "_expected", "_sent", "complete")
+    __slots__ = ("_ends", "_expected", "_latest", "_sent", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
         self._expected = _prompts(sent)
         self._ends: dict[int, JsonObject] = {}
+        self._latest: dict[int, JsonObject] = {}
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
         """See Reader."""
@@ -151,6 +153,7 @@ class LlamaReader:
             if text:
                 raise malformed("goes on after the end of a choice")
             return NOTHING
+        self._latest[index] = result
         logprobs = logprobs_of({"content": result.get("completion_probabilities")}, text)
         if result.get("stop") is not True:
             return (Chunk(index, text, logprobs=logprobs),) if text or logprobs else NOTHING
@@ -168,6 +171,11 @@ class LlamaReader:
         self.complete = len(self._ends) == self._expected
         usage = _usage(list(self._ends.values())) if self.complete else None
         return (chunk,) if usage is None else (chunk, usage)
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        usage = _usage(list(self._latest.values())) if len(self._latest) == self._expected else None
+        return None if usage is None else replace(usage, estimated=True)
 
 
 def _prompts(sent: UpstreamRequest) -> int:

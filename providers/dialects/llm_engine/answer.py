@@ -15,7 +15,9 @@ from providers.completion import (
     ContentLogprobs,
     StreamEvent,
     TokenLogprob,
+    Usage,
     count_of,
+    partial_usage,
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
@@ -66,6 +68,10 @@ class EngineReader:
         chunk = Chunk(0, text, finish, logprobs=scored)
         usage = reported_usage(self._prompt, self._generated)
         return (chunk,) if usage is None else (chunk, usage)
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return partial_usage(self._prompt, self._generated)
 
 
 def _limit(sent: UpstreamRequest) -> int:

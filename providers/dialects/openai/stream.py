@@ -96,8 +96,7 @@ class OpenAIStream(RunDecoder):
         self._sources: Sequence[Source] = ()
         self._waiting: list[Chunk] | None = []
         self._runs = TextRuns(self._sse, self._choices)
-        # Since the last run, of this form, nothing else has come: the next one needs none of the questions whether it
-        # may be read as such.
+        # Since the last run, of this form, nothing else has come: the next one is read as such without more questions.
         self._same: SameMembers | None = None
         # An event may need more than to be passed on.
         self._slow = sent.unwrap_choice
@@ -220,6 +219,8 @@ class OpenAIStream(RunDecoder):
         """Yield what an event of `size` bytes comes to."""
         choices = body.get("choices")
         if "error" in body or not choices:
+            if "error" in body and (usage := usage_of(body)) is not None:
+                yield usage
             yield from self._ends_or_error(body)
         own = None if KNOWN_IN_EVENT.issuperset(body) else self._own_members(body, size)
         if choices:
@@ -295,8 +296,7 @@ class OpenAIStream(RunDecoder):
         """Return whether all that the vendor has of its own in an event was in the event before."""
         if "error" in body or size > _MOST_KEPT:
             return False
-        own = unknown_in(body, KNOWN_IN_EVENT)
-        return own is None or own == self._own
+        return unknown_in(body, KNOWN_IN_EVENT) in (None, self._own)
 
     def _own_members(self, body: JsonObject, size: int) -> JsonObject | None:
         """Return the vendor's own members of an event that differ from those of the event before: Perplexity repeats

@@ -9,7 +9,7 @@ Sources: `openai` 3.54.0 type `ResponseStreamEvent`, November 2026.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from providers.completion import CallKind, Chunk, ContentLogprobs, StreamEvent, ToolCall, ToolCallDelta
+from providers.completion import CallKind, Chunk, ContentLogprobs, StreamEvent, ToolCall, ToolCallDelta, Usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.responses.answer import (
     PART_GAP,
@@ -46,7 +46,19 @@ class ResponsesReader:
     """Reader of a stream's events; see providers.dialects.shared.stream_reader.NamingReader."""
 
     __slots__ = (
-        *("_calls", "_details", "_done", "_held", "_places", "_profile", "_said", "_sent", "_thought", "_written"),
+        *(
+            "_calls",
+            "_details",
+            "_done",
+            "_held",
+            "_places",
+            "_profile",
+            "_said",
+            "_sent",
+            "_thought",
+            "_usage",
+            "_written",
+        ),
         *("complete", "kind"),
     )
 
@@ -65,6 +77,7 @@ class ResponsesReader:
         self._written = self._details = 0
         # The text of a choice inside an object, which is read when it is whole.
         self._held: list[str] | None = [] if sent.unwrap_choice else None
+        self._usage: Usage | None = None
 
     def read(self, name: str, payload: bytes) -> Events:
         """See Reader. Events of unknown types mean nothing here: they belong to the vendor's own tools, or are new."""
@@ -186,6 +199,7 @@ class ResponsesReader:
         response = event.get("response")
         if not isinstance(response, dict):
             raise malformed("ends without its response")
+        self._usage = usage = usage_of(response)
         check_response(self._profile, response)
         ended: list[StreamEvent] = []
         output = response.get("output")
@@ -198,14 +212,18 @@ class ResponsesReader:
             text = unwrap_answer(text)
         tier = tier_of(response)
         ended.append(Chunk(text=text, finish_reason=finish, native_finish_reason=native, service_tier=tier))
-        usage = usage_of(response)
         if usage is not None:
             ended.append(usage)
         self.complete = True
         return ended
 
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return self._usage
+
     def _failed(self, event: JsonObject) -> Events:
         response = event.get("response")
+        self._usage = usage_of(response) if isinstance(response, dict) else None
         error = response.get("error") if isinstance(response, dict) else None
         raise UpstreamError(failure_of(self._profile, error if isinstance(error, dict) else {}))
 

@@ -6,8 +6,8 @@ Sources: botocore 1.44.5 service model `sagemaker-runtime` (`ResponseStream`: `P
 
 from collections.abc import Iterator
 
-from providers.completion import StreamEvent
-from providers.dialect import StreamDecoder
+from providers.completion import StreamEvent, Usage
+from providers.dialect import StreamDecoder, usage_so_far
 from providers.dialects.platforms.aws_errors import SAGEMAKER
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.stream_reader import NOTHING, cut, failing
@@ -62,3 +62,7 @@ class FramedStream:
         if self._frames.unfinished and not self._inner.complete:
             raise cut()
         return self._inner.finish()
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._inner)

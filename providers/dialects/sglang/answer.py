@@ -170,12 +170,9 @@ def _usage(call: _SglangCall, metas: Sequence[JsonObject]) -> Usage | None:
     firsts = metas[:: call.n]
     prompt, completion = _sum(firsts, "prompt_tokens"), _sum(metas, "completion_tokens")
     cached, reasoning = _sum(firsts, "cached_tokens"), _sum(metas, "reasoning_tokens")
-    return reported_usage(
-        prompt,
-        completion,
-        None if cached is None else {"cached_tokens": cached},
-        None if reasoning is None else {"reasoning_tokens": reasoning},
-    )
+    of_prompt = None if cached is None else {"cached_tokens": cached}
+    of_answer = None if reasoning is None else {"reasoning_tokens": reasoning}
+    return reported_usage(prompt, completion, of_prompt, of_answer)
 
 
 def _sum(metas: Sequence[JsonObject], name: str) -> int | None:
@@ -354,6 +351,12 @@ class SglangReader:
                 return []
         return events
 
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        metas = [self._states[index].meta for index in sorted(self._states)]
+        usage = _usage(self._call, metas) if len(metas) == self._call.choices else None
+        return None if usage is None else replace(usage, estimated=True)
+
     def _all_ended(self) -> bool:
         return self._ended == self._call.choices
 
@@ -386,9 +389,8 @@ def _entry(raw: JsonValue) -> tuple[str, float | None]:
 
 def _token(raw: JsonValue, tops: JsonValue) -> TokenLogprob:
     text, number = _entry(raw)
-    listed = [_entry(top) for top in tops] if isinstance(tops, list) else []
-    top = tuple([TokenLogprob(token, logprob(value)) for token, value in listed])
-    return TokenLogprob(text, logprob(number), None, top)
+    entries = map(_entry, tops) if isinstance(tops, list) else ()
+    return TokenLogprob(text, logprob(number), None, tuple([TokenLogprob(name, logprob(one)) for name, one in entries]))
 
 
 def _listed(tops: JsonValue) -> Mapping[str, float] | None:

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import orjson
 
-from providers.completion import Chunk, Completion, NativeEvent, StreamEvent
+from providers.completion import Chunk, Completion, NativeEvent, StreamEvent, Usage
+from providers.dialect import usage_so_far
 from providers.dialects.shared.read_json import (
     SplitCharacter,
     is_json,
@@ -125,6 +126,10 @@ class NativeStream:
         if not reader.complete:
             raise cut()
 
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._reader)
+
 
 # In the client's own API ---------------------------------------------------------------------------------------------
 
@@ -166,6 +171,10 @@ class NativeReader:
             _attach(chunk, event)
             return events
         return _with_event(event, events)
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._inner)
 
     def _fits(self, kind: str) -> bool:
         """Return whether a name of the vendor's may become a line of the client's stream, and remember it."""
@@ -265,6 +274,10 @@ class JoiningReader:
         for event in self._inner.read(name, payload):
             ends = isinstance(event, Chunk) and event.finish_reason is not None
             yield self._characters.end(event) if ends and isinstance(event, Chunk) else event
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return usage_so_far(self._inner)
 
 
 MAX_BODY = 32 * 1024 * 1024

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from providers.completion import Chunk, Completion, StreamEvent, count_of, reported_usage
+from providers.completion import Chunk, Completion, StreamEvent, Usage, count_of, partial_usage, reported_usage
 from providers.dialect import UpstreamRequest
 from providers.dialects.shared.errors import failure_in_body, is_error
 from providers.dialects.shared.prompt import guess_finish
@@ -105,6 +105,10 @@ class TritonReader:
         usage = reported_usage(self._prompt, self._generated)
         if usage is not None:
             yield usage
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return partial_usage(self._prompt, self._generated)
 
     def _scanned(self, chunk: Chunk) -> Iterator[StreamEvent]:
         return iter((chunk,)) if self._scanner is None else iter(self._scanner.feed(chunk))

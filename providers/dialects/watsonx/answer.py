@@ -17,7 +17,9 @@ from providers.completion import (
     FinishReason,
     StreamEvent,
     TokenLogprob,
+    Usage,
     count_of,
+    partial_usage,
     reported_usage,
 )
 from providers.dialect import UpstreamRequest
@@ -126,6 +128,10 @@ class WatsonxReader:
         chunk = Chunk(0, text, finish, native, logprobs, extras=extras)
         usage = reported_usage(self._prompt, self._generated)
         return (chunk,) if usage is None else (chunk, usage)
+
+    def usage_so_far(self) -> Usage | None:
+        """See UsageReporter."""
+        return partial_usage(self._prompt, self._generated)
 
 
 def _result(answer: JsonObject) -> JsonObject:

@@ -20,9 +20,13 @@ from proxy.surfaces.surface import (
     CountAction,
     Endpoint,
     ModelCard,
+    ReadAction,
     Renderer,
     RequestContext,
 )
+
+_PATHS: Final = ("/v1/messages", "/messages", "/anthropic/v1/messages")
+"""Clients put the version into the base URL, and other gateways have the API below its vendor's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,11 @@ class AnthropicSurface:
 
     name: str = "anthropic"
     endpoints: Sequence[Endpoint] = (
-        Endpoint("POST", "/v1/messages", Operation.CHAT),
-        Endpoint("POST", "/v1/messages/count_tokens", CountAction.TOKENS),
+        *(Endpoint("POST", path, Operation.CHAT) for path in _PATHS),
+        *(Endpoint("POST", f"{path}/count_tokens", CountAction.TOKENS) for path in _PATHS),
+        Endpoint("GET", "/anthropic/v1/models", ReadAction.MODELS),
     )
-    prefixes: Sequence[str] = ("/v1/messages",)
+    prefixes: Sequence[str] = (*_PATHS, "/anthropic")
     key_headers: Sequence[str] = ("x-api-key", "authorization", "api-key")
     default_vendor: str | None = "anthropic"
     reads_context: bool = True

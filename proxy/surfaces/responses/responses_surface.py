@@ -20,6 +20,7 @@ from proxy.surfaces.responses.referred_ids import referred_ids
 from proxy.surfaces.responses.renderer import ResponsesRenderer
 from proxy.surfaces.responses.request_draft import ResponsesRequest
 from proxy.surfaces.surface import (
+    AZURE,
     NO_CONTEXT,
     AnswerFacts,
     Endpoint,
@@ -30,7 +31,7 @@ from proxy.surfaces.surface import (
     StoringRenderer,
 )
 
-_BASES: Final = ("/v1/responses", "/responses")
+_BASES: Final = ("/v1/responses", "/responses", *(f"{base}/responses" for base in AZURE))
 
 _STORED: Mapping[tuple[str, str], StoredAction] = MappingProxyType(
     {
@@ -63,11 +64,10 @@ class ResponsesSurface:
 
     name: str = "responses"
     endpoints: Sequence[Endpoint] = (
-        Endpoint("POST", "/v1/responses", Operation.CHAT),
-        Endpoint("POST", "/responses", Operation.CHAT),
+        *(Endpoint("POST", base, Operation.CHAT) for base in _BASES),
         *(Endpoint(method, base + path, action) for base in _BASES for (method, path), action in _STORED.items()),
     )
-    prefixes: Sequence[str] = ("/v1/responses", "/responses")
+    prefixes: Sequence[str] = _BASES
     key_headers: Sequence[str] = ("authorization", "x-api-key", "api-key")
     reads_context: bool = True
     default_vendor: str | None = "openai"

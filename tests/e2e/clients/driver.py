@@ -44,10 +44,14 @@ class Sdk:
 
 
 def openai(options: Options) -> Sdk:
-    """openai 2.x and 3.x."""
-    from openai import OpenAI  # type: ignore[import-not-found]
+    """openai 2.x and 3.x; its class for Azure at an address that ends as Azure's do."""
+    from openai import AzureOpenAI, OpenAI  # type: ignore[import-not-found]
 
-    client = OpenAI(base_url=options.url, api_key=options.api_key, max_retries=options.max_retries, timeout=TIMEOUT)
+    own = {"api_key": options.api_key, "max_retries": options.max_retries, "timeout": TIMEOUT}
+    if options.url.endswith("/openai"):
+        client = AzureOpenAI(azure_endpoint=options.url.removesuffix("/openai"), api_version="2024-10-21", **own)
+    else:
+        client = OpenAI(base_url=options.url, **own)
     return Sdk(client.completions, client.chat.completions, client.models, client.embeddings, client.responses)
 
 

@@ -5,6 +5,7 @@ import pytest
 from providers.completion import Choice, Chunk, Completion, Extras, ToolCall, Usage
 from providers.emulation.collect_stream import to_chunks
 from providers.emulation.estimate_missing_usage import (
+    early_usage,
     estimate_usage,
     let_conversation_go,
     size_of,
@@ -26,6 +27,20 @@ def test_a_usage_that_the_vendor_gave_is_kept() -> None:
 def test_a_usage_that_nobody_gave_is_guessed_from_the_bytes_and_says_so() -> None:
     answer = Completion((Choice(0, "abcde", "stop"), Choice(1, "é", "stop")), None)
     assert with_usage(completion(prompt=TextPrompt(("hello", "hi"))), answer).usage == Usage(3, 2, estimated=True)
+
+
+@looped(
+    ("reported", "usage"),
+    [
+        (None, Usage(9, 5, estimated=True)),
+        (Usage(70, 3, {"cached_tokens": 60}), Usage(70, 3, {"cached_tokens": 60})),
+        (Usage(70, 3, {"cached_tokens": 60}, estimated=True), Usage(70, 5, {"cached_tokens": 60}, estimated=True)),
+        (Usage(70, 8, estimated=True), Usage(70, 8, estimated=True)),
+        (Usage(0, 0, estimated=True), Usage(9, 5, estimated=True)),
+    ],
+)
+def test_what_was_reported_of_an_early_end_is_never_replaced(reported: Usage | None, usage: Usage) -> None:
+    assert early_usage(reported, Usage(9, 5, estimated=True)) == usage
 
 
 def test_token_ids_are_counted_and_conversations_by_their_json() -> None:

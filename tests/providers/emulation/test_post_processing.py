@@ -107,6 +107,17 @@ def test_the_answer_is_the_same_however_text_and_bytes_are_cut(
     assert ends(events) == [(0, "stop" if stop else "length")]
 
 
+def test_an_answer_that_a_stop_cuts_has_the_prompt_that_the_vendor_reported() -> None:
+    """The vendor would report the whole usage only at its own end, which is not read."""
+    start = b'data: {"type": "message_start", "message": {"usage": {"input_tokens": 90, "output_tokens": 1}}}\n\n'
+    delta = b'data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "%b"}}\n\n'
+    target = target_of("anthropic", max_output_tokens=9)
+    inner = target.dialect.stream(sent_for(replace(chat_request(), stream=True), target))
+    events = play(StopScanningDecoder(inner, STOP, 1), [start, *[delta % text for text in (b"12345", b"END", b"x")]])
+    assert text_of(events) == "12345"
+    assert events[-1] == Usage(90, 2, estimated=True)
+
+
 def test_a_stream_without_a_stop_is_as_it_was() -> None:
     stream = said("one") + said("two") + said("", reason="stop") + frame(USAGE) + DONE
     decoder = scanning()

@@ -7,13 +7,14 @@ from typing import cast
 import pytest
 from aiohttp.web_protocol import RequestHandler
 
-from providers.unified_request import Operation
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Operation, Task
 from proxy.errors import GatewayError
 from proxy.gateway.match_path import head_of, resolve_path
 from proxy.listener.client_request import PlainRequest
 from proxy.listener.plain_head import read_plain_head
 from proxy.surfaces.registry import SURFACES
-from proxy.surfaces.surface import ReadAction, StoredAction
+from proxy.surfaces.surface import Action, CountAction, ReadAction, StoredAction
 from proxy.upstream.loop_detection import HOPS
 from tests.proxy.kit.gateway_rig import AUTH, CLIENT_KEY, Rig, ask, rig
 from tests.proxy.kit.raw_client import connected, exchange, request
@@ -35,6 +36,7 @@ teams:
 """
 
 TEXT, CHAT = Operation.COMPLETIONS, Operation.CHAT
+HI: list[JsonValue] = [{"role": "user", "content": "hi"}]
 PAIS = "/api/v1/compatibility/openai/v1"
 
 LISTS = {"/v1/models": "openai", "/models": "openai", f"{PAIS}/models": "pais"}
@@ -134,6 +136,55 @@ def test_in_a_model_s_name_it_is_a_slash_decoded_once(tail: str, name: str) -> N
 def test_a_path_names_a_response(path: str, method: str, action: StoredAction, name: str | None) -> None:
     route = resolve_path(path)
     assert (route.surface.name, route.action(method), route.tail) == ("responses", action, name)
+
+
+@looped(
+    ("path", "action", "name"),
+    [
+        ("/openai/deployments/m/chat/completions", CHAT, "m"),
+        ("/openai/deployments/v/a/b/chat/completions/", CHAT, "v/a/b"),
+        ("/openai/deployments/v%2Fchat/completions", TEXT, "v/chat"),
+        ("/openai/deployments/v%2Fm/embeddings", Task.EMBEDDINGS, "v/m"),
+        ("/openai/deployments/m/audio/transcriptions", Task.TRANSCRIPTIONS, "m"),
+        ("/engines/v/m/completions", TEXT, "v/m"),
+        ("/v1/engines/m/completions", TEXT, "m"),
+        ("/openai/v1/chat/completions", CHAT, None),
+        ("/openai/images/generations", Task.IMAGES, None),
+        ("/openai/v1/responses/compact", StoredAction.COMPACT, None),
+        ("/messages", CHAT, None),
+        ("/anthropic/v1/messages/count_tokens", CountAction.TOKENS, None),
+    ],
+)
+def test_other_clients_paths_and_the_model_in_them(path: str, action: Action, name: str | None) -> None:
+    route = resolve_path(path)
+    assert (route.action("POST"), route.tail) == (action, name)
+
+
+@looped(
+    ("path", "body"),
+    [
+        ("/openai/deployments/mock/echo/chat/completions?api-version=2024-10-21", {"messages": HI}),
+        ("/openai/deployments/mock%2Fecho/chat/completions?api-version=x", {"messages": HI, "model": "other"}),
+        ("/v1/engines/mock/echo/completions", {"prompt": "hi"}),
+        ("/openai/deployments/mock/echo/embeddings", {"input": "hi", "model": "other"}),
+        ("/openai/v1/responses", {"model": "mock/echo", "input": "hi"}),
+        ("/messages", {"model": "mock/echo", "messages": HI, "max_tokens": 9}),
+        ("/anthropic/v1/messages", {"model": "mock/echo", "messages": HI, "max_tokens": 9}),
+    ],
+)
+async def test_they_are_answered_by_the_model_that_the_path_names(path: str, body: JsonObject) -> None:
+    async with rig(MOCKED.replace("KEY", digest_of(CLIENT_KEY))) as served:
+        answer = await served.post(path, body)
+        (record,) = await served.finished(1)
+    assert (answer.status, answer.json()["model"], record.asked) == (200, "mock/echo", "mock/echo")
+
+
+async def test_a_path_names_no_model_that_a_team_may_not_use() -> None:
+    async with rig(MOCKED.replace("KEY", digest_of(CLIENT_KEY))) as served:
+        for name, status in {"mock/nix": 404, "%20x": 400, "x" * 1000: 400}.items():
+            path = f"/openai/deployments/{name}/chat/completions"
+            answer = await served.post(path, {"model": "mock/echo", "messages": HI})
+            assert (answer.status, answer.error()["param"]) == (status, "model"), answer.body
 
 
 @looped("path", ["/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/responses//input_items/x/y"])

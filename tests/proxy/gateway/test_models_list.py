@@ -18,7 +18,11 @@ from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
 
 OPENAI, SCALE = SURFACES[0], SURFACES[1]
-LISTING = [each for each in SURFACES if ReadAction.MODELS in {endpoint.action for endpoint in each.endpoints}]
+LISTING = [
+    each
+    for each in SURFACES
+    if each is not ANTHROPIC and ReadAction.MODELS in {endpoint.action for endpoint in each.endpoints}
+]
 """The surfaces that have a models list at a path of their own."""
 
 

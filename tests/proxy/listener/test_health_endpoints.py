@@ -11,6 +11,9 @@ from tests.support.looped import looped
         ("/health/ready", False, 503, b"unavailable"),
         ("/health", False, 503, b"unavailable"),
         ("/health/live", False, 200, b"ok"),
+        ("/health/liveliness", False, 200, b"ok"),
+        ("/health/readiness", True, 200, b"ok"),
+        ("/health/readiness", False, 503, b"unavailable"),
     ],
 )
 def test_health_is_a_status_and_a_word(path: str, ready: bool, status: int, word: bytes) -> None:

@@ -42,6 +42,10 @@ def counted() -> UpstreamError:
         (failed(FailureKind.MALFORMED, 200, evidence="<html>"), False),
         (failed(FailureKind.RATE_LIMITED, 200), False),
         (failed(FailureKind.SERVER, 500), False),
+        (failed(FailureKind.SERVER), True),
+        (failed(FailureKind.SERVER, unsent=True), False),
+        (failed(FailureKind.TRUNCATED), True),
+        (failed(FailureKind.STALE), False),
         (ValueError(), False),
     ],
 )
