@@ -11,9 +11,10 @@ import orjson
 
 from providers.capabilities import Capabilities
 from providers.constraints.constraint_styles import Unenforceable, field_of, schema_in
+from providers.constraints.json_schema import resolve_pointer
 from providers.emulation.check_answer import AnswerCheck, CheckKind, required_check
 from providers.emulation.check_tool_calls import FIELD, StrictTools, has_strict_tools
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, UnifiedRequest
 
 OBJECT: Final = (
@@ -27,6 +28,8 @@ SCHEMA: Final = (
 CHOICE: Final = (
     "Answer with exactly one of the texts in this JSON array, unchanged and without the quotes, and nothing else:\n"
 )
+BESIDE_TOOLS: Final = "Call tools as you need them. For the answer that follows, this holds: "
+_MOST_STEPS: Final = 8
 _RULES_FIRST = frozenset({"system", "developer"})
 
 
@@ -74,11 +77,24 @@ def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> Unifi
     """Return the request without its constraint, which its prompt tells instead; with `json_mode` any object is asked
     for beside. Raises Unenforceable for a prompt that is not text."""
     schema = _schema_of(request.params)
-    prompt = _with_words(request.prompt, _words_for(request.params, schema))
+    words = _words_for(request.params, schema)
+    if request.params.get("tools") and request.params.get("tool_choice") != "none":
+        words = f"{BESIDE_TOOLS}{words}"
+    prompt = _with_words(request.prompt, words)
     params = {name: value for name, value in request.params.items() if name not in ("guided", "response_format")}
-    if json_mode and schema is not None and schema.get("type") == "object":
+    if json_mode and schema is not None and _asks_object(schema):
         params["response_format"] = {"type": "json_object"}
     return replace(request, prompt=prompt, params=cast(Params, params))
+
+
+def _asks_object(schema: JsonObject) -> bool:
+    """Return whether each value that keeps a schema is an object, as far as its root and what that refers to show."""
+    root: JsonValue = schema
+    for _ in range(_MOST_STEPS):
+        if not isinstance(root, dict) or "$ref" not in root:
+            break
+        root = resolve_pointer(schema, root["$ref"])
+    return isinstance(root, dict) and root.get("type") == "object"
 
 
 def _schema_of(params: Params) -> JsonObject | None:

@@ -54,6 +54,7 @@ _UNMIXED: Final = (
 )
 
 _BAD: Final = "invalid_value"
+_FORMAT: Final = "response_format"
 _ALL: Final = CallShare(0, 0, 1)
 
 
@@ -228,8 +229,9 @@ class _Planner:
         if not (finishing.echo and request.params.get("max_tokens") == 0):
             stream = bool(finishing.stops) or prefer_stream(request, self.target).stream
             calls = tuple(self._make_calls(finishing.candidates, stream=stream))
+        own = {_FORMAT} - request.params.keys()  # a JSON mode beside the prompt that tells a `guided_*` field
         for call in calls[:1]:
-            self.emulated.extend(call.sent.emulated)
+            self.emulated.extend([name for name in call.sent.emulated if name not in own])
         whole = len(calls) == 1 and finishing == PostProcessing(n=finishing.n, candidates=finishing.n)
         emulated = tuple(dict.fromkeys(self.emulated))
         return CallPlan(self.target, request, calls, emulated, finishing=None if whole else finishing)
