@@ -185,9 +185,9 @@ def _of_schema(value: JsonValue) -> str:
         value = orjson.loads(value)
     if isinstance(value, dict) and isinstance(value.get("schema"), dict):
         value = value["schema"]
-    properties = value.get("properties") if isinstance(value, dict) else None
-    members = properties if isinstance(properties, dict) else {}
-    return orjson.dumps({name: _value(schema) for name, schema in members.items()}).decode()
+    properties, required = (value.get("properties"), value.get("required")) if isinstance(value, dict) else (None, None)
+    members, needed = properties if isinstance(properties, dict) else {}, required if isinstance(required, list) else []
+    return orjson.dumps({name: _value(schema) for name, schema in members.items() if name in needed}).decode()
 
 
 def _value(schema: JsonValue) -> JsonValue:
