@@ -1,6 +1,6 @@
 """Forced calls as formats of the answer: which requests become one, its schema, its words and the ids of its calls."""
 
-from typing import cast
+from typing import Any, cast
 
 import orjson
 
@@ -9,8 +9,8 @@ from providers.capabilities import BY_FORMAT, NATIVE, Capabilities, Cell
 from providers.constraints.compiled_checks import schema_check
 from providers.constraints.constraint_styles import IN_TEXT
 from providers.emulation.split_into_calls import plan_calls
-from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, JsonValue, Params, UnifiedRequest
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import ChatPrompt, Params, UnifiedRequest
 from tests.providers.dialects.kit import chat_request, target_of, text_request, user
 from tests.providers.kit import refusal_of
 from tests.support.looped import looped
@@ -120,7 +120,7 @@ def test_the_schema_lets_calls_of_the_tools_pass_and_nothing_else(
 def test_the_prompt_tells_the_tools_and_the_request_offers_none(
     schemas: Cell, tools: list[JsonObject], words: str
 ) -> None:
-    beside = {"parallel_tool_calls": False, "response_format": {"type": "json_object"}, "seed": 1}
+    beside: dict[str, Any] = {"parallel_tool_calls": False, "response_format": {"type": "json_object"}, "seed": 1}
     held, forced = hold_to_call(forcing(tools, **beside), table_of(schemas))
     assert held.params.keys() == {"response_format", "seed"}
     assert held.prompt == ChatPrompt(({"role": "system", "content": words}, *user_messages()))
