@@ -60,7 +60,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
     told = table["response_format.json_schema"].native
     form: JsonObject = {"name": "call", "schema": _schema_of(functions), "strict": True}
     params = {name: value for name, value in request.params.items() if name not in _REPLACED}
-    if not isinstance(request.prompt, ChatPrompt):
+    if not (isinstance(request.prompt, ChatPrompt) or table["tools"].refused):
         # With tools a raw prompt goes out as a chat.
         params |= {"tools": [{"type": "function", "function": each} for each in functions.values()], FIELD: "none"}
     params["response_format"] = {"type": "json_schema", "json_schema": form}

@@ -162,7 +162,7 @@ STYLES: Mapping[str, Endpoints] = {
     "ollama": _on_both(replace(_SCHEMAS, engine=LLAMACPP)),
     "fireworks": _on_both(_FIREWORKS),
     "tgi": {
-        Operation.CHAT: _TGI,
+        Operation.CHAT: replace(_TGI, object_in_text=True),
         Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
     },
     "openai": {

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache, partial
 from typing import Final, cast
 
-from providers.capabilities import feature_of
-from providers.constraints.constraint_styles import TOLD_STYLE, constraint_cells, field_of
+from providers.constraints.constraint_styles import field_of
 from providers.constraints.style_table import STYLES
 from providers.dialects.openai.tools import choice_writer, forces_a_tool, parallel_writer, tools_writer
 from providers.dialects.shared.field_writers import few_pairs, short_id
@@ -22,6 +21,7 @@ from providers.dialects.shared.request_body import (
     plain,
     put_constraint,
     put_unknown,
+    tell_beside_tools,
     unless_neutral,
     within,
 )
@@ -230,9 +230,6 @@ def _logprobs(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     return put
 
 
-_TELLABLE: Final = constraint_cells(TOLD_STYLE)
-
-
 def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWriter:
     style = STYLES[profile.structured][operation]
     strict = profile.strict_formats
@@ -242,9 +239,7 @@ def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWrite
     def put(draft: RequestBody, value: object) -> None:
         tools = draft.params.get("tools")
         if tools and not profile.format_beside_tools and not is_neutral(name, value):
-            if _TELLABLE[feature_of(name, value)].refused:
-                raise draft.unsupported(field_of(value), "it takes none beside tools")
-            put_constraint(draft, TOLD_STYLE, value)
+            tell_beside_tools(draft, value, "it takes none beside tools")
             return
         put_constraint(draft, style, value)
         if strict == "never" or (strict == "alone" and (tools or draft.request.stream)):

@@ -155,14 +155,13 @@ def test_what_cannot_be_a_forced_call_is_refused_by_name(request_: UnifiedReques
 
 
 ROWS = [
-    *[("ollama_native", "m"), ("ollama", "m"), ("deepinfra", "m"), ("cohere_compat", "m"), ("lm_studio", "m")],
     *[
-        ("zai", "glm-5.3"),
-        ("moonshot", "kimi-k3"),
-        ("cloudflare", "m"),
-        ("ai21", "m"),
-        ("deepseek", "deepseek-reasoner"),
+        (name, "m")
+        for name in ("ollama_native", "ollama", "deepinfra", "cohere_compat", "lm_studio", "cloudflare", "ai21")
     ],
+    *[("zai", "glm-5.3"), ("moonshot", "kimi-k3"), ("deepseek", "deepseek-reasoner"), ("perplexity", "sonar")],
+    *[("anthropic", "claude-opus-5-5"), ("bedrock", "anthropic.claude-sonnet-5-5")],
+    *[("bedrock", "meta.llama3-3-70b-instruct-v1:0"), ("bedrock", "mistral.mistral-7b-instruct-v0:2")],
 ]
 
 

@@ -193,7 +193,7 @@ def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation
             members_of(style, FORMATS[kind], operation)
         assert held.how == caught.value.reason
     else:
-        told = style == "json_object_only" and kind == "response_format.json_schema"
+        told = (style, kind.partition(".")[2]) in (("json_object_only", "json_schema"), ("tgi", "json_object"))
         loosely = style == "best_effort" and kind == "response_format.json_schema"
         assert held == (IN_TEXT if told else LOOSELY if loosely else NATIVE)
         # Without `strict` it asks for no promise, of which nothing is taken over.
@@ -257,7 +257,6 @@ def test_a_response_format_has_the_styles_form(
         ("json_object_only", COMPLETIONS, OWN),
         ("json_object_only", COMPLETIONS, WITH_SCHEMA),
         ("json_object_only", CHAT, {"type": "json_schema", "json_schema": {"name": "no schema"}}),
-        ("tgi", CHAT, OBJECT),
         ("tgi", COMPLETIONS, OWN),
         ("none", CHAT, OBJECT),
         ("llamacpp", COMPLETIONS, {"type": "json_schema", "json_schema": {"name": "no schema"}}),
