@@ -14,6 +14,7 @@ import orjson
 
 from providers.adaptation.instructions import with_instructions
 from providers.capabilities import BY_FORMAT, Capabilities, feature_of
+from providers.constraints.constraint_styles import IN_TEXT
 from providers.constraints.json_schema import walk_schemas
 from providers.failure import Refusal
 from providers.frozen_record import record
@@ -57,24 +58,24 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
     """Return a request that `forces_by_format` with a format in place of its tools, and the call that it forces. Raises
     Refusal for tools that are no functions, and Unenforceable for a prompt that is no text."""
     functions = _chosen(request.params)
-    told = table["response_format.json_schema"].native
     form: JsonObject = {"name": "call", "schema": _schema_of(functions), "strict": True}
     params = {name: value for name, value in request.params.items() if name not in _REPLACED}
     if not (isinstance(request.prompt, ChatPrompt) or table["tools"].refused):
         # With tools a raw prompt goes out as a chat.
         params |= {"tools": [{"type": "function", "function": each} for each in functions.values()], FIELD: "none"}
     params["response_format"] = {"type": "json_schema", "json_schema": form}
-    # A vendor that is told the schema anyway reads the parameters there.
-    listed = [function if told else _named_alone(function) for function in functions.values()]
+    listed = [*functions.values()]
+    if table["response_format.json_schema"] == IN_TEXT:  # which tells the parameters
+        listed = [{name: value for name, value in each.items() if name != "parameters"} for each in listed]
     words = (ONE if len(listed) == 1 else SEVERAL) + "\n".join([orjson.dumps(each).decode() for each in listed])
     held = replace(request, prompt=with_instructions(request.prompt, words), params=cast(Params, params))
     return held, ForcedCall(tuple(functions), _seed(request.prompt))
 
 
 def _seed(prompt: Prompt) -> bytes:
-    """Return what no other turn of a conversation has: how many there are before, and the last of them."""
+    """Return a digest of what no other turn of a conversation has: how many there are before, and the last of them."""
     turns = prompt.messages if isinstance(prompt, ChatPrompt) else ()
-    return b"%d/%b" % (len(turns), orjson.dumps(turns[-1:]))
+    return blake2b(b"%d/%b" % (len(turns), orjson.dumps(turns[-1:])), digest_size=12).digest()
 
 
 def _chosen(params: Params) -> Mapping[str, JsonObject]:
@@ -98,10 +99,6 @@ def _functions(tools: Sequence[JsonObject]) -> Iterator[JsonObject]:
         if kind != "function" or not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise Refusal(FIELD, f"This vendor can be made to call functions only, not a tool of type '{kind}'.")
         yield {name: function[name] for name in ("name", "description", "parameters") if function.get(name)}
-
-
-def _named_alone(function: JsonObject) -> JsonObject:
-    return {name: value for name, value in function.items() if name != "parameters"}
 
 
 def _schema_of(functions: Mapping[str, JsonObject]) -> JsonObject:
