@@ -161,7 +161,9 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
 
 
 def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
-    if request.native is not None and (native := encode_native(request, target)) is not None:
+    # A model that cannot be made to call is not, whichever API the client speaks.
+    own = request.native is not None and not _forces(request, target)
+    if own and (native := encode_native(request, target)) is not None:
         call = PlannedCall(request, native, CallShare(0, 0, 1))
         return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
     if target.is_engine:
@@ -171,9 +173,14 @@ def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
     return replace(plan, emulated=tuple(dict.fromkeys((*fields, *plan.emulated)))) if fields else plan
 
 
+def _forces(request: UnifiedRequest, target: Target) -> bool:
+    params = request.params
+    return FORCING in params and forces_by_format(params, target.dialect.capabilities(request, target))
+
+
 def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
     table = target.dialect.capabilities(request, target)
-    if "tool_choice" in request.params and forces_by_format(request.params, table):
+    if FORCING in request.params and forces_by_format(request.params, table):
         try:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:

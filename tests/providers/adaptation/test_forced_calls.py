@@ -1,5 +1,6 @@
 """Forced calls as formats of the answer: which requests become one, its schema, its words and the ids of its calls."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import orjson
@@ -11,6 +12,7 @@ from providers.constraints.constraint_styles import IN_TEXT
 from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Params, UnifiedRequest
+from tests.providers.dialects.anthropic.native_kit import own_request
 from tests.providers.dialects.kit import chat_request, target_of, text_request, user
 from tests.providers.kit import refusal_of
 from tests.support.looped import looped
@@ -179,6 +181,14 @@ def test_every_vendor_without_forced_calls_is_held_to_one_by_format(name: str, m
         assert "tool_choice" in plan.emulated
         assert "response_format" not in plan.emulated
         assert plan.request == request
+
+
+@looped(("model", "native"), [("claude-opus-5-5", False), ("claude-haiku-4-5", True)])
+def test_a_client_of_the_vendor_s_own_api_forces_calls_alike(model: str, native: bool) -> None:
+    asked = own_request(tools=[{"name": "look", "input_schema": CITY}], tool_choice={"type": "any"})
+    read = {**asked.params, "tools": [LOOK], "tool_choice": "required"}
+    plan = plan_calls(replace(asked, params=cast(Params, read)), target_of("anthropic", model))
+    assert (plan.calls[0].sent.native, plan.finishing is None) == (native, native)
 
 
 @looped("name", ["ollama", "zai", "cloudflare", "ai21", "cohere_compat", "ollama_native"])
