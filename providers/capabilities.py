@@ -15,11 +15,12 @@ from providers.request_fields import (
     NEVER_DROPPED,
     REQUEST_FIELDS,
     STEERING,
+    STOP_STRING,
     WINDOW,
     FieldClass,
     is_neutral,
 )
-from providers.unified_request import ContextBehavior, Guided, Operation, UnifiedRequest
+from providers.unified_request import ContextBehavior, Guided, Operation, Params, UnifiedRequest
 
 
 class Support(StrEnum):
@@ -124,6 +125,19 @@ class Capabilities:
     counts: frozenset[str] = frozenset()
     watched: frozenset[str] = frozenset()
 
+    def own_stops(self, stops: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the stops that the vendor looks for itself."""
+        own = stops if self.blank_stops else tuple(stop for stop in stops if stop.strip())
+        return own[: self.most_stops]
+
+    def leaves_to_gateway(self, params: Params) -> bool:
+        """Return whether the gateway has a part in a request with these params."""
+        if self.watched.isdisjoint(params):
+            return False
+        # Most requests with stops have one, which nearly every vendor takes.
+        stops, used = params.get("stop", ()), self.watched.intersection(params)
+        return used != {"stop"} or bool(params.get(STOP_STRING)) or self.own_stops(stops) != stops
+
     def __getitem__(self, feature: str) -> Cell:
         return self.cells[feature]
 
@@ -146,6 +160,19 @@ IN_MESSAGE = emulated("parts of the message")
 RESENT = emulated("asked again with as many tokens as fit")
 COUNTED = emulated("the prompt is counted first")
 ONE_CALL = emulated("the first call of an answer is kept")
+NOT_OFFERED = emulated("the tools are not offered")
+BY_FORMAT = emulated("the answer is held to the arguments of a call, and shown as the call")
+
+
+def with_forced_calls(cells: Mapping[str, Cell]) -> dict[str, Cell]:
+    """Return the cells of a vendor, with calls forced by the format of its answer if it has formats and cannot be made
+    to call. It need not have tools for that, if the request is a chat without them."""
+    forced = {name: BY_FORMAT for name in _FORCED if cells[name].refused}
+    chats = not cells["tools"].refused or cells["messages"].native or cells["prompt"] == WRAPPED
+    return {**cells, **forced} if chats and not cells["response_format.json_schema"].refused else {**cells}
+
+
+_FORCED = ("tool_choice.required", "tool_choice.named")
 
 
 def missing(name: str) -> Cell:

@@ -20,6 +20,7 @@ from providers.constraints.constraint_styles import (
     SCHEMA_MODE,
     SCHEMA_NAME,
     SCHEMA_ONLY,
+    TOLD_IN_PROMPT,
     ConstraintStyle,
     Encoding,
     Make,
@@ -144,6 +145,7 @@ _BEST_EFFORT = ConstraintStyle(
     frozenset({"json_object"}),
     best_effort=True,
 )
+_MODE_ONLY = replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
 
 STYLES: Mapping[str, Endpoints] = {
     "guided": _on_both(replace(style_by_kind(lambda kind: member(f"guided_{kind}")), passes=_VLLM_FORMATS)),
@@ -160,7 +162,7 @@ STYLES: Mapping[str, Endpoints] = {
     "ollama": _on_both(replace(_SCHEMAS, engine=LLAMACPP)),
     "fireworks": _on_both(_FIREWORKS),
     "tgi": {
-        Operation.CHAT: _TGI,
+        Operation.CHAT: replace(_TGI, object_in_text=True),
         Operation.COMPLETIONS: _nothing("its completions route ignores constraints; ask by chat"),
     },
     "openai": {
@@ -177,10 +179,13 @@ STYLES: Mapping[str, Endpoints] = {
     "schema_only": _on_both(_SCHEMAS_ALONE),
     "schema_in_mode": _on_both(_SCHEMAS_BY_MODE),
     "localai": _on_both(replace(_LLAMACPP_TEXT, json=SCHEMA_FORMAT, passes=_FORMATS)),
-    "json_object_only": _on_both(
-        replace(_nothing("it has a JSON mode only, without schemas"), passes=frozenset({"json_object"}))
-    ),
+    "json_object_only": {
+        Operation.CHAT: replace(_MODE_ONLY, json=TOLD_IN_PROMPT, choice=TOLD_IN_PROMPT),
+        # A prompt that is merely continued follows no instruction.
+        Operation.COMPLETIONS: _MODE_ONLY,
+    },
     "none": _on_both(_nothing("it cannot be held to a constraint")),
 }
 """The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
-strict subset, `strict` for those that demand as much of a schema, `best_effort` for those that are not held to one."""
+strict subset, `strict` for those that demand as much of a schema, `best_effort` for those that are not held to one,
+`json_object_only` for those that have a JSON mode beside which the prompt tells the schema."""

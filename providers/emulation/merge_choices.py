@@ -8,8 +8,13 @@ from dataclasses import replace
 
 from providers.completion import Choice, Chunk, Completion, Usage
 from providers.emulation.join_extras import overlay
+from providers.failure import Refusal
 from providers.frozen_record import record
 from providers.json_types import JsonObject
+from providers.target import Target
+
+MAX_CALLS = 256
+"""The most calls that one request may become."""
 
 
 @record
@@ -22,6 +27,12 @@ class CallShare:
     prompt: int
     first: int
     count: int
+
+
+def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
+    """Return the refusal of a request that would become more than MAX_CALLS calls because of a parameter."""
+    message = f"This request would become {calls} calls of {target.name}; at most {MAX_CALLS} can be."
+    return Refusal(param, message, "invalid_value")
 
 
 def as_asked(completion: Completion, count: int) -> Completion:

@@ -3,19 +3,22 @@
 The prompt asks for what `markdown_fence` does not have to mend: the JSON alone.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 import orjson
 
+from providers.adaptation.instructions import with_instructions
 from providers.capabilities import Capabilities
-from providers.constraints.constraint_styles import Unenforceable, field_of, schema_in
+from providers.constraints.constraint_styles import field_of, schema_in
+from providers.constraints.json_schema import resolve_pointer
 from providers.emulation.check_answer import AnswerCheck, CheckKind, required_check
 from providers.emulation.check_tool_calls import FIELD, StrictTools, has_strict_tools
-from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, Params, Prompt, TextPrompt, UnifiedRequest
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import Params, UnifiedRequest
 
+FORMAT: Final = "response_format"
 OBJECT: Final = (
     "Answer with one JSON object and nothing else: no explanation, and no Markdown. "
     "The first character of the answer is { and the last one is }."
@@ -27,7 +30,8 @@ SCHEMA: Final = (
 CHOICE: Final = (
     "Answer with exactly one of the texts in this JSON array, unchanged and without the quotes, and nothing else:\n"
 )
-_RULES_FIRST = frozenset({"system", "developer"})
+BESIDE_TOOLS: Final = "Call tools as you need them. For the answer that follows, this holds: "
+_MOST_STEPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +50,35 @@ def constraint_field(params: Params) -> str:
     return field_of(params["guided"]) if "guided" in params else "response_format"
 
 
+def named_by_client(names: Iterable[str], params: Params, stands_for: str | None) -> tuple[str, ...]:
+    """Return the names of emulated fields as the client has them: a format of the gateway's own stands for another
+    field, or is a JSON mode beside a prompt that tells the constraint."""
+    if FORMAT in params and stands_for is None:
+        return tuple(dict.fromkeys(names))
+    named = dict.fromkeys([stands_for if name == FORMAT else name for name in names])
+    return tuple([name for name in named if name is not None])
+
+
 def plan_checks(
-    request: UnifiedRequest, table: Capabilities, unheld: Collection[str] = (), *, in_text: bool = False
+    request: UnifiedRequest,
+    table: Capabilities,
+    unheld: Collection[str] = (),
+    *,
+    in_text: bool = False,
+    stands_for: str | None = None,
 ) -> PlannedChecks:
     """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made, and
     Refusal for strict tools that are too large.
 
-    `unheld` and `in_text` are what encoding has shown, as in UpstreamRequest.
+    `unheld` and `in_text` are what encoding has shown, as in UpstreamRequest. A format that `stands_for` another field
+    is checked whatever the vendor promises.
     """
     name = constraint_field(request.params)
-    text = required_check(request.params) if table.verifies or name in unheld else None
-    emulated = [name] if text is not None and name in unheld else []
+    required = table.verifies or name in unheld or stands_for is not None
+    text = required_check(request.params) if required else None
+    emulated = [name] if text is not None and (name in unheld or stands_for is not None) else []
+    if text is not None and stands_for is not None:
+        text = replace(text, field=stands_for)
     tools = StrictTools(table)
     if has_strict_tools(request.params):
         fitted = [tools.fitted(tool) for tool in request.params["tools"]]
@@ -74,11 +96,33 @@ def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> Unifi
     """Return the request without its constraint, which its prompt tells instead; with `json_mode` any object is asked
     for beside. Raises Unenforceable for a prompt that is not text."""
     schema = _schema_of(request.params)
-    prompt = _with_words(request.prompt, _words_for(request.params, schema))
+    words = _words_for(request.params, schema)
+    if request.params.get("tools") and request.params.get("tool_choice") != "none":
+        words = f"{BESIDE_TOOLS}{words}"
+    prompt = with_instructions(request.prompt, words)
     params = {name: value for name, value in request.params.items() if name not in ("guided", "response_format")}
-    if json_mode and schema is not None and schema.get("type") == "object":
+    if json_mode and schema is not None and _asks_object(schema):
         params["response_format"] = {"type": "json_object"}
     return replace(request, prompt=prompt, params=cast(Params, params))
+
+
+def _asks_object(schema: JsonObject) -> bool:
+    """Return whether each value that keeps a schema is an object, as far as its root shows, and what that refers to or
+    what alternatives it has."""
+    root: JsonValue = schema
+    for _ in range(_MOST_STEPS):
+        if not isinstance(root, dict) or "$ref" not in root:
+            break
+        root = resolve_pointer(schema, root["$ref"])
+    if not isinstance(root, dict):
+        return False
+    parts = root.get("anyOf")
+    alternatives = bool(parts) and isinstance(parts, list) and all(map(_is_of_objects, parts))
+    return alternatives or _is_of_objects(root)
+
+
+def _is_of_objects(schema: JsonValue) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "object"
 
 
 def _schema_of(params: Params) -> JsonObject | None:
@@ -93,18 +137,3 @@ def _words_for(params: Params, schema: JsonObject | None) -> str:
     if guided is not None and guided.kind == "choice":
         return CHOICE + orjson.dumps(guided.choices).decode()
     return OBJECT if schema is None else SCHEMA + orjson.dumps(schema).decode()
-
-
-def _with_words(prompt: Prompt, words: str) -> Prompt:
-    match prompt:
-        case ChatPrompt(messages):
-            # Behind the client's own rules, so that a prefix that vendors keep in a cache stays as it was.
-            first = next(
-                (at for at, message in enumerate(messages) if message.get("role") not in _RULES_FIRST), len(messages)
-            )
-            told: JsonObject = {"role": "system", "content": words}
-            return ChatPrompt((*messages[:first], told, *messages[first:]))
-        case TextPrompt(texts):
-            return replace(prompt, texts=tuple([f"{text}\n\n{words}" for text in texts]))
-        case _:
-            raise Unenforceable("its prompt would have to tell it, and is no text")

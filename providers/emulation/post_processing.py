@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
-from providers.completion import Choice, Chunk, Completion, StreamEvent, Usage, has_content
+from providers.adaptation.forced_calls import ForcedCall
+from providers.adaptation.tool_calls_of_text import CallReader
+from providers.completion import Choice, Chunk, Completion, StreamEvent, ToolCall, ToolCallDelta, Usage, has_content
 from providers.dialect import StreamDecoder, usage_so_far
 from providers.emulation.best_of import rank, strip_logprobs
 from providers.emulation.check_answer import AnswerCheck
@@ -22,9 +24,9 @@ class PostProcessing:
 
     `stops` are looked for in the text, which ends before them, or with `keep` after them. `echo` holds the prompts'
     texts, to be put before the text of their choices; empty for none. `check` is made on each text before that, and
-    `call_checks`, by the function's name, on the arguments of its calls. Of
-    `candidates` choices per prompt the best `n` are kept, and with `drop_logprobs` only the ranking needed the log
-    probabilities. With `one_call` only the first call of each choice is kept.
+    `call_checks`, by the function's name, on the arguments of its calls. Of `candidates` choices per prompt the best
+    `n` are kept, and with `drop_logprobs` only the ranking needed the log probabilities. With `one_call` only the first
+    call of each choice is kept. `forced` is the call that the text of each choice is shown as.
     """
 
     stops: tuple[str, ...] = ()
@@ -36,6 +38,7 @@ class PostProcessing:
     candidates: int = 1
     drop_logprobs: bool = False
     one_call: bool = False
+    forced: ForcedCall | None = None
 
     @property
     def checks(self) -> tuple[AnswerCheck, ...]:
@@ -129,16 +132,17 @@ class StopScanningDecoder:
 
 
 class PostProcessor:
-    """Takes Markdown fences from the choices of one answer, keeps one call of several, and puts the echoed prompts
-    before them. Choices have their final indices here."""
+    """Takes Markdown fences from the choices of one answer, shows texts as the calls that were forced, keeps one call
+    of several, and puts the echoed prompts before them. Choices have their final indices here."""
 
-    __slots__ = ("_fenced", "_fences", "_finishing", "_prefixes")
+    __slots__ = ("_calls", "_fenced", "_fences", "_finishing", "_prefixes")
 
     def __init__(self, finishing: PostProcessing) -> None:
         self._finishing = finishing
         self._fenced = finishing.check is not None and finishing.check.fenced
         self._fences: dict[int, FenceFilter] = {}
         self._prefixes: dict[int, EchoPrefix] = {}
+        self._calls: dict[int, CallReader] = {}
 
     def feed(self, chunk: Chunk) -> Iterator[Chunk]:
         """Return the chunks for the client in place of one chunk."""
@@ -148,6 +152,11 @@ class PostProcessor:
             chunk = replace(chunk, tool_calls=tuple([call for call in chunk.tool_calls if call.index == 0]))
         if self._fenced:
             (chunk,) = self._fences.setdefault(chunk.index, FenceFilter()).feed(chunk)
+        if finishing.forced is not None:
+            reader = self._calls.get(chunk.index)
+            if reader is None:
+                reader = self._calls[chunk.index] = CallReader(finishing.forced)
+            chunk = reader.feed(chunk)
         if not finishing.echo:
             return iter((chunk,))
         prefix = self._prefixes.get(chunk.index)
@@ -160,10 +169,22 @@ class PostProcessor:
         return replace(completion, choices=tuple([self._choice(choice) for choice in completion.choices]))
 
     def _choice(self, choice: Choice) -> Choice:
-        text, extras = choice.text, choice.extras
         calls = choice.tool_calls[:1] if self._finishing.one_call else choice.tool_calls
-        (chunk,) = self.feed(Chunk(choice.index, text, choice.finish_reason, refusal=choice.refusal, extras=extras))
-        return replace(choice, text=chunk.text, tool_calls=calls, extras=chunk.extras)
+        (chunk,) = self.feed(
+            Chunk(
+                choice.index,
+                choice.text,
+                choice.finish_reason,
+                refusal=choice.refusal,
+                tool_calls=tuple([ToolCallDelta(at, each.id, each.name) for at, each in enumerate(calls)]),
+                matched_stop=choice.matched_stop,
+                extras=choice.extras,
+            )
+        )
+        if not calls:
+            calls = tuple([ToolCall(str(each.id), str(each.name), each.arguments) for each in chunk.tool_calls])
+        reason = str(chunk.finish_reason)
+        return replace(choice, text=chunk.text, finish_reason=reason, tool_calls=calls, extras=chunk.extras)
 
 
 def echo_only(request: UnifiedRequest) -> Completion:

@@ -7,6 +7,8 @@ from typing import Final, cast
 from providers.adaptation.adapt_request import adapt_request
 from providers.adaptation.drop_unsupported import MAX_NAMED, plan_dropping
 from providers.adaptation.fit_model import fit_to_model
+from providers.adaptation.forced_calls import FIELD as FORCING
+from providers.adaptation.forced_calls import ForcedCall, forces_by_format, hold_to_call
 from providers.capabilities import SCANNED, Capabilities
 from providers.client_extras.engine_members import check_members
 from providers.client_extras.extra_headers import check_headers
@@ -18,8 +20,8 @@ from providers.dialect import UpstreamRequest, encode_native
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.check_tool_calls import has_strict_tools
 from providers.emulation.echo import check_echo
-from providers.emulation.merge_choices import CallShare
-from providers.emulation.plan_checks import constraint_field, plan_checks
+from providers.emulation.merge_choices import MAX_CALLS, CallShare, too_many_calls
+from providers.emulation.plan_checks import FORMAT, constraint_field, named_by_client, plan_checks
 from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
@@ -37,9 +39,6 @@ from providers.unified_request import (
     UnifiedRequest,
     one_prompt,
 )
-
-MAX_CALLS = 256
-"""The most calls that one request may become."""
 
 MAX_CHOICES = 8192
 """The most choices of one request, prompts times `n`. An answer of a hundred thousand takes a second to decode."""
@@ -162,7 +161,9 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
 
 
 def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
-    if request.native is not None and (native := encode_native(request, target)) is not None:
+    # A model that cannot be made to call is not, whichever API the client speaks.
+    own = request.native is not None and not _forces(request, target)
+    if own and (native := encode_native(request, target)) is not None:
         call = PlannedCall(request, native, CallShare(0, 0, 1))
         return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
     if target.is_engine:
@@ -172,45 +173,48 @@ def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
     return replace(plan, emulated=tuple(dict.fromkeys((*fields, *plan.emulated)))) if fields else plan
 
 
+def _forces(request: UnifiedRequest, target: Target) -> bool:
+    params = request.params
+    return FORCING in params and forces_by_format(params, target.dialect.capabilities(request, target))
+
+
 def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
     table = target.dialect.capabilities(request, target)
+    if FORCING in request.params and forces_by_format(request.params, table):
+        try:
+            held, forced = hold_to_call(request, table)
+        except Unenforceable as reason:
+            raise unsupported_field(target, FORCING, reason.reason) from None
+        return replace(_plan_held(held, target, table, forced), request=request)
+    return _plan_held(request, target, table, None)
+
+
+def _plan_held(request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None) -> CallPlan:
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
-    if request.prompts == 1 and not strict and not _needs_gateway(request.params, table):
+    simple = request.prompts == 1 and not strict and forced is None
+    if simple and not table.leaves_to_gateway(request.params):
         sent = prefer_stream(request, target)
         call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.params.get("n", 1)))
         plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)
     else:
-        plan = replace(_Planner(request, target, table).plan(), counted=counted)
+        plan = replace(_Planner(request, target, table, forced).plan(), counted=counted)
     if plan.calls and (first := plan.calls[0].sent).unheld:
         # Only encoding shows that the vendor cannot be held to what was asked.
-        again = _Planner(request, target, table, unheld=first.unheld, in_text=first.in_text)
+        again = _Planner(request, target, table, forced, first.unheld, first.in_text)
         return replace(again.plan(), counted=counted)
     return plan
-
-
-def _needs_gateway(params: Params, table: Capabilities) -> bool:
-    if table.watched.isdisjoint(params):
-        return False
-    # Most requests with stops have one, which nearly every vendor takes.
-    stops, used = params.get("stop", ()), table.watched.intersection(params)
-    return used != {"stop"} or bool(params.get(STOP_STRING)) or _own_stops(stops, table) != stops
-
-
-def _own_stops(stops: tuple[str, ...], table: Capabilities) -> tuple[str, ...]:
-    """Return the stops that the vendor looks for itself."""
-    own = stops if table.blank_stops else tuple(stop for stop in stops if stop.strip())
-    return own[: table.most_stops]
 
 
 @dataclass(slots=True)
 class _Planner:
     """Plans a request in which the gateway has a part. `prompt` and `params` are what the vendor gets, `emulated` the
-    fields that the gateway took over. `unheld` and `in_text` are as in UpstreamRequest."""
+    fields that the gateway took over, `forced` the call that is wanted; `unheld`, `in_text` as in UpstreamRequest."""
 
     request: UnifiedRequest
     target: Target
     table: Capabilities
+    forced: ForcedCall | None = None
     unheld: tuple[str, ...] = ()
     in_text: bool = False
     prompt: Prompt = field(init=False)
@@ -220,7 +224,7 @@ class _Planner:
     def plan(self) -> CallPlan:
         request = self.request
         self.prompt, self.params = request.prompt, cast(Params, dict(request.params))
-        finishing = PostProcessing(n=request.params.get("n", 1))
+        finishing = PostProcessing(n=request.params.get("n", 1), forced=self.forced)
         # The later steps depend on what the earlier ones take over.
         for step in (self._plan_check, self._plan_stops, self._plan_ranking, self._plan_echo, self._plan_one_call):
             finishing = step(finishing)
@@ -231,8 +235,13 @@ class _Planner:
         for call in calls[:1]:
             self.emulated.extend(call.sent.emulated)
         whole = len(calls) == 1 and finishing == PostProcessing(n=finishing.n, candidates=finishing.n)
-        emulated = tuple(dict.fromkeys(self.emulated))
+        emulated = named_by_client(self.emulated, request.params, self.stands_for)
         return CallPlan(self.target, request, calls, emulated, finishing=None if whole else finishing)
+
+    @property
+    def stands_for(self) -> str | None:
+        """The field in whose place the request has a format."""
+        return None if self.forced is None else FORCING
 
     def _refuse(self, name: str, why: str) -> Refusal:
         return unsupported_field(self.target, name, why)
@@ -279,7 +288,7 @@ class _Planner:
     def _plan_stops(self, finishing: PostProcessing) -> PostProcessing:
         stops = self.params.get("stop", ())
         keep = bool(self.params.get(STOP_STRING))
-        own = _own_stops(stops, self.table)
+        own = self.table.own_stops(stops)
         if finishing.check is not None:
             # Most vendors do not say whether a stop has cut the text, which then need not keep to its constraint.
             own = ()
@@ -297,10 +306,11 @@ class _Planner:
         return replace(finishing, stops=tuple(stop for stop in stops if stop not in own), keep=keep)
 
     def _plan_check(self, finishing: PostProcessing) -> PostProcessing:
+        request, table, name = self.request, self.table, self.stands_for
         try:
-            checks = plan_checks(self.request, self.table, self.unheld, in_text=self.in_text)
+            checks = plan_checks(request, table, self.unheld, in_text=self.in_text, stands_for=name)
         except Unenforceable as reason:
-            raise self._refuse(constraint_field(self.params), reason.reason) from None
+            raise self._refuse(name or constraint_field(self.params), reason.reason) from None
         self.prompt, self.params = checks.request.prompt, cast(Params, dict(checks.request.params))
         self.emulated.extend(checks.emulated)
         return replace(finishing, check=checks.text, call_checks=checks.calls)
@@ -338,6 +348,8 @@ class _Planner:
         try:
             return self.target.dialect.encode(request, self.target)
         except Refusal as refusal:
+            if refusal.param == FORMAT and self.forced is not None:
+                raise self._refuse(FORCING, "it cannot be held to the arguments of these tools") from refusal
             if refusal.param == "logprobs" and "logprobs" not in self.request.params:
                 raise self._refuse("best_of", "there are no log probabilities to choose by") from None
             raise
@@ -385,9 +397,3 @@ class _Planner:
         if "images" in params and not is_neutral("images", params["images"]):
             params["images"] = (params["images"][part.prompt],)
         return replace(request, prompt=one_prompt(request.prompt, part.prompt), params=params)
-
-
-def too_many_calls(param: str, calls: int, target: Target) -> Refusal:
-    """Return the refusal of a request that would become more than MAX_CALLS calls because of a parameter."""
-    message = f"This request would become {calls} calls of {target.name}; at most {MAX_CALLS} can be."
-    return Refusal(param, message, _BAD)

@@ -124,12 +124,14 @@ def prompt_tokens(request: EngineRequest) -> int:
 
 def constrained(body: JsonObject) -> str | None:
     """Return a text that matches the body's constraint in any form that a server documents; None without a
-    constraint."""
+    constraint. One that the prompt tells says more than a JSON mode beside it."""
+    if (told := _told(body)) is not None:
+        return told
     for name in ("", "structured_outputs", "nvext", "response_format", "output_config"):
         holder = body.get(name) if name else body
         if isinstance(holder, dict) and (text := _kept(holder)) is not None:
             return text
-    return _told(body)
+    return None
 
 
 def _told(body: JsonObject) -> str | None:
@@ -183,9 +185,9 @@ def _of_schema(value: JsonValue) -> str:
         value = orjson.loads(value)
     if isinstance(value, dict) and isinstance(value.get("schema"), dict):
         value = value["schema"]
-    properties = value.get("properties") if isinstance(value, dict) else None
-    members = properties if isinstance(properties, dict) else {}
-    return orjson.dumps({name: _value(schema) for name, schema in members.items()}).decode()
+    properties, required = (value.get("properties"), value.get("required")) if isinstance(value, dict) else (None, None)
+    members, needed = properties if isinstance(properties, dict) else {}, required if isinstance(required, list) else []
+    return orjson.dumps({name: _value(schema) for name, schema in members.items() if name in needed}).decode()
 
 
 def _value(schema: JsonValue) -> JsonValue:

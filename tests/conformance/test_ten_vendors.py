@@ -132,7 +132,7 @@ VENDORS: Final[Mapping[str, Places]] = {
     "vllm/qwen": _OPENAI,
 }
 COHERE: Final = "cohere/command-a-vision-07-2025"
-"""Takes each of the three, and refuses to hold an answer to a schema while it has tools."""
+"""Takes each of the three, and does not hold an answer to a schema while it has tools."""
 
 every_vendor = looped("model", VENDORS)
 
@@ -196,15 +196,15 @@ def test_the_vendor_s_own_types_take_the_body(snapshot: Snapshot, judges: Judges
     assert fault(judges, model, body_of(ask(snapshot, model, WHOLE))) == []
 
 
-def test_what_cohere_cannot_do_at_once_is_refused_by_name(snapshot: Snapshot) -> None:
+def test_what_cohere_cannot_do_at_once_is_told_in_the_prompt(snapshot: Snapshot) -> None:
     explanation = ask(snapshot, COHERE, WHOLE)
-    assert explanation.chosen is None
-    assert explanation.error is not None
-    status, answer = explanation.error
-    error = orjson.loads(answer)["error"]
-    assert (status, error["code"], error["param"]) == (400, "unsupported_parameter", "response_format")
-    assert f"{COHERE}/default" in error["message"]
-    assert "tools" in error["message"]
+    (trial,) = explanation.trials
+    assert isinstance(trial.outcome, CallPlan)
+    assert "response_format" in trial.outcome.emulated
+    assert [check.field for check in trial.outcome.checks] == ["response_format"]
+    body = body_of(explanation)
+    assert "response_format" not in body
+    assert "tools" in body
 
 
 @pytest.mark.clients

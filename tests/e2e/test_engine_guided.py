@@ -2,17 +2,22 @@
 
 import re
 from collections.abc import AsyncIterator, Mapping
+from typing import cast
 
 import aiohttp
 import jsonschema
 import orjson
 import pytest
 
+from providers.adaptation.forced_calls import hold_to_call
+from providers.adaptation.tool_calls_of_text import CallReader
+from providers.capabilities import NATIVE, Capabilities
+from providers.completion import Chunk
 from providers.constraints.constraint_styles import constraint_members
 from providers.constraints.style_table import STYLES
 from providers.emulation.check_answer import compile_check, required_check
 from providers.json_types import JsonObject
-from providers.unified_request import Guided, Operation, Params
+from providers.unified_request import ChatPrompt, Guided, Operation, Params, UnifiedRequest
 from tests.e2e.kit import text_of
 from tests.support.engine import Engine
 from tests.support.looped import looped
@@ -118,3 +123,21 @@ async def test_a_grammar_binds(http: aiohttp.ClientSession, operation: Operation
     made = constraint_members(STYLES["llamacpp"][operation], Guided("grammar", 'root ::= "a" [bc] [bc] "d"'))
     for seed in SEEDS:
         assert await bound(http, operation, made.members, seed) in {"abbd", "abcd", "acbd", "accd"}
+
+
+async def test_the_format_of_a_forced_call_binds(http: aiohttp.ClientSession) -> None:
+    code: JsonObject = {"type": "object", "properties": {"code": {"$ref": "#/$defs/Code"}}, "required": ["code"]}
+    tools: list[JsonObject] = [
+        {"name": "look", "parameters": {**code, "$defs": {"Code": {"enum": ["a", "b"]}}}},
+        {"name": "rest", "parameters": {"type": "object", "properties": {}, "additionalProperties": False}},
+    ]
+    params = {"tools": [{"type": "function", "function": each} for each in tools], "tool_choice": "required"}
+    asked = UnifiedRequest(Operation.CHAT, "v/m", ChatPrompt(()), cast(Params, params))
+    held, forced = hold_to_call(asked, Capabilities({"response_format.json_schema": NATIVE}))
+    made = constraint_members(STYLES["ollama"][Operation.CHAT], held.params["response_format"])
+    found: set[tuple[str | None, str]] = set()
+    for seed in range(8):
+        text = await bound(http, Operation.CHAT, made.members, seed)
+        (call,) = CallReader(forced).feed(Chunk(text=text, finish_reason="stop")).tool_calls
+        found.add((call.name, re.sub(r"\s", "", call.arguments)))
+    assert found <= {("look", '{"code":"a"}'), ("look", '{"code":"b"}'), ("rest", "{}")}

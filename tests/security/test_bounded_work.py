@@ -6,7 +6,7 @@ from functools import partial
 import orjson
 import pytest
 
-from providers.emulation.split_into_calls import MAX_CALLS
+from providers.emulation.merge_choices import MAX_CALLS
 from providers.json_types import JsonValue
 from providers.mock import server as mock
 from providers.unified_request import TextPrompt

@@ -25,7 +25,7 @@ PROVIDERS: Final[Rooms] = {
     "client_extras": (),
     "vendor_text": (),
     "models": (),
-    "adaptation": ("models",),
+    "adaptation": ("models", "constraints"),
     "profiles": ("constraints",),
     "mock": ("constraints",),
     "emulation": ("constraints", "client_extras", "adaptation"),

@@ -24,6 +24,7 @@ from providers.capabilities import (
     compiled,
     counted_first,
     refused,
+    with_forced_calls,
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
@@ -222,6 +223,7 @@ def capabilities(operation: Operation, counted: bool, model: ClaudeModel, rules:
         cells.update(_UNSAMPLED)
     if not model.forced_choice:
         cells.update(_UNFORCED)
+        cells = with_forced_calls(cells)
     if not model.thinking:
         cells["reasoning_effort"] = refused(NO_THINKING)
     return Capabilities(

@@ -28,6 +28,7 @@ from providers.capabilities import (
     counted_first,
     emulated,
     refused,
+    with_forced_calls,
 )
 from providers.constraints.constraint_styles import (
     BY_ENUM,
@@ -258,6 +259,7 @@ def capabilities(profile: Profile, model: ConverseModel, operation: Operation, c
     cells.update(_model_cells(profile, model, wire))
     cells.update(window_cells(wire, counted))
     cells.update(ECHO_CELLS[operation])
+    cells = with_forced_calls(cells)
     return Capabilities(
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,

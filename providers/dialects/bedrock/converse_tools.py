@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from providers.capabilities import feature_of
+from providers.capabilities import BY_FORMAT, feature_of
 from providers.dialects.bedrock.converse_cache import cache_point
 from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.dialects.shared.custom_tools import as_functions
@@ -102,7 +102,7 @@ def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools
 
 
 def _need(draft: RequestBody, feature: str) -> None:
-    if (cell := draft.table[feature]).refused:
+    if (cell := draft.table[feature]).refused or cell == BY_FORMAT:
         raise draft.unsupported(feature.partition(".")[0], cell.how)
 
 

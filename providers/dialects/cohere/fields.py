@@ -26,7 +26,6 @@ from providers.constraints.constraint_styles import (
     ConstraintStyle,
     Encoding,
     choice_schema,
-    field_of,
 )
 from providers.constraints.schema_rules import COHERE
 from providers.dialects.shared.field_writers import CHECKED_FIELDS, check_images
@@ -41,6 +40,7 @@ from providers.dialects.shared.request_body import (
     listed,
     own_constraint_cells,
     plain,
+    tell_beside_tools,
     unless_neutral,
 )
 from providers.json_types import JsonObject
@@ -73,9 +73,10 @@ _write_constraint = constraint_writer(_STYLE)
 
 
 def _constraint(draft: RequestBody, value: object) -> None:
-    _write_constraint(draft, value)
-    if "response_format" in draft.body and draft.params.get("tools"):
-        raise draft.unsupported(field_of(value), "it holds no answer to a format while it has tools")
+    if draft.params.get("tools") and value != {"type": "text"}:
+        tell_beside_tools(draft, value, "it holds no answer to a format while it has tools")
+    else:
+        _write_constraint(draft, value)
 
 
 # Fields -------------------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from providers.dialects.shared.request_body import (
     constraint_writer,
     listed,
     own_constraint_cells,
+    tell_beside_tools,
     unknown_cell,
     unless_neutral,
 )
@@ -94,9 +95,14 @@ _write_constraint = constraint_writer(_STYLE)
 def _response_format(draft: RequestBody, value: object) -> None:
     if (cell := draft.table[feature_of("response_format", value)]).refused:
         raise draft.unsupported("response_format", cell.how)
+    _constraint(draft, value)
+
+
+def _constraint(draft: RequestBody, value: object) -> None:
     if draft.params.get("tools") and value != {"type": "text"} and not is_modern(draft.target):
-        raise draft.unsupported("response_format", "models before Gemini 3 cannot be held to a form beside 'tools'")
-    _write_constraint(draft, value)
+        tell_beside_tools(draft, value, "models before Gemini 3 cannot be held to a form beside 'tools'")
+    else:
+        _write_constraint(draft, value)
 
 
 # The rest -----------------------------------------------------------------------------------------------------------
@@ -143,7 +149,7 @@ _FIELDS: Mapping[str, FieldWriter] = {
     "seed": _seed,
     "stop": listed(f"{CONFIG}.stopSequences"),
     "logprobs": _logprobs,
-    "guided": _write_constraint,
+    "guided": _constraint,
     "response_format": _response_format,
     "service_tier": _service_tier,
     "metadata": _labels,

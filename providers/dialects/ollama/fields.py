@@ -11,6 +11,7 @@ from providers.capabilities import (
     COUNTED,
     IN_MESSAGE,
     NATIVE,
+    NOT_OFFERED,
     ONE_CALL,
     RANKED,
     SCANNED,
@@ -19,8 +20,8 @@ from providers.capabilities import (
     Cell,
     compiled,
     counted_first,
-    emulated,
     refused,
+    with_forced_calls,
 )
 from providers.constraints.constraint_styles import BY_ENUM, SCHEMA_ONLY, ConstraintStyle, Encoding, choice_schema
 from providers.constraints.engine_gaps import LLAMACPP
@@ -125,7 +126,7 @@ _CELLS: Mapping[str, Cell] = {
     STOP_STRING: SCANNED,
     **own_constraint_cells(_STYLE),
     "tools": NATIVE,
-    "tool_choice.none": emulated("the tools are not offered"),
+    "tool_choice.none": NOT_OFFERED,
     "tool_choice.required": _NOT_FORCED,
     "tool_choice.named": _NOT_FORCED,
     "parallel_tool_calls": ONE_CALL,
@@ -150,7 +151,7 @@ def capabilities(operation: Operation, outgoing: Operation, counted: bool, verif
 
     `counted` says that the context window is known, `verifies` is as in the profile.
     """
-    cells = compiled(FIELDS.keys(), {**_CELLS, **_BY_OPERATION[outgoing], **ECHO_CELLS[operation]})
+    cells = with_forced_calls(compiled(FIELDS.keys(), {**_CELLS, **_BY_OPERATION[outgoing], **ECHO_CELLS[operation]}))
     cells[f"{WINDOW}.error"] = COUNTED if counted else ENDS_ANSWER
     watched = _WATCHED | CHECKED_FIELDS[verifies]
     return Capabilities(cells, most_stops=None, verifies=verifies, counts=counted_first(cells), watched=watched)

@@ -123,7 +123,7 @@ def put_tools(draft: RequestBody, params: Params) -> None:
     elif choice in (None, "auto"):
         draft.body["tools"] = definitions
     else:
-        raise draft.unsupported("tool_choice", draft.table["tool_choice.required"].how)
+        raise draft.unsupported("tool_choice", "it cannot be made to call a function")
 
 
 def _definition(draft: RequestBody, tool: JsonObject) -> JsonObject:

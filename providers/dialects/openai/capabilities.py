@@ -8,6 +8,7 @@ from providers.capabilities import (
     IN_MESSAGE,
     NATIVE,
     NO_PROMISE,
+    NOT_OFFERED,
     ONE_CALL,
     PREFIXED,
     RANKED,
@@ -22,6 +23,7 @@ from providers.capabilities import (
     compiled,
     counted_first,
     refused,
+    with_forced_calls,
 )
 from providers.constraints.constraint_styles import constraint_cells
 from providers.constraints.schema_rules import TOOL_RULES
@@ -50,6 +52,7 @@ def capabilities(profile: Profile, operation: Operation, upstream: Operation, co
     cells.update(window_cells(wire, counted))
     cells.update(_beside_others(profile, wire))
     cells["unknown"] = unknown_cell(profile)
+    cells = with_forced_calls(cells)
     return Capabilities(
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
@@ -151,5 +154,7 @@ def _tool_calls(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
     only = refused(f"it takes only {', '.join(sorted(known))}") if known else REFUSED
     for choice in ("none", "required", "named"):
         yield f"tool_choice.{choice}", NATIVE if choice in known else only
+    if "tools" in wire.accepts and "none" not in known:
+        yield "tool_choice.none", NOT_OFFERED
     if "tools" in wire.accepts and "parallel_tool_calls" not in wire.accepts:
         yield "parallel_tool_calls", ONE_CALL

@@ -21,6 +21,7 @@ from providers.dialects.shared.request_body import (
     plain,
     put_constraint,
     put_unknown,
+    tell_beside_tools,
     unless_neutral,
     within,
 )
@@ -238,7 +239,8 @@ def _constraint(name: str, profile: Profile, operation: Operation) -> FieldWrite
     def put(draft: RequestBody, value: object) -> None:
         tools = draft.params.get("tools")
         if tools and not profile.format_beside_tools and not is_neutral(name, value):
-            raise draft.unsupported(field_of(value), "it takes none beside tools")
+            tell_beside_tools(draft, value, "it takes none beside tools")
+            return
         put_constraint(draft, style, value)
         if strict == "never" or (strict == "alone" and (tools or draft.request.stream)):
             _loosen(draft, field_of(value))

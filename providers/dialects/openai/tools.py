@@ -32,10 +32,15 @@ def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWrit
     """Return the writer of `tools`. Raises Refusal for a type that the vendor does not have."""
 
     def put(draft: RequestBody, value: object) -> None:
-        if tools := cast(list[JsonObject], value):
+        if (tools := cast(list[JsonObject], value)) and not _withheld(draft):
             draft.body[name] = [_written(draft, profile, tool) for tool in tools]
 
     return put
+
+
+def _withheld(draft: RequestBody) -> bool:
+    """Return whether no tool is offered, since the vendor has no choice `none`."""
+    return draft.params.get("tool_choice") == "none" and draft.table["tool_choice.none"].emulated
 
 
 def _name(tool: JsonObject) -> str:
@@ -72,7 +77,10 @@ def choice_writer(name: str, profile: Profile, operation: Operation) -> FieldWri
             # What a vendor without the field does anyway.
             return
         cell = draft.table[feature_of(name, value)]
-        if cell.refused or not known:
+        if _withheld(draft):
+            draft.emulated.append(name)
+            return
+        if not (cell.native and known):
             raise draft.unsupported(name, cell.how)
         kind = value.get("type") if isinstance(value, dict) else "function"
         if not profile.takes_tool(kind):
@@ -162,7 +170,7 @@ def parallel_writer(name: str, profile: Profile, operation: Operation) -> FieldW
     known = name in profile.wires[operation].accepts
 
     def put(draft: RequestBody, value: object) -> None:
-        if not draft.params.get("tools"):
+        if not draft.params.get("tools") or _withheld(draft):
             return
         if known:
             draft.body[name] = cast(JsonValue, value)

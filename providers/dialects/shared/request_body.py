@@ -10,6 +10,7 @@ import orjson
 from providers.capabilities import COUNTED, NATIVE, RESENT, Capabilities, Cell, feature_of, refused
 from providers.constraints.constraint_styles import (
     FORMAT_KINDS,
+    TOLD_STYLE,
     ConstraintStyle,
     Unenforceable,
     constraint_cells,
@@ -211,6 +212,18 @@ def put_constraint(draft: RequestBody, style: ConstraintStyle, value: object) ->
         draft.emulated.append(name)
     if made.unheld:
         draft.unheld.append(name)
+
+
+_TELLABLE = constraint_cells(TOLD_STYLE)
+
+
+def tell_beside_tools(draft: RequestBody, value: object, why: str) -> None:
+    """Leave `guided` or `response_format` to the prompt, for a vendor that takes none beside tools; the answer is
+    checked. Raises Refusal for a constraint that a prompt cannot tell."""
+    name = field_of(value)
+    if _TELLABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
+        raise draft.unsupported(name, why)
+    put_constraint(draft, TOLD_STYLE, value)
 
 
 def constraint_writer(style: ConstraintStyle) -> FieldWriter:

@@ -66,12 +66,33 @@ async def instructor(order: Order) -> object:
     )
 
 
+async def instructor_forced(order: Order) -> object:
+    """Run instructor with a call that it forces, by the API whose mode `scenario` names; with `stream` as it comes."""
+    from instructor import Mode, from_anthropic, from_openai
+
+    if order["scenario"] == "messages":
+        from anthropic import AsyncAnthropic
+
+        messages = AsyncAnthropic(base_url=order["url"].removesuffix("/v1"), api_key=KEY, max_retries=0)
+        patched = from_anthropic(messages, mode=Mode.ANTHROPIC_TOOLS)
+    else:
+        from openai import AsyncOpenAI
+
+        chat = AsyncOpenAI(base_url=order["url"], api_key=KEY, max_retries=0)
+        patched = from_openai(chat, mode=Mode.TOOLS)
+    asked = {"model": order["model"], "messages": [{"role": "user", "content": QUESTION}], "response_model": Trip}
+    asked |= {"max_retries": 0, "max_tokens": 500}
+    if not order["stream"]:
+        return await patched.create(**asked)
+    return [partial async for partial in patched.create_partial(**asked)][-1]
+
+
 FRAMEWORKS: Mapping[str, Callable[[Order], Any]] = {
     function.__name__: function
     for function in (
         *(pydantic_ai, langgraph, openai_agents, instructor),
         *(pydantic_ai_responses, langgraph_responses, openai_agents_default),
-        *(pydantic_ai_anthropic, langgraph_anthropic),
+        *(pydantic_ai_anthropic, langgraph_anthropic, instructor_forced),
     )
 }
 

@@ -38,7 +38,7 @@ REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
         "llama-index-llms-openai==0.8.3",
         "haystack-ai==3.4.0",
     ),
-    "instructor": ("instructor==1.17.0",),
+    "instructor": ("instructor==1.17.0", "anthropic==2.12.0"),
 }
 """What is installed together: instructor wants another jiter than the openai of the others, llama-index an older
 openai."""
@@ -53,6 +53,7 @@ FRAMEWORKS: Mapping[str, str] = {
     "openai_agents_default": "agents",
     "pydantic_ai_anthropic": "agents",
     "langgraph_anthropic": "agents",
+    "instructor_forced": "instructor",
 }
 """The environment of each framework in Python."""
 

@@ -10,13 +10,15 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from tests.e2e.agents.agent_plan import CALLS, FINAL, TRIP, TURNS, StrictVendor
 from tests.e2e.agents.environments import FRAMEWORKS, NodeProcess, python_process
 from tests.e2e.agents.strict_vendors import VENDORS
 from tests.support.environments import LineProcess
 from tests.support.gateway import RunningGateway, running_gateway
+from tests.support.http_scripts import DONE, body_answer, data_frames, json_answer, sse_answer
 from tests.support.vendor import FakeVendor
+from tests.support.vendor_script import Received, Script
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300), pytest.mark.asyncio(loop_scope="module")]
 
@@ -39,10 +41,14 @@ vendors:
   # The AI SDK's default for Claude wants one call at a time, which Gemini cannot be told.
   gemini: {api_key: k, base_url: "GEMINI", allow_private: true, on_unsupported: drop}
   bedrock: {api_key: k, base_url: "BEDROCK", allow_private: true}
+  ollama_native: {base_url: "OLLAMA", allow_private: true}
+  ollama: {base_url: "OLLAMA/v1", allow_private: true}
 models:
   anthropic/*: {}
   gemini/*: {}
   bedrock/*: {}
+  ollama_native/*: {}
+  ollama/*: {}
 """
 
 
@@ -76,12 +82,13 @@ def frameworks() -> Iterator[Frameworks]:
 
 
 Vendors = dict[str, FakeVendor]
+OLLAMA = "ollama/any"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def vendors() -> AsyncIterator[Vendors]:
     async with AsyncExitStack() as stack:
-        yield {model: await stack.enter_async_context(FakeVendor()) for model in VENDORS}
+        yield {model: await stack.enter_async_context(FakeVendor()) for model in (*VENDORS, OLLAMA)}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -102,7 +109,7 @@ def strict(vendors: Vendors, model: str) -> StrictVendor:
 
 @MODELS
 @STREAMED
-@pytest.mark.parametrize("framework", [each for each in EVERY if each.values != ("instructor",)])
+@pytest.mark.parametrize("framework", [each for each in EVERY if "instructor" not in str(each.values)])
 async def test_an_agent_thinks_and_calls_tools_over_five_turns(
     framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
 ) -> None:
@@ -117,7 +124,7 @@ async def test_an_agent_thinks_and_calls_tools_over_five_turns(
 
 @MODELS
 @STREAMED
-@pytest.mark.parametrize("framework", EVERY)
+@pytest.mark.parametrize("framework", [each for each in EVERY if each.values != ("instructor_forced",)])
 async def test_a_framework_gets_its_structured_output(
     framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
 ) -> None:
@@ -126,3 +133,36 @@ async def test_a_framework_gets_its_structured_output(
     outcome = await frameworks.run(framework, order)
     assert (outcome["error"], vendor.wire.refused) == (None, [])
     assert outcome["output"] == TRIP
+
+
+def held_to_a_format(received: Received) -> Script:
+    """Answer as Ollama does, which makes a model keep a format and not call a tool."""
+    body = received.json()
+    assert isinstance(body, dict)
+    assert body.keys().isdisjoint({"tools", "tool_choice"})
+    text = orjson.dumps(TRIP).decode()
+    pieces = [text[start : start + 7] for start in range(0, len(text), 7)] if body.get("stream") else [text]
+    if received.target == "/api/chat":
+        said: list[JsonObject] = [
+            {"message": {"role": "assistant", "content": piece}, "done": False} for piece in pieces
+        ]
+        said[-1] |= {"done": True, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 9}
+        return body_answer(200, b"".join([orjson.dumps(line) + b"\n" for line in said]))
+    if not body.get("stream"):
+        message: JsonObject = {"role": "assistant", "content": text}
+        return json_answer(200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    frames: list[JsonValue] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    frames.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    return sse_answer([*data_frames(*frames), DONE])
+
+
+@STREAMED
+@pytest.mark.parametrize("scenario", ["chat", "messages"])
+@pytest.mark.parametrize("model", ["ollama_native/any", "ollama/any"])
+async def test_instructor_forces_a_call_of_a_vendor_that_cannot_be_made_to_call(
+    model: str, scenario: str, stream: bool, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
+) -> None:
+    vendors[OLLAMA].default = held_to_a_format
+    order: JsonObject = {"scenario": scenario, "url": f"{gateway.url}/v1", "model": model, "stream": stream}
+    outcome = await frameworks.run("instructor_forced", order)
+    assert (outcome["error"], outcome["output"]) == (None, TRIP)

@@ -15,7 +15,6 @@ from tests.providers.dialects.bedrock.kit import HAIKU
 from tests.providers.dialects.gemini import kit as gemini
 from tests.providers.dialects.kit import chat_request, target_of, tool, user
 from tests.providers.dialects.openai.kit import target
-from tests.providers.kit import refusal_of
 from tests.support.looped import looped
 
 CALLED: JsonObject = {
@@ -123,13 +122,15 @@ def test_a_choice_of_some_tools_stays_where_the_vendor_has_it(row: str) -> None:
     assert (body["tools"], body["tool_choice"], plan.emulated) == (tools, CHOICE, ())
 
 
-def test_a_choice_that_demands_one_of_some_tools_is_refused_where_none_can_be_demanded() -> None:
+def test_a_choice_that_demands_one_of_some_tools_demands_one_of_those() -> None:
     choice: JsonObject = {
         "type": "allowed_tools",
         "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "look"}}]},
     }
     request = chat_request(user("go"), tools=[tool("look"), tool("jump")], tool_choice=choice)
-    refusal = refusal_of(plan_calls, request, target("ollama"))
-    assert (refusal.param, refusal.code) == ("tool_choice", "unsupported_parameter")
+    plan, body = planned(request, target("ollama"))
+    assert plan.finishing is not None
+    assert plan.finishing.forced is not None
+    assert (plan.finishing.forced.names, "jump" in [*strings(body)]) == (("look",), False)
     _, body = planned(request, anthropic.TARGET)
     assert body["tool_choice"] == {"type": "any"}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from providers.capabilities import NATIVE, Cell, emulated, refused
 from providers.constraints.constraint_styles import (
+    IN_TEXT,
     LOOSELY,
     TOLD,
     ConstraintMembers,
@@ -109,7 +110,7 @@ TABLE: Mapping[str, tuple[Row, Row]] = {
     "schema_only": (SCHEMAS, SCHEMAS),
     "schema_in_mode": (BY_MODE, BY_MODE),
     "localai": (LOCALAI, LOCALAI),
-    "json_object_only": (NOTHING, NOTHING),
+    "json_object_only": (({}, None, {}, None), NOTHING),
     "none": (NOTHING, NOTHING),
 }
 CELLS = [
@@ -151,8 +152,9 @@ EMULATED: Mapping[str, Mapping[str, Cell]] = {
             ("openai", "azure", "json_schema", "strict", "best_effort", "schema_only", "schema_in_mode", "ollama"),
             emulated("a JSON object with one enum member"),
         ),
+        "json_object_only": IN_TEXT,
     },
-    "guided_json": {"best_effort": LOOSELY},
+    "guided_json": {"best_effort": LOOSELY, "json_object_only": IN_TEXT},
     "guided_regex": dict.fromkeys(("llamacpp", "localai", "fireworks"), emulated("a grammar")),
 }
 
@@ -191,10 +193,11 @@ def test_what_is_said_of_a_response_format_is_what_is_done(style: str, operation
             members_of(style, FORMATS[kind], operation)
         assert held.how == caught.value.reason
     else:
+        told = (style, kind.partition(".")[2]) in (("json_object_only", "json_schema"), ("tgi", "json_object"))
         loosely = style == "best_effort" and kind == "response_format.json_schema"
-        assert held == (LOOSELY if loosely else NATIVE)
+        assert held == (IN_TEXT if told else LOOSELY if loosely else NATIVE)
         # Without `strict` it asks for no promise, of which nothing is taken over.
-        assert not members_of(style, FORMATS[kind], operation).emulated
+        assert members_of(style, FORMATS[kind], operation).emulated == told
 
 
 def test_every_kind_of_constraint_is_told_of() -> None:
@@ -251,9 +254,9 @@ def test_a_response_format_has_the_styles_form(
         ("openai", COMPLETIONS, OWN),
         ("openai", CHAT, {"type": "grammar", "grammar": "g"}),
         ("openai", CHAT, {"type": "structural_tag"}),
-        ("json_object_only", CHAT, OWN),
-        ("json_object_only", CHAT, WITH_SCHEMA),
-        ("tgi", CHAT, OBJECT),
+        ("json_object_only", COMPLETIONS, OWN),
+        ("json_object_only", COMPLETIONS, WITH_SCHEMA),
+        ("json_object_only", CHAT, {"type": "json_schema", "json_schema": {"name": "no schema"}}),
         ("tgi", COMPLETIONS, OWN),
         ("none", CHAT, OBJECT),
         ("llamacpp", COMPLETIONS, {"type": "json_schema", "json_schema": {"name": "no schema"}}),

@@ -7,7 +7,8 @@ import pytest
 from providers.capabilities import NATIVE, REFUSED, Capabilities
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import AnswerCheck, CheckKind
-from providers.emulation.plan_checks import OBJECT, plan_checks, tell_in_prompt
+from providers.emulation.plan_checks import BESIDE_TOOLS, OBJECT, plan_checks, tell_in_prompt
+from providers.json_types import JsonObject
 from providers.unified_request import (
     ChatPrompt,
     Guided,
@@ -18,6 +19,7 @@ from providers.unified_request import (
     TokenPrompt,
     UnifiedRequest,
 )
+from tests.support.looped import looped
 
 TABLE = Capabilities({"response_format.json_object": REFUSED})
 ANY: Params = {"response_format": {"type": "json_object"}}
@@ -78,9 +80,29 @@ def test_a_prompt_in_token_ids_cannot_tell_it() -> None:
         tell_in_prompt(request(ANY, TokenPrompt(((1,),))))
 
 
-def test_a_schema_of_objects_is_told_beside_the_vendors_own_json_mode() -> None:
+CHAIN = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"type": "object"}}}
+
+
+@looped(
+    ("schema", "left"),
+    [
+        ({"type": "object"}, ANY),
+        (CHAIN, ANY),
+        ({"type": "array"}, {}),
+        ({"type": ["object", "null"]}, {}),
+        ({"$ref": "#"}, {}),
+        ({"$ref": "#/$defs/gone"}, {}),
+    ],
+)
+def test_a_schema_of_objects_is_told_beside_the_vendors_own_json_mode(schema: JsonObject, left: Params) -> None:
     table = Capabilities({"response_format.json_object": NATIVE})
-    wanted = request({"guided": Guided("json", {"type": "object"})})
-    assert plan_checks(wanted, table, ("guided_json",), in_text=True).request.params == ANY
-    other = request({"guided": Guided("json", {"type": "array"})})
-    assert plan_checks(other, table, ("guided_json",), in_text=True).request.params == {}
+    wanted = request({"guided": Guided("json", schema)})
+    assert plan_checks(wanted, table, ("guided_json",), in_text=True).request.params == left
+
+
+@looped(("choice", "free"), [("auto", True), ("none", False)])
+def test_the_prompt_leaves_the_model_free_to_call_tools_first(choice: str, free: bool) -> None:
+    params = cast(Params, {**ANY, "tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": choice})
+    told = tell_in_prompt(request(params)).prompt
+    assert isinstance(told, ChatPrompt)
+    assert told.messages[1]["content"] == (BESIDE_TOOLS if free else "") + OBJECT

@@ -7,9 +7,9 @@ import pytest
 
 from providers.dialect import UpstreamRequest
 from providers.dialects.openai.dialect import OpenAIDialect
-from providers.emulation.merge_choices import CallShare
+from providers.emulation.merge_choices import MAX_CALLS, CallShare
 from providers.emulation.post_processing import PostProcessing
-from providers.emulation.split_into_calls import MAX_CALLS, MAX_CHOICES, MAX_SEED, CallPlan, plan_calls
+from providers.emulation.split_into_calls import MAX_CHOICES, MAX_SEED, CallPlan, plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.target import Target

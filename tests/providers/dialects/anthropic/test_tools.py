@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.capabilities import BY_FORMAT
 from providers.completion import ToolCallDelta
 from providers.dialects.anthropic.tools import ToolNames
 from providers.json_types import JsonObject, JsonValue
@@ -210,9 +211,9 @@ def test_a_definition_keeps_its_cache_mark_and_what_else_the_vendor_takes() -> N
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
-def test_a_model_that_cannot_be_made_to_call_refuses_the_demand(choice: JsonValue) -> None:
+def test_a_model_that_cannot_be_made_to_call_is_never_asked_to(choice: JsonValue) -> None:
     target = target_of("anthropic", "claude-opus-5-5")
     request = chat_request(tools=[tool()], tool_choice=choice)
     assert refusal_for(request, target).param == "tool_choice"
-    assert DIALECT.capabilities(request, target)["tool_choice.required"].refused
+    assert DIALECT.capabilities(request, target)["tool_choice.required"] == BY_FORMAT
     assert body_of(request)["tool_choice"]

@@ -79,8 +79,7 @@ def test_a_field_is_written_in_the_vendors_words(params: dict[str, object], memb
         *refused(logprobs=LogprobsWanted(1, "legacy"), guided=Guided("regex", "a+")),
         *refused(guided=Guided("grammar", "root ::= 'a'")),
         *refused(response_format={"type": "json_schema", "json_schema": {"name": "x"}}),
-        ({"response_format": {"type": "json_object"}, "tools": [tool()]}, "response_format"),
-        ({"guided": Guided("json", SCHEMA), "tools": [tool()]}, "guided_json"),
+        ({"guided": Guided("regex", "a"), "tools": [tool()]}, "guided_regex"),
         *refused(response_format={"type": "grammar", "grammar": "x"}, reasoning_effort="huge"),
         *refused(thinking={"type": "adaptive"}),
         *refused(thinking={}),
@@ -116,6 +115,12 @@ def test_what_the_vendor_s_schemas_lack_is_told_and_checked(node: JsonObject, se
     sent = sent_for(chat_request(guided=Guided("json", of_n(node))), TARGET)
     assert orjson.loads(sent.body)["response_format"] == {"type": "json_object", "json_schema": of_n(sent_as)}
     assert sent.unheld == ("guided_json",)
+
+
+@looped("params", [{"response_format": {"type": "json_object"}}, {"guided": Guided("json", SCHEMA)}])
+def test_a_format_beside_tools_is_told_in_the_prompt(params: dict[str, object]) -> None:
+    sent = sent_for(chat_request(tools=[tool()], **params), TARGET)
+    assert (sent.in_text, b"response_format" in sent.body) == (True, False)
 
 
 def test_a_schema_that_is_not_of_an_object_is_told_in_the_prompt() -> None:

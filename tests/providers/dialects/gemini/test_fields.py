@@ -68,7 +68,8 @@ def test_what_the_vendor_ignores_in_a_schema_is_told_in_its_description_and_chec
 
 def test_older_models_have_no_form_beside_functions() -> None:
     params: dict[str, object] = {"tools": [tool()], "response_format": {"type": "json_object"}}
-    assert refusal_for(chat_request(**params), OLD).param == "response_format"
+    told = DIALECT.encode(chat_request(**params), OLD)
+    assert (told.in_text, told.unheld, b"responseMimeType" in told.body) == (True, ("response_format",), False)
     assert config_of(chat_request(**params)) == {"responseMimeType": "application/json"}
     assert config_of(chat_request(tools=[tool()], response_format={"type": "text"}), OLD) is None
 

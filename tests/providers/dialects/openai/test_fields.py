@@ -92,7 +92,11 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
         params |= one_param(other, value=True)
     without = {each: value for each, value in params.items() if each != name}
     honoured = profile.for_version(profile.api_version).wires[Operation.CHAT].accepts
-    if name in honoured and not (name in ("guided", "response_format") and row in REFUSED_FORMS.get(name, ())):
+    if (name, profile.structured) in TOLD_FORMS:
+        call = DIALECT.encode(chat(cast(Params, params)), target(row))
+        field = {"guided": "guided_json"}.get(name, name)
+        assert (call.in_text, call.unheld, call.emulated) == (True, (field,), (field,))
+    elif name in honoured:
         assert body_of(chat(cast(Params, params)), target(row)) != body_of(chat(cast(Params, without)), target(row))
     elif is_advisory(name, ASKING[name]):
         call = DIALECT.encode(chat(one_param(name, ASKING[name])), target(row))
@@ -108,11 +112,8 @@ def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_ow
 BESIDE: Mapping[str, Params] = {"parallel_tool_calls": {"tools": [{"type": "function", "function": {"name": "f"}}]}}
 """What a field needs beside it to ask for anything, on some rows."""
 
-REFUSED_FORMS: Mapping[str, tuple[str, ...]] = {
-    "guided": ("ai21", "deepseek", "cloudflare", "groq", "moonshot", "zai"),
-    "response_format": ("tgi",),
-}
-"""Rows that take the field, but not the form in ASKING."""
+TOLD_FORMS = (("guided", "json_object_only"), ("response_format", "tgi"))
+"""The fields that styles leave to the prompt, in the form that ASKING has."""
 
 
 @looped(
@@ -216,7 +217,7 @@ def test_a_choice_inside_an_object_is_marked_for_the_answer() -> None:
     ("row", "value", "refused"),
     [
         ("ollama", "auto", False),
-        ("ollama", "none", True),
+        ("lm_studio", "none", False),
         ("ollama", "required", True),
         ("lm_studio", {"type": "function", "function": {"name": "f"}}, True),
         ("openai", {"type": "function", "function": {"name": "f"}}, False),

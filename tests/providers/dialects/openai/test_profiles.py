@@ -7,6 +7,7 @@ from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Guided, Params
 from tests.providers.dialects.kit import chunks
 from tests.providers.dialects.openai.kit import (
+    DIALECT,
     SCHEMA,
     body_of,
     chat,
@@ -190,7 +191,8 @@ def test_azure_is_asked_for_what_its_version_has() -> None:
     assert "stream_options" in body_of(chat(stream=True), middle)
     assert refusal_of(chat(tools), old).param == "parallel_tool_calls"
     assert body_of(chat(tools), middle)["parallel_tool_calls"] is False
-    assert refusal_of(chat({"guided": Guided("json", SCHEMA)}), old).param == "guided_json"
+    assert DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), old).in_text
+    assert not DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), middle).in_text
     assert refusal_of(chat({"reasoning_effort": "low"}), middle).param == "reasoning_effort"
     assert body_of(chat({"reasoning_effort": "low"}), new)["reasoning_effort"] == "low"
     newest = target("azure_v1", "o3")

@@ -159,9 +159,13 @@ def test_the_choice_that_is_the_default_is_left_out_where_there_is_no_field() ->
     body = body_of(chat({"tools": [FUNCTION], "tool_choice": "auto"}), target("cohere_compat"))
     assert body["tools"] == [FUNCTION]
     assert "tool_choice" not in body
-    assert (
-        refusal_of(chat({"tools": [FUNCTION], "tool_choice": "none"}), target("cohere_compat")).param == "tool_choice"
-    )
+    demanded = chat({"tools": [FUNCTION], "tool_choice": "required"})
+    assert refusal_of(demanded, target("cohere_compat")).param == "tool_choice"
+
+
+def test_for_the_choice_of_none_no_tool_is_offered_where_there_is_no_field() -> None:
+    call = DIALECT.encode(chat({"tools": [FUNCTION], "tool_choice": "none"}), target("cohere_compat"))
+    assert (call.emulated, b"tool" in call.body) == (("tool_choice",), False)
 
 
 @looped("row", sorted(TOOL_ROWS))

@@ -1,12 +1,15 @@
 """Facts of single vendors that their rows carry: what a request becomes there, and what is refused and why."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import cast
 
 import orjson
 import pytest
 
+from providers.emulation.check_answer import CheckKind
+from providers.emulation.plan_checks import BESIDE_TOOLS
 from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, Guided, LogprobsWanted, Operation, Params, TextPrompt, UnifiedRequest
@@ -233,25 +236,55 @@ def test_groq_s_schemas_are_strict_where_the_model_and_the_request_let_them_and_
     assert FORMAT["json_schema"] == {"name": "s", "schema": SCHEMA, "strict": True}
 
 
-@pytest.mark.parametrize("model", ["llama-3.3-70b-versatile", "qwen/qwen3-32b"])
-def test_groq_s_models_without_schemas_take_the_plain_mode_only(model: str) -> None:
-    plain: Params = {"response_format": {"type": "json_object"}}
-    assert body_of(chat(plain), target("groq", model))["response_format"] == {"type": "json_object"}
-    assert refusal_of(chat({"response_format": FORMAT}), target("groq", model)).param == "response_format"
+PLAIN: JsonObject = {"type": "json_object"}
+SCHEMAS: Sequence[Params] = (
+    {"response_format": FORMAT},
+    {"response_format": {"type": "json_object", "schema": SCHEMA}},
+    {"guided": Guided("json", SCHEMA)},
+)
+MODE_ONLY = [
+    *[("groq", model) for model in ("llama-3.3-70b-versatile", "qwen/qwen3-32b")],
+    *[("deepseek", model) for model in ("deepseek-v4-pro", "deepseek-reasoner")],
+    *[("moonshot", "kimi-k3"), ("zai", "glm-5.3"), ("cloudflare", "m"), ("ai21", "jamba")],
+]
 
 
-def test_cerebras_is_given_a_constraint_or_tools_but_not_both() -> None:
-    plain: JsonObject = {"type": "json_object"}
-    for form in (FORMAT, plain):
-        assert body_of(chat({"response_format": form}), target("cerebras"))["response_format"] == form
-        assert (
-            refusal_of(chat({"response_format": form, "tools": TOOLS}), target("cerebras")).param == "response_format"
+@looped(("name", "model"), MODE_ONLY)
+def test_vendors_with_a_json_mode_alone_are_told_the_schema_beside_it(name: str, model: str) -> None:
+    assert body_of(chat({"response_format": PLAIN}), target(name, model))["response_format"] == PLAIN
+    for stream, params in product((False, True), SCHEMAS):
+        plan = plan_calls(chat(params, stream=stream), target(name, model))
+        sent = orjson.loads(plan.calls[0].sent.body)
+        assert sent["response_format"] == PLAIN
+        assert [message["role"] for message in sent["messages"]] == ["system", "user"]
+        assert orjson.dumps(SCHEMA).decode() in sent["messages"][0]["content"]
+        (check,) = plan.checks
+        assert (check.kind, check.written, check.fenced) == (
+            CheckKind.SCHEMA,
+            orjson.dumps(SCHEMA, option=orjson.OPT_SORT_KEYS),
+            True,
         )
-        assert "response_format" in body_of(chat({"response_format": form, "tools": []}), target("cerebras"))
-    guided = refusal_of(chat({"guided": Guided("json", SCHEMA), "tools": TOOLS}), target("cerebras"))
-    assert guided.param == "guided_json"
-    text: Params = {"response_format": {"type": "text"}, "tools": TOOLS}
-    assert "response_format" not in body_of(chat(text), target("cerebras"))
+        assert plan.emulated == (check.field,)
+    refused: Sequence[Params] = (
+        {"guided": Guided("regex", "a")},
+        {"response_format": {"type": "grammar", "grammar": "g"}},
+    )
+    assert {refusal_of(chat(params), target(name, model)).code for params in refused} == {"unsupported_parameter"}
+
+
+@looped(("name", "model"), [("cerebras", "m"), ("groq", "llama-3.3-70b-versatile")])
+def test_a_constraint_that_cannot_go_beside_tools_is_told_in_the_prompt(name: str, model: str) -> None:
+    for params in ({"response_format": PLAIN}, *SCHEMAS, {"guided": Guided("choice", ("a", "b"))}):
+        asked = cast(Params, {**params, "tools": TOOLS})
+        plan = plan_calls(chat(asked), target(name, model))
+        sent = orjson.loads(plan.calls[0].sent.body)
+        assert "response_format" not in sent
+        assert sent["messages"][0]["content"].startswith(BESIDE_TOOLS)
+        assert len(plan.checks) == len(plan.emulated) == 1
+    given = body_of(chat(cast(Params, {"response_format": PLAIN, "tools": []})), target(name, model))
+    assert given["response_format"] == PLAIN
+    regex = cast(Params, {"guided": Guided("regex", "a"), "tools": TOOLS})
+    assert refusal_of(chat(regex), target(name, model)).param == "guided_regex"
 
 
 @looped(

@@ -1,0 +1,145 @@
+"""Calls that a request forces, for vendors that cannot be made to call a function and have structured output: the tools
+are told in the prompt, and the answer is held to the arguments of one of them.
+
+`tool_calls_of_text` shows that answer as the call. Tools are not offered beside: an engine that reads calls out of the
+model's text (Ollama `tools/tools.go`, November 2026) might take an answer of this form for one, or part of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Final, cast
+
+import orjson
+
+from providers.adaptation.instructions import with_instructions
+from providers.capabilities import BY_FORMAT, Capabilities, feature_of
+from providers.constraints.constraint_styles import IN_TEXT
+from providers.constraints.json_schema import walk_schemas
+from providers.failure import Refusal
+from providers.frozen_record import record
+from providers.json_types import JsonObject, JsonValue
+from providers.unified_request import ChatPrompt, Params, Prompt, UnifiedRequest
+
+FIELD: Final = "tool_choice"
+ONE: Final = (
+    "Answer with the arguments of a call of the following function, as one JSON object and nothing else: no "
+    "explanation, and no Markdown.\n"
+)
+SEVERAL: Final = (
+    'Answer with a call of one of the following functions, as one JSON object {"name": ..., "arguments": {...}} and '
+    "nothing else: no explanation, and no Markdown.\n"
+)
+_REPLACED: Final = frozenset({"tools", FIELD, "parallel_tool_calls", "guided", "response_format"})
+"""Fields of the request that its answer, a single call, keeps by itself; constraints are of texts."""
+
+
+@record
+class ForcedCall:
+    """The call that an answer has to be: of the one function in `names`, whose arguments are the text, or of one of
+    several, which the text names. `seed` makes the ids of calls differ from those of other turns."""
+
+    names: tuple[str, ...]
+    seed: bytes
+
+    def call_id(self, choice: int) -> str:
+        """Return the id of a choice's call, which is unique in a conversation."""
+        return "call_" + blake2b(self.seed + b"/%d" % choice, digest_size=12).hexdigest()
+
+
+def forces_by_format(params: Params, table: Capabilities) -> bool:
+    """Return whether a request forces a call, which the vendor is made to give by the format of its answer."""
+    choice = params.get(FIELD)
+    forced = bool(params.get("tools")) and (choice == "required" or isinstance(choice, dict))
+    return forced and table[feature_of(FIELD, choice)] == BY_FORMAT
+
+
+def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedRequest, ForcedCall]:
+    """Return a request that `forces_by_format` with a format in place of its tools, and the call that it forces. Raises
+    Refusal for tools that are no functions, and Unenforceable for a prompt that is no text."""
+    functions = _chosen(request.params)
+    form: JsonObject = {"name": "call", "schema": _schema_of(functions), "strict": True}
+    params = {name: value for name, value in request.params.items() if name not in _REPLACED}
+    if not (isinstance(request.prompt, ChatPrompt) or table["tools"].refused):
+        # With tools a raw prompt goes out as a chat.
+        params |= {"tools": [{"type": "function", "function": each} for each in functions.values()], FIELD: "none"}
+    params["response_format"] = {"type": "json_schema", "json_schema": form}
+    listed = [*functions.values()]
+    if table["response_format.json_schema"] == IN_TEXT:  # which tells the parameters
+        listed = [{name: value for name, value in each.items() if name != "parameters"} for each in listed]
+    words = (ONE if len(listed) == 1 else SEVERAL) + "\n".join([orjson.dumps(each).decode() for each in listed])
+    held = replace(request, prompt=with_instructions(request.prompt, words), params=cast(Params, params))
+    return held, ForcedCall(tuple(functions), _seed(request.prompt))
+
+
+def _seed(prompt: Prompt) -> bytes:
+    """Return a digest of what no other turn of a conversation has: how many there are before, and the last of them."""
+    turns = prompt.messages if isinstance(prompt, ChatPrompt) else ()
+    return blake2b(b"%d/%b" % (len(turns), orjson.dumps(turns[-1:])), digest_size=12).digest()
+
+
+def _chosen(params: Params) -> Mapping[str, JsonObject]:
+    """Return the functions of which one must be called, by their names. Raises Refusal."""
+    functions = {str(function["name"]): function for function in _functions(params["tools"])}
+    choice = params.get(FIELD)
+    if not isinstance(choice, dict):
+        return functions
+    named = choice.get("function")
+    name = named.get("name") if isinstance(named, dict) else None
+    if choice.get("type") != "function" or not isinstance(name, str):
+        raise Refusal(FIELD, "Only a choice of type 'function' can be translated.")
+    if name not in functions:
+        raise Refusal(FIELD, f"'{FIELD}' names '{name}', which is not among 'tools'.", "invalid_value")
+    return {name: functions[name]}
+
+
+def _functions(tools: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    for tool in tools:
+        function, kind = tool.get("function"), str(tool.get("type"))[:64]
+        if kind != "function" or not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise Refusal(FIELD, f"This vendor can be made to call functions only, not a tool of type '{kind}'.")
+        yield {name: function[name] for name in ("name", "description", "parameters") if function.get(name)}
+
+
+def _schema_of(functions: Mapping[str, JsonObject]) -> JsonObject:
+    """Return the schema of the arguments of a single function, or of a call of one of several."""
+    schemas = {name: _parameters(function) for name, function in functions.items()}
+    if len(schemas) == 1:
+        return next(iter(schemas.values()))
+    definitions: JsonObject = {}
+    calls: list[JsonValue] = []
+    for number, (name, schema) in enumerate(schemas.items()):
+        if _refers(schema):
+            key = f"arguments_{number}"
+            definitions[key] = _moved(schema, f"#/$defs/{key}")
+            schema = {"$ref": f"#/$defs/{key}"}
+        calls.append(
+            {
+                "type": "object",
+                "properties": {"name": {"type": "string", "enum": [name]}, "arguments": schema},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            }
+        )
+    return {"anyOf": calls, **({"$defs": definitions} if definitions else {})}
+
+
+def _parameters(function: JsonObject) -> JsonObject:
+    given = function.get("parameters") or {}
+    if not isinstance(given, dict) or given.get("type", "object") != "object":
+        raise Refusal("tools", "The parameters of a function must be a schema of type 'object'.", "invalid_value")
+    return {"type": "object", **given} if given else {"type": "object", "properties": {}}
+
+
+def _refers(schema: JsonObject) -> bool:
+    return any(isinstance(node.get("$ref"), str) for _, node in walk_schemas(schema))
+
+
+def _moved(schema: JsonObject, place: str) -> JsonObject:
+    """Return a schema whose references by JSON Pointer are right where it stands at a place of another."""
+    moved = cast(JsonObject, orjson.loads(orjson.dumps(schema)))
+    for _, node in walk_schemas(moved):
+        reference = node.get("$ref")
+        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
+            node["$ref"] = place + reference[1:]
+    return moved

@@ -1,0 +1,25 @@
+"""Tells the model something of the gateway's own, in a conversation or in a prompt's text."""
+
+from dataclasses import replace
+
+from providers.constraints.constraint_styles import Unenforceable
+from providers.json_types import JsonObject
+from providers.unified_request import ChatPrompt, Prompt, TextPrompt
+
+_RULES_FIRST = frozenset({"system", "developer"})
+
+
+def with_instructions(prompt: Prompt, words: str) -> Prompt:
+    """Return the prompt with words for the model. Raises Unenforceable for one that is not text."""
+    match prompt:
+        case ChatPrompt(messages):
+            # Behind the client's own rules, so that a prefix that vendors keep in a cache stays as it was.
+            first = next(
+                (at for at, message in enumerate(messages) if message.get("role") not in _RULES_FIRST), len(messages)
+            )
+            told: JsonObject = {"role": "system", "content": words}
+            return ChatPrompt((*messages[:first], told, *messages[first:]))
+        case TextPrompt(texts):
+            return replace(prompt, texts=tuple([f"{text}\n\n{words}" for text in texts]))
+        case _:
+            raise Unenforceable("its prompt would have to tell it, and is no text")

@@ -1,0 +1,77 @@
+"""Shows an answer that is held to a call's arguments as the call, whole and streamed."""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from providers.adaptation.forced_calls import ForcedCall
+from providers.completion import Chunk, ToolCallDelta
+
+_BEGINNING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*')
+
+
+class CallReader:
+    """Makes the call of one choice of its text. The arguments of a single function are passed on as they come; a call
+    of one of several is read when it is whole."""
+
+    __slots__ = ("_begun", "_forced", "_held", "_left")
+
+    def __init__(self, forced: ForcedCall) -> None:
+        self._forced = forced
+        self._begun = False
+        self._left = False
+        self._held: list[str] = []
+
+    def feed(self, chunk: Chunk) -> Chunk:
+        """Return the chunk with a call in place of the text. A refusal is left as it is, and so is a call that the
+        vendor has made itself."""
+        self._left = self._left or chunk.refusal is not None or bool(chunk.tool_calls)
+        if self._left or not (chunk.text or chunk.finish_reason):
+            return chunk
+        deltas = self._pieces(chunk)
+        finish = chunk.finish_reason
+        if self._begun and _is_whole(chunk):
+            finish = "tool_calls"
+        return replace(chunk, text="", tool_calls=deltas, finish_reason=finish)
+
+    def _pieces(self, chunk: Chunk) -> tuple[ToolCallDelta, ...]:
+        if len(self._forced.names) > 1:
+            self._held.append(chunk.text)
+            return () if chunk.finish_reason is None else self._named("".join(self._held), chunk)
+        if not chunk.text:
+            return ()
+        if self._begun:
+            return (ToolCallDelta(0, arguments=chunk.text),)
+        return self._begin(chunk.index, self._forced.names[0], chunk.text)
+
+    def _begin(self, choice: int, name: str, arguments: str) -> tuple[ToolCallDelta, ...]:
+        self._begun = True
+        return (ToolCallDelta(0, self._forced.call_id(choice), name, arguments),)
+
+    def _named(self, text: str, chunk: Chunk) -> tuple[ToolCallDelta, ...]:
+        """Return the call that a text names, with as much of its arguments as there is of a text that was cut. A whole
+        text has been checked before."""
+        beginning = _BEGINNING.match(text)
+        if beginning is None:
+            return self._in_other_order(text, chunk.index)
+        name = next((each for each in self._forced.names if orjson.dumps(each).decode() == beginning[1]), None)
+        rest = text[beginning.end() :].rstrip()
+        if _is_whole(chunk):
+            rest = rest.removesuffix("}").rstrip()
+        return () if name is None else self._begin(chunk.index, name, rest)
+
+    def _in_other_order(self, text: str, choice: int) -> tuple[ToolCallDelta, ...]:
+        try:
+            call = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return ()
+        if not isinstance(call, dict) or call.get("name") not in self._forced.names:
+            return ()
+        return self._begin(choice, call["name"], orjson.dumps(call.get("arguments")).decode())
+
+
+def _is_whole(chunk: Chunk) -> bool:
+    """Return whether a choice ends by itself with this chunk, and its text was not cut."""
+    return chunk.finish_reason == "stop" and not isinstance(chunk.matched_stop, str)
