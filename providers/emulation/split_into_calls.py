@@ -14,7 +14,7 @@ from providers.client_extras.media_addresses import check_media
 from providers.client_extras.native_members import admit_native
 from providers.constraints.constraint_styles import Unenforceable
 from providers.context_overflow import fits, most_prompt_tokens
-from providers.dialect import UpstreamRequest, encode_native
+from providers.dialect import UpstreamRequest
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.check_tool_calls import has_strict_tools
 from providers.emulation.echo import check_echo
@@ -24,7 +24,8 @@ from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
 from providers.frozen_record import record
-from providers.request_fields import STOP_STRING, WINDOW, is_neutral, shown_names
+from providers.hosted_tools.native_hosted import encode_own_body
+from providers.request_fields import SEARCH, STOP_STRING, WINDOW, is_neutral, shown_names
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
     ChatPrompt,
@@ -42,12 +43,13 @@ MAX_CALLS = 256
 """The most calls that one request may become."""
 
 MAX_CHOICES = 8192
-"""The most choices of one request, prompts times `n`. An answer of a hundred thousand takes a second to decode."""
+"""The most choices of one request, prompts times `n`. One of a hundred thousand takes a second to decode."""
 
 MAX_BYTES = 128 * 2**20
 """The most bytes of several calls of one request together: four times the largest body that a client can send."""
 
 MAX_SEED = 2**63 - 1
+_FULL_WAY: Final = frozenset({"tools", "images", SEARCH})
 
 _UNMIXED: Final = (
     "a prompt's log probabilities cannot go with a 'stop', 'best_of' or constraint that the gateway sees to"
@@ -132,7 +134,7 @@ def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:
     prompt, params = request.prompt, request.params
     if not isinstance(prompt, ChatPrompt) or not prompt.plain or request.native is not None:
         return None
-    if request.unknown or request.extra_params or request.extra_headers or "tools" in params or "images" in params:
+    if request.unknown or request.extra_params or request.extra_headers or not _FULL_WAY.isdisjoint(params):
         return None
     if target.profile.fetches_from_text or not (request.stream or target.stream_upstream == "off"):
         return None
@@ -162,14 +164,14 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
 
 
 def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
-    if request.native is not None and (native := encode_native(request, target)) is not None:
+    if request.native is not None and (native := encode_own_body(request, target)) is not None:
         call = PlannedCall(request, native, CallShare(0, 0, 1))
         return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
     if target.is_engine:
         check_members(request, target)
-    adapted, fields = adapt_request(request, target)
-    plan = _plan_adapted(adapted, target)
-    return replace(plan, emulated=tuple(dict.fromkeys((*fields, *plan.emulated)))) if fields else plan
+    adapted = adapt_request(request, target)
+    plan = _plan_adapted(adapted.request, target)
+    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped) if adapted.named else plan
 
 
 def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
