@@ -22,6 +22,9 @@ CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT = "anthropic-claude-v1", "google-ge
 PLACED_FORMATS = frozenset({CLAUDE_FORMAT, "openai-responses-v1", "azure-openai-responses-v1"})
 """The formats of models that think between texts and calls, so that a detail has its place in the turn."""
 
+FOREIGN_SEARCH = "srvtoolu_dragoman_"
+"""How the ids of searches begin that are shown in Anthropic's form and that another vendor made."""
+
 AFTER = "after"
 """The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""
 

@@ -13,8 +13,24 @@ LogprobsMode = Literal["bool", "listed", "int", "positive", "either", "none"]
 PromptForm = Literal["text", "texts", "tokens", "token_lists"]
 ToolChoice = Literal["auto", "none", "required", "named"]
 StrictFormats = Literal["always", "alone", "never"]
-ResponsesUse = Literal["never", "always", "tools", "tools_and_reasoning"]
+ResponsesUse = Literal["never", "always", "tools", "tools_and_reasoning", "hosted"]
 AtWindow = Literal["native", "errors", "clamps", "cuts", "never"]
+HostedKind = Literal["web_search", "web_fetch", "code_execution"]
+HostedStyle = Literal[
+    "anthropic",
+    "dashscope",
+    "gemini",
+    "groq",
+    "groq_compound",
+    "nova",
+    "openrouter",
+    "options",
+    "perplexity",
+    "responses",
+    "vertex",
+    "xai",
+    "zai",
+]
 AuthStyle = Literal["bearer", "header", "none"]
 CredentialKind = Literal["aws", "google", "entra"]
 TokenizerStyle = Literal[
@@ -128,13 +144,19 @@ class ResponsesWire:
 
     `when` says which requests of other APIs go there: none (`never`), all because the model has no other API
     (`always`), those with tools unless the effort is `none` (`tools`), or those with tools and another effort than
-    `none` (`tools_and_reasoning`). `format` is OpenRouter's name for the model's encrypted reasoning.
+    `none` (`tools_and_reasoning`). Those with a tool that the vendor runs always go there; with `hosted` no others do,
+    not even those of the API itself. `format` is OpenRouter's name for the model's encrypted reasoning.
     """
 
     path: str
     reasoning: re.Pattern[str]
     when: ResponsesUse
     format: str
+
+    @property
+    def takes_own(self) -> bool:
+        """Whether requests of the API itself go there as they came."""
+        return self.when != "hosted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +210,8 @@ class Profile:
     `errors` say what the vendor's errors mean. `model_host` says where the models run, and so which rules of theirs
     hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
     (`weights`), or at either (`any`).
+    `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the vendor takes tools that it runs
+    itself and that other vendors have too.
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
@@ -243,6 +267,7 @@ class Profile:
     model_host: ModelHost
     tasks: Mapping[Task, TaskWire]
     responses: ResponsesWire | None
+    hosted: Mapping[HostedKind, HostedStyle]
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
 

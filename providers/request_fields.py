@@ -15,6 +15,7 @@ from providers.unified_request import ContextBehavior, Operation
 
 STOP_STRING: Final = "include_stop_str_in_output"
 WINDOW: Final = "context_length_exceeded_behavior"
+SEARCH: Final = "web_search_options"
 
 _BOTH = (Operation.COMPLETIONS, Operation.CHAT)
 _COMPLETIONS = (Operation.COMPLETIONS,)
@@ -137,6 +138,7 @@ REQUEST_FIELDS = (
         neutral=_equals("none"),
         field_class=BINDING,
     ),
+    _F(SEARCH, field_class=BINDING),
     _F("parallel_tool_calls", neutral=_equals(True)),
     _F("audio"),
     _F("modalities", neutral=_equals(["text"])),

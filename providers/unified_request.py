@@ -227,6 +227,7 @@ class Params(TypedDict, total=False):
     guided: Guided
     tools: list[JsonObject]
     tool_choice: str | JsonObject
+    web_search_options: JsonObject
     parallel_tool_calls: bool
     audio: JsonObject
     modalities: list[str]

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from providers.capabilities import FEATURES, Cell, Feature, Support, refused
 from providers.dialects.registry import DIALECTS
 from providers.failure import Refusal
+from providers.hosted_tools.translate_hosted import is_tool, search_cell
 from providers.json_types import JsonObject
 from providers.profile import Profile
+from providers.request_fields import PROMPT_FIELDS, SEARCH
 from providers.target import Target, Timeouts
 from providers.unified_request import SHORTEST_PROMPTS, Operation, Params, UnifiedRequest
 from providers.vendor_credential import Credential
@@ -70,11 +72,23 @@ def _target(profile: Profile, model: str, context_window: int | None) -> Target:
 
 
 def _cell(feature: Feature, operation: Operation, target: Target) -> Cell:
+    if feature.name == SEARCH:
+        # The request that a dialect encodes has a tool instead, or the field in the vendor's form.
+        return _search_cell(operation, target)
     request = UnifiedRequest(operation, target.model, SHORTEST_PROMPTS[operation], _LEADING.get(feature.field, {}))
     try:
         return target.dialect.capabilities(request, target)[feature.name]
     except Refusal as refusal:
         return refused(_reason(refusal, target))
+
+
+def _search_cell(operation: Operation, target: Target) -> Cell:
+    """Return the cell of a web search, where the model has the endpoint at all."""
+    found = search_cell(target.profile, target.upstream_model, target.model)
+    # A search that is a tool needs an endpoint that takes tools.
+    need = "tools" if is_tool(target, "web_search") else PROMPT_FIELDS[operation]
+    closed = _cell(FEATURES[need], operation, target)
+    return closed if closed.refused else found
 
 
 def _reason(refusal: Refusal, target: Target) -> str:

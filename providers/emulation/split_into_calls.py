@@ -16,7 +16,7 @@ from providers.client_extras.media_addresses import check_media
 from providers.client_extras.native_members import admit_native
 from providers.constraints.constraint_styles import Unenforceable
 from providers.context_overflow import fits, most_prompt_tokens
-from providers.dialect import UpstreamRequest, encode_native
+from providers.dialect import UpstreamRequest
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.check_tool_calls import has_strict_tools
 from providers.emulation.echo import check_echo
@@ -26,7 +26,8 @@ from providers.emulation.post_processing import PostProcessing
 from providers.emulation.prefer_streaming import prefer_stream
 from providers.failure import Refusal
 from providers.frozen_record import record
-from providers.request_fields import STOP_STRING, WINDOW, is_neutral, shown_names
+from providers.hosted_tools.native_hosted import encode_own_body
+from providers.request_fields import SEARCH, STOP_STRING, WINDOW, is_neutral, shown_names
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
     ChatPrompt,
@@ -41,12 +42,13 @@ from providers.unified_request import (
 )
 
 MAX_CHOICES = 8192
-"""The most choices of one request, prompts times `n`. An answer of a hundred thousand takes a second to decode."""
+"""The most choices of one request, prompts times `n`. One of a hundred thousand takes a second to decode."""
 
 MAX_BYTES = 128 * 2**20
 """The most bytes of several calls of one request together: four times the largest body that a client can send."""
 
 MAX_SEED = 2**63 - 1
+_FULL_WAY: Final = frozenset({"tools", "images", SEARCH})
 
 _UNMIXED: Final = (
     "a prompt's log probabilities cannot go with a 'stop', 'best_of' or constraint that the gateway sees to"
@@ -131,7 +133,7 @@ def _simple_plan(request: UnifiedRequest, target: Target) -> CallPlan | None:
     prompt, params = request.prompt, request.params
     if not isinstance(prompt, ChatPrompt) or not prompt.plain or request.native is not None:
         return None
-    if request.unknown or request.extra_params or request.extra_headers or "tools" in params or "images" in params:
+    if request.unknown or request.extra_params or request.extra_headers or not _FULL_WAY.isdisjoint(params):
         return None
     if target.profile.fetches_from_text or not (request.stream or target.stream_upstream == "off"):
         return None
@@ -163,19 +165,18 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
 def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
     # A model that cannot be made to call is not, whichever API the client speaks.
     own = request.native is not None and not _forces(request, target)
-    if own and (native := encode_native(request, target)) is not None:
+    if own and (native := encode_own_body(request, target)) is not None:
         call = PlannedCall(request, native, CallShare(0, 0, 1))
         return CallPlan(target, request, (call,), native.emulated, counted=admit_native(request, target))
     if target.is_engine:
         check_members(request, target)
-    adapted, fields = adapt_request(request, target)
-    plan = _plan_adapted(adapted, target)
-    return replace(plan, emulated=tuple(dict.fromkeys((*fields, *plan.emulated)))) if fields else plan
+    adapted = adapt_request(request, target)
+    plan = _plan_adapted(adapted.request, target)
+    return replace(plan, emulated=adapted.also(plan.emulated), dropped=adapted.dropped) if adapted.named else plan
 
 
 def _forces(request: UnifiedRequest, target: Target) -> bool:
-    params = request.params
-    return FORCING in params and forces_by_format(params, target.dialect.capabilities(request, target))
+    return FORCING in request.params and forces_by_format(request.params, target.dialect.capabilities(request, target))
 
 
 def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
@@ -186,14 +187,15 @@ def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
         except Unenforceable as reason:
             raise unsupported_field(target, FORCING, reason.reason) from None
         return replace(_plan_held(held, target, table, forced), request=request)
-    return _plan_held(request, target, table, None)
+    return _plan_held(request, target, table)
 
 
-def _plan_held(request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None) -> CallPlan:
+def _plan_held(
+    request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None = None
+) -> CallPlan:
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
-    simple = request.prompts == 1 and not strict and forced is None
-    if simple and not table.leaves_to_gateway(request.params):
+    if request.prompts == 1 and not (strict or forced or table.leaves_to_gateway(request.params)):
         sent = prefer_stream(request, target)
         call = PlannedCall(sent, target.dialect.encode(sent, target), CallShare(0, 0, request.params.get("n", 1)))
         plan = CallPlan(target, request, (call,), call.sent.emulated, (), None, counted)

@@ -287,6 +287,7 @@ def _built(
         model_host=entry.model_host or ("weights" if entry.engine else "any"),
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
         responses=None if entry.responses is None else _responses_wire(name, entry.responses),
+        hosted=MappingProxyType({kind: style for kind, style in entry.hosted.items() if style is not None}),
         overrides=overrides,
         versions=versions,
     )

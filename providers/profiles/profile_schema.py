@@ -12,6 +12,8 @@ from providers.profile import (
     AuthStyle,
     CredentialKind,
     HookName,
+    HostedKind,
+    HostedStyle,
     LogprobsMode,
     ModelHost,
     ModelListStyle,
@@ -159,6 +161,7 @@ class ProfileEntry(StrictModel):
     context: dict[OperationName, AtWindow] = {}
     tasks: dict[TaskName, TaskEntry | None] = {}
     responses: ResponsesEntry | None = None
+    hosted: dict[HostedKind, HostedStyle | None] = {}
     errors: ErrorsEntry = ErrorsEntry()
     model_host: ModelHost | None = None
     models: list[dict[str, AnyJson]] = []

@@ -16,6 +16,8 @@ from typing import Final, cast
 import orjson
 
 from providers.frozen_record import record
+from providers.hosted_tools.hosted_tool import is_hosted
+from providers.request_fields import SEARCH
 from providers.target import Target
 from providers.unified_request import NO_STREAM_OPTIONS, ChatPrompt, UnifiedRequest
 from proxy.routing.resolve_model import Plan
@@ -115,7 +117,7 @@ def _json(value: object) -> bytes:
 _BY_REFERENCE: Final = frozenset({"file_id", "fileId", "container", "container_id"})
 _ADDRESSES: Final = frozenset({"url", "uri", "file_uri", "fileUri", "file_url", "image_url", "audio_url", "video_url"})
 _CLIENT_TOOLS: Final = frozenset({"function", "custom", None})
-_LOOKED_AT: Final = frozenset({"store", "audio", "tools", "images"})
+_LOOKED_AT: Final = frozenset({"store", "audio", "tools", "images", SEARCH})
 """Params that may be a reason."""
 
 _KEPT_ELSEWHERE: Final = ("container", "mcp_servers", "previous_response_id", "conversation")
@@ -153,6 +155,8 @@ def _goes_on(request: UnifiedRequest) -> bool:
 
 
 def _has_vendors_tools(request: UnifiedRequest) -> bool:
+    if SEARCH in request.params:
+        return True
     held = (request.params.get("tools"), _body(request).get("tools"), (request.extra_params or {}).get("tools"))
     return any(_is_vendors(tool) for tools in held if isinstance(tools, list) for tool in tools)
 
@@ -180,7 +184,7 @@ _REASONS: Final[tuple[tuple[Callable[[UnifiedRequest], bool], str], ...]] = (
 
 
 def _is_vendors(tool: object) -> bool:
-    return isinstance(tool, dict) and tool.get("type") not in _CLIENT_TOOLS
+    return isinstance(tool, dict) and (tool.get("type") not in _CLIENT_TOOLS or is_hosted(tool))
 
 
 def _refers(value: Sequence[object]) -> bool:

@@ -80,7 +80,7 @@ def wants_signatures(target: Target) -> bool:
     if target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES:
         return True
     api = target.profile.for_model(target.upstream_model, target.model).responses
-    return api is not None and api.when != "never"
+    return api is not None and api.when not in ("never", "hosted")
 
 
 def wants_text(target: Target) -> bool:

@@ -55,7 +55,8 @@ _HOLDER: Final = 16
 def _has_it(request: UnifiedRequest, target: Target) -> bool:
     """Return whether a target gets the client's own items of the Responses API, reasoning among them."""
     native = request.native
-    return native is not None and native.api is NativeApi.RESPONSES and target.profile.responses is not None
+    wire = target.profile.responses
+    return native is not None and native.api is NativeApi.RESPONSES and wire is not None and wire.takes_own
 
 
 @dataclass(slots=True, eq=False)

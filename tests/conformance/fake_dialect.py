@@ -95,7 +95,8 @@ def tool_of(body: JsonObject) -> str | None:
     if not isinstance(tools, list) or not isinstance(tools[0], dict) or kind == "none":
         return None
     function = tools[0].get("function", tools[0])
-    return str(function["name"]) if isinstance(function, dict) else None
+    runs = function is not tools[0] or "input_schema" in function or function.get("type") == "function"
+    return str(function["name"]) if runs and isinstance(function, dict) else None
 
 
 def pieces(written: EngineChoice) -> list[str]:

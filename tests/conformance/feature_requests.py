@@ -99,6 +99,7 @@ _SAMPLES: Mapping[str, Sample] = {
     "tool_choice.none": _tools(tool_choice="none"),
     "tool_choice.required": _tools(tool_choice="required"),
     "tool_choice.named": _tools(tool_choice={"type": "function", "function": {"name": "look"}}),
+    "web_search_options": Sample({"web_search_options": {}}),
     "parallel_tool_calls": _tools(parallel_tool_calls=False),
     "audio": Sample({"audio": {"voice": "alloy", "format": "mp3"}}),
     "modalities": Sample({"modalities": ["text", "audio"]}),

@@ -30,6 +30,7 @@ WISHES: dict[str, object] = {
     "seed": 0,
     "max_tokens": 16,
     "user": "",
+    "web_search_options": {},
     "parallel_tool_calls": False,
     "unheard_of": 0,
 }

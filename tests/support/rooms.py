@@ -25,10 +25,11 @@ PROVIDERS: Final[Rooms] = {
     "client_extras": (),
     "vendor_text": (),
     "models": (),
-    "adaptation": ("models", "constraints"),
+    "hosted_tools": (),
+    "adaptation": ("models", "constraints", "hosted_tools"),
     "profiles": ("constraints",),
     "mock": ("constraints",),
-    "emulation": ("constraints", "client_extras", "adaptation"),
+    "emulation": ("constraints", "client_extras", "hosted_tools", "adaptation"),
     "dialects/shared": ("framing", "vendor_text", "constraints", "models", "adaptation", "profiles", "emulation"),
     "dialects/platforms": ("framing", "dialects/shared"),
     "dialects/*": (
@@ -38,7 +39,7 @@ PROVIDERS: Final[Rooms] = {
     "model_lists": ("dialects/shared",),
     "tasks": ("client_extras", "dialects/shared", "dialects/platforms"),
     "tasks/forms": ("dialects/shared", "dialects/platforms", "tasks"),
-    "dialects": ("tasks", "models", "profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
+    "dialects": ("hosted_tools", "tasks", "models", "profiles", "dialects/shared", "dialects/platforms", "dialects/*"),
 }
 
 DIALECTS: Final[Rooms] = {
@@ -57,8 +58,10 @@ PROXY: Final[Rooms] = {
     "surfaces/anthropic": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
     ),
+    "surfaces/tool_items": ("surfaces/response",),
     "surfaces/responses": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+        "surfaces/tool_items",
     ),
     "surfaces": ("surfaces/request", "surfaces/response", "surfaces/anthropic", "surfaces/responses"),
     "off_loop": (),

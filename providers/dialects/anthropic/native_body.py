@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
 from providers.adaptation.unique_call_ids import CallMark, unique_ids
+from providers.conversation import FOREIGN_SEARCH
 from providers.dialects.anthropic.blocks import CALL_ID, is_thinking
 from providers.dialects.anthropic.cache_markers import MARKER, limit_markers
 from providers.dialects.shared.prompt import EMPTY_RESULT
@@ -22,6 +23,8 @@ from providers.dialects.shared.tool_names import fit_call_id
 from providers.json_types import JsonObject, JsonValue
 
 THINKING = "thinking"
+
+_FOUND = "web_search_tool_result"
 
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 """The form of Claude's signatures and of its redacted thinking: base64, which no envelope of other thinking is."""
@@ -195,12 +198,31 @@ def _block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
         return ({**block, "id": fit_call_id(identity, CALL_ID)},)
     if kind == "tool_result":
         return (_result(block, mended),)
+    if kind in ("server_tool_use", _FOUND) and str(identity or block.get("tool_use_id")).startswith(FOREIGN_SEARCH):
+        # What they found is not encrypted, which Claude demands.
+        mended.dropped.append(_FOUND)
+        return ()
+    if kind == "text" and block.get("citations"):
+        block = _cited(block, mended)
     if (kind == "thinking" and not _is_signed(block.get("signature"))) or (
         kind == "redacted_thinking" and not _is_signed(block.get("data"))
     ):
         mended.dropped.append(THINKING)
         return ()
     return () if _is_blank(block, mended) else (block,)
+
+
+def _cited(block: JsonObject, mended: MendedBody) -> JsonObject:
+    """Return a text without the citations that another vendor made, which lack Claude's index."""
+    listed = block["citations"]
+    if not isinstance(listed, list):
+        return block
+    kept = [each for each in listed if not (isinstance(each, dict) and each.get("encrypted_index") == "")]
+    if len(kept) == len(listed):
+        return block
+    mended.dropped.append("citations")
+    rest = {name: value for name, value in block.items() if name != "citations"}
+    return {**rest, "citations": kept} if kept else rest
 
 
 def _result(block: JsonObject, mended: MendedBody) -> JsonObject:

@@ -29,6 +29,7 @@ from providers.dialects.responses.request import (
     finish_responses,
     put_input,
     responses_profile,
+    runs_hosted,
     why_responses,
 )
 from providers.dialects.responses.stream import ResponsesReader
@@ -94,7 +95,8 @@ class OpenAIDialect(OpenAIErrors):
     def encode_native(self, request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
         """See NativeDialect."""
         native = responses_request(request)
-        if native is None or target.profile.responses is None:
+        wire = target.profile.responses
+        if native is None or wire is None or not wire.takes_own:
             return None
         profile = _newest(target)
         return encode_responses(request, native, target, profile, self.capabilities(request, target))
@@ -220,8 +222,8 @@ def _endpoint(request: UnifiedRequest, target: Target) -> _CompiledEndpoint:
     """Return the endpoint that a request goes to. Raises Refusal where the model has none for it."""
     # All that `_operation` and `why_responses` look at.
     params = request.params
-    effort = effort_of(_newest(target), params) if params.get("tools") else None
-    asked = (_CompiledEndpoint, request.operation, effort, "suffix" in params)
+    effort, hosted = (effort_of(_newest(target), params), runs_hosted(params)) if params.get("tools") else (None, False)
+    asked = (_CompiledEndpoint, request.operation, effort, hosted, "suffix" in params)
     made = target.compiled.get(asked)
     if not isinstance(made, _CompiledEndpoint):
         made = target.compiled[asked] = _compile_endpoint(request, target)

@@ -35,6 +35,9 @@ from providers.profile import Profile
 PHASE = "phase"
 """The member of a message that says what it is."""
 
+SEARCH_CALL, SEARCHES = "web_search_call", "web_search_calls"
+"""The type of an item that is a search of the web, and the member of a message that lists them."""
+
 PART_GAP = "\n\n"
 """What stands between two parts of what the model thought."""
 
@@ -110,7 +113,7 @@ def read_response(profile: Profile, response: JsonObject) -> Completion:
 
 
 class ResponseParts:
-    """Collects what the items of an output say; items of the vendor's own tools say nothing here.
+    """Collects what the items of an output say; of the vendor's own tools those of a search alone do here.
 
     `form` is the format of the vendor's encrypted reasoning. `phase` is the vendor's word for the last message, whether
     it is a comment or the answer, which models want back. `said` are the characters of the text, `called` the calls,
@@ -119,7 +122,7 @@ class ResponseParts:
 
     __slots__ = (
         *("_form", "annotations", "called", "calls", "details", "logprobs", "refusals", "said", "texts", "thought"),
-        *("phase", "thoughts"),
+        *("phase", "searches", "thoughts"),
     )
 
     def __init__(self, form: str, said: int = 0, called: int = 0, thought: int = 0) -> None:
@@ -132,14 +135,17 @@ class ResponseParts:
         self.details: list[JsonObject] = []
         self.annotations: list[JsonObject] = []
         self.logprobs: list[TokenLogprob] = []
+        self.searches: list[JsonValue] = []
         self.phase: str | None = None
 
     def extras(self) -> Extras | None:
         """Return what the items hold besides text, reasoning and calls; None if there is nothing."""
-        if not self.details and not self.annotations and self.phase is None:
+        message: JsonObject = {} if self.phase is None else {PHASE: self.phase}
+        if self.searches:
+            message[SEARCHES] = self.searches
+        if not self.details and not self.annotations and not message:
             return None
-        message = None if self.phase is None else {PHASE: self.phase}
-        return Extras(tuple(self.details), tuple(self.annotations), message=message)
+        return Extras(tuple(self.details), tuple(self.annotations), message=message or None)
 
     def add(self, item: JsonValue) -> None:
         """Add an item. Raises UpstreamError for one that is not an object, and a call without id or name."""
@@ -155,6 +161,8 @@ class ResponseParts:
             thought = (part.get("text") for name in ("summary", "content") for part in objects_in(item.get(name)))
             self.thoughts += [text for text in thought if isinstance(text, str) and text]
             self._encrypted(item)
+        elif kind == SEARCH_CALL and isinstance(item.get("action"), dict):
+            self.searches.append(item)
         elif (call := call_of(item)) is not None:
             self.calls.append(call)
             self.called += 1

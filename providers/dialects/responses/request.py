@@ -25,6 +25,7 @@ from providers.profile import Profile, ResponsesWire
 from providers.unified_request import Operation, Params
 
 _LOGPROBS: Final = "message.output_text.logprobs"
+_SOURCES: Final = "web_search_call.action.sources"
 
 _LACKS: Final = frozenset(
     {"n", "stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "prediction", "modalities", "audio"}
@@ -36,8 +37,8 @@ _LIMIT: Final = "max_output_tokens"
 _LEAST: Final = 16
 """The least limit: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16"."""
 
-_SEARCH: Final = re.compile(r"web_search(_preview)?(_[0-9_]+)?")
-"""The vendor's own search, whose finds an answer cites; "Deep research models" need it."""
+_HOSTED: Final = re.compile(r"web_search(_preview)?(_[0-9_]+)?|code_interpreter")
+"""The vendor's own tools that other vendors have too; chats have none of them. "Deep research models" need a search."""
 
 _NO_PARAMETERS: Final[JsonObject] = {"type": "object", "properties": {}}
 
@@ -46,6 +47,7 @@ Effort = Literal["unsaid", "none", "some"]
 
 _REASONS: Final[Mapping[str, Mapping[Effort, str]]] = {
     "never": {},
+    "hosted": {},
     "tools": dict.fromkeys(("unsaid", "some"), "the model takes tools in chats only if 'reasoning_effort' is 'none'"),
     "tools_and_reasoning": {"some": "the model takes tools beside a 'reasoning_effort' by this API alone"},
 }
@@ -60,6 +62,11 @@ def effort_of(profile: Profile, params: Params) -> Effort:
     return "none" if word is False or word == "none" else "some"
 
 
+def runs_hosted(params: Params) -> bool:
+    """Return whether a request has a tool that the vendor runs."""
+    return any([_HOSTED.fullmatch(str(tool.get("type"))) for tool in params.get("tools", ())])
+
+
 def why_responses(profile: Profile, params: Params) -> str:
     """Return why a request goes to the Responses API; empty if it is sent as a chat. `profile` is that of the model."""
     wire = profile.responses
@@ -67,6 +74,8 @@ def why_responses(profile: Profile, params: Params) -> str:
         return ""
     if wire.when == "always":
         return "the model has no other API"
+    if runs_hosted(params):
+        return "the vendor runs tools of its own by this API alone"
     return _REASONS[wire.when].get(effort_of(profile, params), "") if params.get("tools") else ""
 
 
@@ -92,7 +101,7 @@ def responses_profile(profile: Profile) -> Profile:
         bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)}),
         needs=MappingProxyType({}),
         hooks=(),
-        tool_types=(*profile.tool_types, _SEARCH),
+        tool_types=(*profile.tool_types, _HOSTED),
         model_in="body",
         api_version=None,
         overrides=(),
@@ -119,6 +128,9 @@ def finish_responses(draft: RequestBody, profile: Profile) -> None:
     include: list[JsonValue] = [ENCRYPTED] if reasons_at(_wire(profile), draft.target) else []
     if body.pop("logprobs", None):
         include.append(_LOGPROBS)
+    searches = any([tool.get("type") == "web_search" for tool in draft.params.get("tools", ())])
+    if searches and profile.hosted.get("web_search") == "responses":
+        include.append(_SOURCES)
     if include:
         body["include"] = include
     body.setdefault("store", False)

@@ -6,13 +6,16 @@ the unified usage includes. A citation keeps the vendor's index, which is empty 
 Sources: `anthropic` 2.12.0 types `Message`, `StopReason`, `Usage`, `MessageDeltaUsage`, `TextCitation`, November 2026.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 from providers.completion import Extras, Usage
+from providers.conversation import FOREIGN_SEARCH
 from providers.json_types import JsonObject, JsonValue
 
-BLOCKS, CITATIONS = "content_blocks", "citations"
-"""Members of the unified message with Anthropic's blocks and citations that have no common form."""
+BLOCKS, CITATIONS, SEARCHES = "content_blocks", "citations", "web_search_calls"
+"""Members of the unified message with Anthropic's blocks and citations that have no common form, and with OpenAI's
+searches of the web."""
 
 IN_DELTA = frozenset({"stop_details", "container"})
 """Members of a message that a stream has in the delta of `message_delta`."""
@@ -30,6 +33,8 @@ _SHOWN_IN_BLOCKS = frozenset({BLOCKS, CITATIONS, "reasoning_details", "tool_call
 _LOCATIONS = frozenset(
     {"char_location", "page_location", "content_block_location", "search_result_location", "web_search_result_location"}
 )
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_]")
+_RESULT: JsonObject = {"type": "web_search_result", "encrypted_content": "", "page_age": None}
 _TIERS = {"default": "standard"}
 _CREATED = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _SERVED = ("web_search_requests", "web_fetch_requests")
@@ -110,14 +115,36 @@ def _citation(annotation: JsonObject) -> JsonObject | None:
 
 
 def own_blocks(extras: Extras | None) -> list[JsonObject]:
-    """Return the blocks that a vendor sent and that have no common form. One without a type, such as Bedrock's, is
-    none of this API."""
-    return [block for block in _listed_blocks(extras) if isinstance(block, dict) and isinstance(block.get("type"), str)]
+    """Return the blocks that a vendor sent and that have no common form, and those of OpenAI's searches. One without a
+    type, such as Bedrock's, is none of this API."""
+    message = (extras.message if extras is not None else None) or {}
+    searches = [block for item in _objects(message.get(SEARCHES)) for block in _blocks_of_search(item)]
+    return [*(block for block in _objects(message.get(BLOCKS)) if isinstance(block.get("type"), str)), *searches]
 
 
 def _listed_blocks(extras: Extras | None) -> list[JsonValue]:
     blocks = (extras.message or {}).get(BLOCKS) if extras is not None else None
     return blocks if isinstance(blocks, list) else []
+
+
+def _objects(listed: JsonValue) -> list[JsonObject]:
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def _blocks_of_search(item: JsonObject) -> list[JsonObject]:
+    """Return the blocks of a search that OpenAI made: its query and what it found, as far as it says so."""
+    action = item.get("action")
+    if not isinstance(action, dict) or action.get("type") != "search":
+        return []
+    identity = f"{FOREIGN_SEARCH}{_FOREIGN.sub('_', str(item.get('id') or ''))}"
+    queries = action.get("queries")
+    query = action.get("query") or (queries[0] if isinstance(queries, list) and queries else "")
+    urls = [url for source in _objects(action.get("sources")) if isinstance(url := source.get("url"), str)]
+    found: list[JsonValue] = [{**_RESULT, "url": url, "title": url} for url in urls]
+    return [
+        {"type": "server_tool_use", "id": identity, "name": "web_search", "input": {"query": query}},
+        {"type": "web_search_tool_result", "tool_use_id": identity, "content": found},
+    ]
 
 
 def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) -> JsonObject:

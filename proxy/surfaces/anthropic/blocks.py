@@ -1,9 +1,9 @@
 """Content blocks of the Messages API as parts of OpenAI's chat shape.
 
 A document of text becomes a part of text, since few vendors take text files; a search result likewise. What only
-Anthropic has (citations, files of its store, blocks of its server tools, types that are not known here) is noted as
-binding. Addresses of media stay in the parts even then, where the table's rules for them are checked. Parts in the form
-of OpenAI's APIs are none of the Messages API's.
+Anthropic has (citations, files of its store, types that are not known here) is noted as binding; blocks of its server
+tools are left out. Addresses of media stay in the parts even then, where the table's rules for them are checked. Parts
+in the form of OpenAI's APIs are none of the Messages API's.
 
 Sources: `anthropic` 2.12.0 types `ContentBlockParam` and what it holds, November 2026.
 """
@@ -44,7 +44,10 @@ def parts_of(made: Translation, block: JsonObject) -> _Parts:
         if block["type"] in _OPENAIS:
             instead = _OPENAIS[str(block["type"])]
             raise Invalid(f"is '{block['type']}', as in OpenAI's APIs; {instead}", "type")
-        made.bind("messages", f"a block of type '{kind_of(block)}'")
+        if block["type"] in _FOUND:
+            made.leave_out(f"messages.{block['type']}")
+        else:
+            made.bind("messages", f"a block of type '{kind_of(block)}'")
         return []
     return read(made, block)
 
@@ -140,6 +143,13 @@ _OPENAIS: Final[Mapping[str, str]] = {
 }
 """Types of parts of OpenAI's APIs, and what to send here: openai 3.54.0 `ChatCompletionContentPartParam`,
 `ResponseInputContentParam`; `video_url` is what several vendors add to these (November 2026)."""
+
+_FOUND: Final = frozenset(
+    {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"}
+    | {"bash_code_execution_tool_result", "text_editor_code_execution_tool_result"}
+)
+"""Blocks of the past that a conversation makes sense without: calls of tools that a vendor ran and what they gave, of
+which its text tells."""
 
 _READERS: Mapping[str, Callable[[Translation, JsonObject], _Parts]] = {
     "text": _text,

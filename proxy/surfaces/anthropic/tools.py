@@ -1,13 +1,15 @@
 """Tools of the Messages API in OpenAI's chat shape.
 
-A tool without a type, or of the type `custom`, is a function. The vendor's own, whose types end with a date, are noted
-as binding: a text in place of a search's results would be taken for them. A tool in OpenAI's form is none of the API's.
+A tool without a type, or of the type `custom`, is a function. A tool that the vendor runs and that other vendors have
+too, such as a search, stays as it is. The vendor's further ones, whose types end with a date, are noted as binding. A
+function in OpenAI's form is none of the API's.
 
 Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`, November 2026.
 """
 
 from typing import cast
 
+from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.blocks import MARKER
 from proxy.surfaces.anthropic.translation import At, Translation, kind_of
@@ -30,16 +32,20 @@ def put_tools(made: Translation, value: JsonValue) -> None:
     for index, item in enumerate(value):
         with At(index):
             tool = json_object(item)
-            if tool.get("type") in (None, "custom"):
+            if is_hosted(tool):
+                _check_own(tool)
+                tools.append(tool)
+            elif tool.get("type") in (None, "custom"):
                 tools.append(_function(made, tool))
             else:
-                _own(made, tool)
+                made.bind("tools", f"a tool of type '{kind_of({'type': _check_own(tool)})}'")
     if tools:
         made.chat["tools"] = cast(JsonValue, tools)
 
 
-def _own(made: Translation, tool: JsonObject) -> None:
-    kind = check_at(text, tool["type"], "type")
+def _check_own(tool: JsonObject) -> str:
+    """Return the type of a tool that is no function. Raises Invalid."""
+    kind = check_at(text, tool.get("type", "hosted"), "type")
     if kind == "function":
         told = (
             "is 'function', as in OpenAI's APIs; a tool has no type here, but 'name', 'description' and 'input_schema'"
@@ -48,7 +54,7 @@ def _own(made: Translation, tool: JsonObject) -> None:
     if tool.get("model") is not None:
         # The routing table decides which models a team may use.
         raise Invalid("cannot be set here", "model")
-    made.bind("tools", f"a tool of type '{kind_of({'type': kind})}'")
+    return kind
 
 
 def _function(made: Translation, tool: JsonObject) -> JsonObject:

@@ -159,6 +159,7 @@ _EVERYWHERE: Mapping[str, Check] = {
     "function_call": function_call,
     "tools": tools,
     "tool_choice": tool_choice,
+    "web_search_options": json_object,
     "parallel_tool_calls": boolean,
     "audio": json_object,
     "modalities": modalities,

@@ -1,8 +1,10 @@
 """Checks tools and the choice among them.
 
-Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `ChatCompletionToolChoiceOption`.
+Shapes: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `ChatCompletionToolChoiceOption`; Google's own tools as clients of
+`google-genai` 3.4.0 write them, a name with its settings.
 """
 
+from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid, check_at, json_object, string, text
 
@@ -23,6 +25,8 @@ def tools(value: JsonValue) -> list[JsonObject]:
 
 def _tool(value: JsonValue) -> JsonObject:
     tool = json_object(value)
+    if tool.get("type") is None and is_hosted(tool):
+        return tool
     if check_at(text, tool.get("type"), "type") == "function":
         check_at(_function, tool.get("function"), "function")
     return tool

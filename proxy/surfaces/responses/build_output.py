@@ -24,11 +24,15 @@ from proxy.surfaces.responses.open_items import (
     MessageItem,
     OpenItem,
     ReasoningItem,
+    SearchItem,
     SummaryItem,
+    TypedCallItem,
 )
 from proxy.surfaces.responses.request_draft import ResponseTerms
 from proxy.surfaces.responses.write_events import EventWriter
 from proxy.surfaces.thinking_envelope import seal
+from proxy.surfaces.tool_items.searches import queries_in, shows_searches
+from proxy.surfaces.tool_items.typed_tools import TYPED
 
 T = TypeVar("T", bound=OpenItem)
 
@@ -70,8 +74,8 @@ class OutputBuilder:
     """
 
     __slots__ = (
-        *("_audio", "_calls", "_held", "_late", "_open", "_request", "_terms", "_texts", "_unique", "_writer"),
-        *("beside", "items", "room"),
+        *("_audio", "_calls", "_held", "_late", "_open", "_request", "_shows_searches", "_terms", "_texts", "_unique"),
+        *("_writer", "beside", "items", "room"),
     )
 
     def __init__(self, request: UnifiedRequest, terms: ResponseTerms, writer: EventWriter, unique: str) -> None:
@@ -79,6 +83,7 @@ class OutputBuilder:
         self._terms = terms
         self._writer = writer
         self._unique = unique
+        self._shows_searches = shows_searches(request)
         self._open: OpenItem | None = None
         self._held = _HeldBack()
         self._texts = CitedTexts()
@@ -110,6 +115,8 @@ class OutputBuilder:
         details = () if extras is None else without_signature(extras.reasoning_details, chunk.signature)
         if chunk.reasoning or details:
             events.append(self._think(chunk.reasoning or "", details))
+        if extras is not None and extras.message and self._shows_searches:
+            events += [self._search(query) for query in queries_in(extras)]
         if extras is not None and extras.annotations:
             self._texts.wait(extras.annotations)
         text = "" if chunk.text == chunk.refusal else chunk.text
@@ -252,6 +259,15 @@ class OutputBuilder:
         message = self.message
         return b"" if message is None else message.annotate(self._texts.of_open_part(message.size()))
 
+    def _search(self, query: str) -> bytes:
+        """Return the events of a search, before the text that tells of it; none within a call."""
+        if not self._may_open():
+            return b""
+        self.grow(len(query))
+        events = self._close("completed")
+        self._open = item = SearchItem(self._writer, self._name("ws"), len(self.items), query)
+        return events + item.open() + self._close("completed")
+
     def _picture(self, image: JsonObject) -> bytes:
         held = image.get("image_url")
         url = held.get("url") if isinstance(held, dict) else None
@@ -309,6 +325,10 @@ class OutputBuilder:
         called: JsonObject = {**(first.extra or {}), "call_id": first.id or "", "name": first.name or ""}
         if origin is not None:
             called |= {"name": origin.name, "namespace": origin.namespace}
+        if (tool := TYPED.get(self._terms.typed.get(first.name or "", ""))) is not None:
+            name = self._name(tool.kind[:2])
+            self._open = typed = TypedCallItem(self._writer, name, len(self.items), first.index, called, tool)
+            return typed
         kind, prefix = (CustomCallItem, "ctc") if first.kind == "custom" else (CallItem, "fc")
         self._open = item = kind(self._writer, self._name(prefix), len(self.items), first.index, called)
         return item

@@ -74,6 +74,10 @@ _PREFIXES: Mapping[str, str] = {
     "function_call_output": "fco",
     "custom_tool_call": "ctc",
     "custom_tool_call_output": "ctco",
+    "local_shell_call": "lsh",
+    "shell_call": "sh",
+    "apply_patch_call": "apc",
+    "tool_search_call": "tsc",
 }
 
 
@@ -145,6 +149,7 @@ def _text_or_none(value: JsonValue) -> None:
 
 
 _CALLED: Mapping[str, Check] = {"call_id": text, "name": text, "namespace": _text_or_none}
+_IDENTIFIED: Mapping[str, Check] = {"call_id": text}
 _ANSWERED: Mapping[str, Check] = {"call_id": text, "output": _content}
 
 _ITEMS: Mapping[str, Mapping[str, Check]] = {
@@ -153,6 +158,8 @@ _ITEMS: Mapping[str, Mapping[str, Check]] = {
     "custom_tool_call": {**_CALLED, "input": string},
     "function_call_output": _ANSWERED,
     "custom_tool_call_output": _ANSWERED,
+    **dict.fromkeys(("local_shell_call", "shell_call", "apply_patch_call"), _IDENTIFIED),
+    **dict.fromkeys(("shell_call_output", "apply_patch_call_output"), _IDENTIFIED),
     REASONING: {"summary": _parts, "content": _parts, "encrypted_content": _text_or_none},
     REFERENCE: {"id": text},
 }

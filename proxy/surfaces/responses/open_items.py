@@ -14,6 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.cited_texts import CitedTexts
 from proxy.surfaces.responses.gather_details import GatheredDetails
 from proxy.surfaces.responses.write_events import EventWriter
+from proxy.surfaces.tool_items.typed_tools import TypedTool
 
 IN_PROGRESS: Final = "in_progress"
 
@@ -252,6 +253,48 @@ class CustomCallItem(CallItem):
     held = "input"
     delta = "custom_tool_call_input"
     nothing = ""
+
+
+class TypedCallItem(CallItem):
+    """A call of a tool that has a type of its own, shown when it is whole."""
+
+    __slots__ = ("_tool",)
+
+    def __init__(
+        self, writer: EventWriter, name: str, place: int, number: int, called: JsonObject, tool: TypedTool
+    ) -> None:
+        super().__init__(writer, name, place, number, called)
+        self._tool = tool
+
+    def add(self, piece: str, extra: Mapping[str, JsonValue] | None) -> bytes:
+        """See CallItem; nothing is shown of a piece."""
+        if extra:
+            self.called = {**extra, **self.called}
+        if piece:
+            self._pieces.append(piece)
+        return b""
+
+    def _end(self) -> bytes:
+        return b""
+
+    def _whole(self, status: str) -> JsonObject:
+        members = self._tool.members("" if status == IN_PROGRESS else "".join(self._pieces))
+        rest = {name: value for name, value in self.called.items() if name != "name"}
+        return {**rest, "id": self.id, "type": self._tool.item, "status": status, **members}
+
+
+class SearchItem(OpenItem):
+    """A search that was made."""
+
+    __slots__ = ("_query",)
+
+    def __init__(self, writer: EventWriter, name: str, place: int, query: str) -> None:
+        super().__init__(writer, name, place)
+        self._query = query
+
+    def _whole(self, status: str) -> JsonObject:
+        action: JsonObject = {"type": "search", "query": self._query, "queries": [self._query]}
+        return {"type": "web_search_call", "id": self.id, "status": status, "action": action}
 
 
 class ImageItem(OpenItem):

@@ -16,11 +16,10 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.responses.input_items import REASONING
 from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.thinking_envelope import EnvelopeOpener
+from proxy.surfaces.tool_items.typed_tools import CALLS, OUTPUTS, RAN
 
-_LEFT_OUT: Final = frozenset(
-    {"web_search_call", "tool_search_call", "tool_search_output", "image_generation_call", "mcp_list_tools"}
-)
-"""Items of the past that a conversation makes sense without."""
+_LEFT_OUT: Final = frozenset({"web_search_call", "image_generation_call", "mcp_list_tools", "compaction"})
+"""Items of the past that a conversation makes sense without, or that OpenAI alone can read."""
 
 _GIVEN: Final = frozenset({"image_url", "file_data", "file_url"})
 """Members of a part that hold what it is, beside which an id says nothing more."""
@@ -132,6 +131,41 @@ class ConversationReader:
             call["extra_content"] = extra
         self._begin_turn().calls.append(call)
 
+    def _typed_call(self, item: JsonObject) -> None:
+        identity = self._identity(item)
+        if identity is None:
+            return
+        tool = CALLS[str(item["type"])]
+        called: JsonObject = {"name": self._draft.typed_name(tool.kind), "arguments": tool.arguments(item)}
+        self._add_call(item, {"id": identity, "type": "function", "function": called})
+
+    def _typed_output(self, item: JsonObject) -> None:
+        identity = self._identity(item)
+        if identity is None:
+            return
+        self._end_turn()
+        failed: JsonObject = {"is_error": True} if item.get("status") == "failed" else {}
+        self.messages.append(
+            {"role": "tool", "tool_call_id": identity, "content": OUTPUTS[str(item["type"])](item), **failed}
+        )
+
+    def _identity(self, item: JsonObject) -> JsonValue:
+        """Return the id of a call; None for one that OpenAI ran, which is left out."""
+        identity = item.get("call_id") or item.get("id")
+        if item.get("execution") != "server" and identity is not None:
+            return identity
+        self._draft.left_out[f"input.{item['type']}"] = None
+        return None
+
+    def _ran(self, item: JsonObject) -> None:
+        """Tell in the model's turn of a call that OpenAI ran."""
+        said, turn = RAN[str(item["type"])](item), self._begin_turn()
+        turn.parts.append({"type": "text", "text": said})
+        turn.said += len(said)
+
+    def _nothing(self, item: JsonObject) -> None:
+        """Leave an item out that is honoured elsewhere: its tools are offered."""
+
     def _name(self, item: JsonObject) -> JsonValue:
         namespace, name = item.get("namespace"), item.get("name")
         if not isinstance(namespace, str) or not namespace:
@@ -167,6 +201,10 @@ _HANDLERS: Mapping[str, Callable[[ConversationReader, JsonObject], None]] = {
     "custom_tool_call": ConversationReader._custom_call,
     "function_call_output": ConversationReader._output,
     "custom_tool_call_output": ConversationReader._output,
+    "additional_tools": ConversationReader._nothing,
+    **dict.fromkeys(CALLS, ConversationReader._typed_call),
+    **dict.fromkeys(OUTPUTS, ConversationReader._typed_output),
+    **dict.fromkeys(RAN, ConversationReader._ran),
 }
 
 

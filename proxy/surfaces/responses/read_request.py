@@ -22,10 +22,14 @@ from proxy.surfaces.responses.read_conversation import ConversationReader
 from proxy.surfaces.responses.read_tools import read_tools
 from proxy.surfaces.responses.request_draft import ResponsesDraft, ResponsesRequest, ResponseTerms
 from proxy.surfaces.surface import RequestContext
+from proxy.surfaces.tool_items.typed_tools import tools_of
 
 RULES: Final = SurfaceRules({Operation.CHAT: UNIFIED}, {Operation.CHAT: {"context_length_exceeded_behavior": "error"}})
 
 _ACTED_ON: Final = UNIFIED.keys() | READERS.keys()
+
+_LOADING: Final = ("additional_tools", "tool_search_output")
+"""Items that bring tools."""
 
 _NOTHING: Final = ResolvedInput((), ())
 
@@ -63,8 +67,10 @@ def read_request(body: bytes, default_model: str | None, context: RequestContext
     _read_fields(draft)
     if data.get("store") is True and not context.stores:
         draft.left_out["store"] = draft.native_left_out["store"] = None
-    read_tools(draft)
-    resolved = _read_input(draft, context)
+    resolved = _resolve(draft, context)
+    read_tools(draft, [tool for item in resolved.whole if item["type"] in _LOADING for tool in tools_of(item)])
+    if not parsed.refused("input"):
+        _read_conversation(draft, resolved)
     resolve(parsed)
     native = None if parsed.problems else native_request(draft, resolved.whole, OWN, UNIFIED)
     if native is None:
@@ -114,13 +120,28 @@ def _read_fields(draft: ResponsesDraft) -> None:
             parsed.refuse(name, bad)
 
 
-def _read_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
-    """Set the conversation, and return its items."""
-    parsed = draft.parsed
+def _resolve(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput:
+    """Return the items of the conversation."""
     try:
         resolved = resolve_input(draft, context)
         if not resolved.whole:
             raise Invalid("is required")
+    except Invalid as bad:
+        _refuse_input(draft.parsed, bad)
+        return _NOTHING
+    return resolved
+
+
+def _refuse_input(parsed: ParsedFields, bad: Invalid) -> None:
+    parsed.refuse("input", bad)
+    # Only the problem is to be reported; without a prompt `make_request` would add another.
+    parsed.values["messages"] = SHORTEST_PROMPTS[Operation.CHAT]
+
+
+def _read_conversation(draft: ResponsesDraft, resolved: ResolvedInput) -> None:
+    """Set the conversation."""
+    parsed = draft.parsed
+    try:
         said = draft.data.get("instructions")
         chat = ConversationReader(draft).read(said if isinstance(said, str) else None, resolved.whole)
         if not chat:
@@ -128,11 +149,7 @@ def _read_input(draft: ResponsesDraft, context: RequestContext) -> ResolvedInput
             draft.only.setdefault("input", "a conversation without a message")
         parsed.values["messages"] = messages(chat) if chat else SHORTEST_PROMPTS[Operation.CHAT]
     except Invalid as bad:
-        parsed.refuse("input", bad)
-        # Only the problem is to be reported; without a prompt `make_request` would add another.
-        parsed.values["messages"] = SHORTEST_PROMPTS[Operation.CHAT]
-        return _NOTHING
-    return resolved
+        _refuse_input(parsed, bad)
 
 
 def _losses(draft: ResponsesDraft) -> TranslationLosses:
@@ -156,6 +173,7 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
         echoes,
         summary=shown is not None,
         origins=draft.names.origins(),
+        typed=draft.typed,
         input=resolved.own,
         ancestors=tuple([each.id for each in context.chain]) if data.get("previous_response_id") is not None else (),
         store=store,

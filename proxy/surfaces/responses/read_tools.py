@@ -1,29 +1,27 @@
 """Reads the tools of a Responses request, and the choice among them, into those of a chat.
 
-A tool that only this API has is noted as such. One of another type stays as it is: a target that does not have it
-refuses it by its type. Web and tool search are left out instead, because Codex always offers them. The grammar of a
-custom tool is told in its description, since nothing but OpenAI's own API is known to hold a model to it.
+A tool that only this API has is noted as such. One of another type, such as a web search, stays as it is: it becomes
+the target's own, or a target that has none refuses it. One that the client runs itself is a function, as `typed_tools`
+has it. The grammar of a custom tool is told in its description, since nothing but OpenAI's own API is known to hold a
+model to it.
 
 Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/responses`; bodies of Codex CLI 0.169.0,
 November 2026.
 """
 
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from providers.hosted_tools.hosted_tool import is_hosted
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, one_of, string, text
 from proxy.surfaces.request.tools import CHOICES, MAX_TOOLS
 from proxy.surfaces.responses.request_draft import ResponsesDraft
 from proxy.surfaces.responses.tool_names import NamespaceNames
-
-_WEB_SEARCH: Final = re.compile(r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", re.ASCII)
-"""The types of OpenAI's web searches."""
+from proxy.surfaces.tool_items.typed_tools import TYPED, loads_at_openai, needs_openai
 
 _HOSTED: Final = frozenset(
-    {"file_search", "computer", "computer_use_preview", "mcp", "code_interpreter", "image_generation", "local_shell"}
-    | {"shell", "apply_patch", "tool_search", "programmatic_tool_calling"}
+    {"file_search", "computer", "computer_use_preview", "mcp", "image_generation"} | {"programmatic_tool_calling"}
 )
 """Types of tools that only this API has, or has in this form."""
 
@@ -31,15 +29,16 @@ _CALLED: Final = ("function", "custom")
 """Types of tools that clients run."""
 
 
-def read_tools(draft: ResponsesDraft) -> None:
-    """Set `tools` and `tool_choice`."""
+def read_tools(draft: ResponsesDraft, loaded: Sequence[JsonObject] = ()) -> None:
+    """Set `tools` and `tool_choice`; `loaded` are tools that items of the conversation bring."""
     given, choice = draft.data.get("tools"), draft.data.get("tool_choice")
     tools: list[JsonObject] = []
     try:
-        offered = _listed(given)
+        offered = [*_listed(given), *loaded]
         draft.names = NamespaceNames(frozenset(_own_names(offered)))
         reader = _Reader(draft)
         tools = [tool for index, item in enumerate(offered) for tool in reader.at(item, index)]
+        tools = _distinct(tools) if loaded else tools
         if len(tools) > MAX_TOOLS:
             raise Invalid(f"may hold at most {MAX_TOOLS} tools, those of namespaces included")
     except Invalid as bad:
@@ -58,6 +57,20 @@ def _listed(given: JsonValue) -> list[JsonObject]:
     if not isinstance(given, list):
         raise Invalid("must be a list of tools")
     return [check_at(json_object, item, index) for index, item in enumerate(given)]
+
+
+def _distinct(tools: list[JsonObject]) -> list[JsonObject]:
+    """Return the tools without those that were offered before: a search loads a tool again in a later turn."""
+    kept: dict[tuple[str, str], JsonObject] = {}
+    for tool in tools:
+        kept.setdefault(_identity(tool), tool)
+    return [*kept.values()]
+
+
+def _identity(tool: JsonObject) -> tuple[str, str]:
+    kind = str(tool.get("type"))
+    held = tool.get(kind)
+    return kind, str(held.get("name")) if isinstance(held, dict) else ""
 
 
 def _own_names(tools: list[JsonObject]) -> Iterator[str]:
@@ -83,21 +96,30 @@ class _Reader:
             raise Invalid(bad.message, index, *bad.loc, code=bad.code) from None
 
     def _read(self, tool: JsonObject) -> list[JsonObject]:
+        if is_hosted(tool):
+            return [tool]
         kind = check_at(text, tool.get("type"), "type")
         if kind in _CALLED:
             return [self._called(tool, None)]
         if kind == "namespace":
             return self._namespace(tool)
-        if kind in _HOSTED and not (kind == "tool_search" and tool.get("execution") == "client"):
+        if kind in TYPED:
+            return self._typed(kind, tool)
+        if kind in _HOSTED:
             self._draft.only.setdefault("tools", f"a tool of type '{kind}'")
+        return [tool]
+
+    def _typed(self, kind: str, tool: JsonObject) -> list[JsonObject]:
+        """Return a tool with a type of its own as a function."""
+        if loads_at_openai(kind, tool):
+            self._draft.left_out["tools.tool_search"] = None
+            return []
+        if needs_openai(tool):
+            self._draft.only.setdefault("tools", f"a tool of type '{kind}' in a container of OpenAI's")
             return [tool]
-        searches_tools = kind == "tool_search" and tool.get("execution") == "client"
-        if not searches_tools and not _WEB_SEARCH.fullmatch(kind):
-            return [tool]
-        if _demands(self._draft.data.get("tool_choice"), kind):
-            return [tool]
-        self._draft.left_out["tools.tool_search" if searches_tools else "tools.web_search"] = None
-        return []
+        name = self._draft.typed_name(kind)
+        self._draft.typed[name] = kind
+        return [TYPED[kind].function(name, tool)]
 
     def _namespace(self, tool: JsonObject) -> list[JsonObject]:
         namespace = check_at(text, tool.get("name"), "name")
@@ -159,15 +181,6 @@ def _described(about: JsonValue) -> JsonObject:
 # The choice -----------------------------------------------------------------------------------------------------------
 
 
-def _demands(choice: JsonValue, kind: str) -> bool:
-    """Return whether a choice names a tool of this type, or a list that has one."""
-    if not isinstance(choice, dict):
-        return False
-    listed = choice.get("tools")
-    entries: list[JsonValue] = listed if isinstance(listed, list) else []
-    return choice.get("type") == kind or any([isinstance(each, dict) and each.get("type") == kind for each in entries])
-
-
 def _choose(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonValue) -> list[JsonObject]:
     """Set the choice, and return the tools that it allows. Raises Invalid."""
     if choice is None:
@@ -184,6 +197,8 @@ def _choose(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonValue) -
     if kind in _CALLED:
         name = _named(draft, held)
         draft.parsed.values["tool_choice"] = {"type": kind, kind: {"name": name}}
+    elif kind in TYPED:
+        draft.parsed.values["tool_choice"] = {"type": "function", "function": {"name": draft.typed_name(kind)}}
     else:
         draft.parsed.values["tool_choice"] = held
     return tools
@@ -208,7 +223,10 @@ def _allow(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonObject) -
     for index, item in enumerate(listed):
         entry = check_at(json_object, item, "tools", index)
         kind = check_at(text, entry.get("type"), "tools", index, "type")
-        allowed.add((kind, _named(draft, entry) if kind in _CALLED else ""))
+        if kind in TYPED:
+            allowed.add(("function", draft.typed_name(kind)))
+        else:
+            allowed.add((kind, _named(draft, entry) if kind in _CALLED else ""))
     kept = [tool for tool in tools if _is_allowed(tool, allowed)]
     if not kept and not draft.parsed.refused("tools"):
         raise Invalid("must allow one of the 'tools'")
@@ -217,9 +235,7 @@ def _allow(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonObject) -
 
 
 def _is_allowed(tool: JsonObject, allowed: Collection[tuple[str, str]]) -> bool:
-    kind = str(tool.get("type"))
-    held = tool.get(kind) if kind in _CALLED else None
-    return (kind, str(held.get("name")) if isinstance(held, dict) else "") in allowed
+    return _identity(tool) in allowed
 
 
 def _named(draft: ResponsesDraft, entry: JsonObject) -> str:

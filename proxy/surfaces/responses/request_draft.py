@@ -15,13 +15,15 @@ class ResponseTerms:
     """What the answer needs of its request besides the unified fields.
 
     `echoes` are the members of the response that repeat the request. `summary` says that the client wants thoughts as a
-    summary. `origins` are the tools of namespaces by their joined names. `input` are the request's own items,
+    summary. `origins` are the tools of namespaces by their joined names, `typed` the types of tools that are offered
+    as functions, by these functions' names. `input` are the request's own items,
     `ancestors` the ids of the responses that it continues; `store` says whether the response is to be stored.
     """
 
     echoes: Mapping[str, JsonValue] = field(default_factory=dict)
     summary: bool = False
     origins: Mapping[str, NamespacedName] = field(default_factory=dict)
+    typed: Mapping[str, str] = field(default_factory=dict)
     input: tuple[JsonObject, ...] = ()
     ancestors: tuple[str, ...] = ()
     store: bool = True
@@ -43,7 +45,7 @@ class ResponsesDraft:
 
     `parsed` has the unified fields so far and every problem. `left_out` names what the translation goes without,
     `native_left_out` what OpenAI's own API goes without; `only` says by field what that API alone can honour, as the
-    subject of a sentence. `shortens` says that the oldest turns may be left out.
+    subject of a sentence. `typed` are as in ResponseTerms. `shortens` says that the oldest turns may be left out.
     """
 
     data: JsonObject
@@ -52,7 +54,19 @@ class ResponsesDraft:
     left_out: dict[str, None] = field(default_factory=dict)
     native_left_out: dict[str, None] = field(default_factory=dict)
     only: dict[str, str] = field(default_factory=dict)
+    typed: dict[str, str] = field(default_factory=dict)
     shortens: bool = False
+    _typed_names: dict[str, str] = field(default_factory=dict)
+
+    def typed_name(self, kind: str) -> str:
+        """Return the name of the function that a tool with a type of its own is: no other tool has it."""
+        if kind not in self._typed_names:
+            name = kind
+            while name in self.names.plain:
+                name += "_tool"
+            # Once, since a conversation may have thousands of its calls.
+            self._typed_names[kind] = name
+        return self._typed_names[kind]
 
     def put(self, own: str, name: str, value: object) -> None:
         """Set a unified field that the client's field `own` says; another value of it conflicts."""

@@ -24,6 +24,7 @@ model = {model}
 model_provider = "dragoman"
 model_providers.dragoman = {name = "Dragoman", base_url = "{url}/v1", env_key = "DRAGOMAN_API_KEY"}
 analytics.enabled = false
+web_search = "disabled"
 """
 """`$CODEX_HOME/config.toml`."""
 

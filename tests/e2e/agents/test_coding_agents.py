@@ -168,7 +168,7 @@ async def test_the_readme_says_what_the_sessions_are_given() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "CODEX_HOME", "DRAGOMAN_API_KEY"):
         assert name in readme
-    _, provider, settings, _ = SETTINGS.splitlines()
+    _, provider, settings, *_ = SETTINGS.splitlines()
     assert provider in readme
     assert settings.replace("{url}", "http://127.0.0.1:8080") in readme
 

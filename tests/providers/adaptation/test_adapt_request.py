@@ -93,8 +93,9 @@ def test_a_conversation_in_order_and_a_request_without_tools_are_the_very_same()
         chat_request(user("go")),
         UnifiedRequest(chat_request().operation, "m", ChatPrompt((user("go"),), True), {}),
     ):
-        assert adapt_request(request, anthropic.TARGET) == (request, ())
-        assert adapt_request(request, anthropic.TARGET)[0] is request
+        adapted = adapt_request(request, anthropic.TARGET)
+        assert adapted.request is request
+        assert not adapted.named
 
 
 @looped(

@@ -119,6 +119,8 @@ def with_part(part: JsonObject) -> UnifiedRequest:
         (CHAT, None),
         (with_params(tools=[{"type": "function", "function": {"name": "f"}}]), None),
         (with_params(tools=[{"type": "web_search"}]), "a tool"),
+        (with_params(tools=[{"googleSearch": {}}]), "a tool"),
+        (with_params(web_search_options={}), "a tool"),
         (with_params(store=True), "stored"),
         (with_params(store=False), None),
         (with_params(audio={"voice": "x"}), "expires"),

@@ -68,6 +68,18 @@ def test_null_at_the_top_is_absent() -> None:
     assert made.body == body(user(SAID))
 
 
+def test_searches_and_citations_of_another_vendor_are_left_out_and_named() -> None:
+    use: JsonObject = {"type": "server_tool_use", "id": "srvtoolu_dragoman_ws_1", "name": "web_search", "input": {}}
+    found: JsonObject = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_dragoman_ws_1", "content": []}
+    foreign: JsonObject = {"type": "web_search_result_location", "url": "https://x.example", "encrypted_index": ""}
+    own: JsonObject = {**foreign, "encrypted_index": "e"}
+    made = mended(body(user(SAID), model(use, found, {**SAID, "citations": [foreign, own]}), user(SAID)))
+    assert made.body["messages"] == [user(SAID), model({**SAID, "citations": [own]}), user(SAID)]
+    assert made.dropped == ["web_search_tool_result", "web_search_tool_result", "citations"]
+    alone = mended(body(model({**SAID, "citations": [foreign]})))
+    assert alone.body["messages"] == [model(SAID)]
+
+
 @looped("signature", [None, "", SEALED, "dragoman.thinking.2:x", "call__thought__abc", 7, "a b"])
 def test_thinking_that_no_claude_signed_is_left_out_and_named(signature: JsonValue) -> None:
     foreign: JsonObject = {"type": "thinking", "thinking": "Hm.", "signature": signature}

@@ -47,7 +47,8 @@ def _object(holder: JsonValue, *path: str) -> JsonObject:
 
 def _tool(body: JsonObject) -> str | None:
     tools = _object(body, "toolConfig").get("tools")
-    return str(_object(tools[0], "toolSpec")["name"]) if isinstance(tools, list) else None
+    called = _object(tools[0], "toolSpec").get("name") if isinstance(tools, list) else None
+    return None if called is None else str(called)
 
 
 def _converse_ask(body: JsonObject) -> EngineRequest:

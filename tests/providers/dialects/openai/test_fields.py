@@ -56,6 +56,7 @@ ASKING: Mapping[str, object] = {
     "guided": Guided("json", SCHEMA),
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
     "tool_choice": "auto",
+    "web_search_options": {},
     "parallel_tool_calls": False,
     "audio": {"voice": "x"},
     "prediction": {"type": "content", "content": "x"},
@@ -321,7 +322,6 @@ def asking(**unknown: JsonValue) -> UnifiedRequest:
 @looped(
     ("row", "name", "value"),
     [
-        ("openai", "web_search_options", {"search_context_size": "low"}),
         ("openai", "functions", [{"name": "f"}]),
         ("openai", "function_call", "auto"),
         ("azure", "data_sources", [{"type": "azure_search"}]),

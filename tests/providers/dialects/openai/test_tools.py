@@ -31,7 +31,7 @@ MARKED: JsonObject = {**FUNCTION, "cache_control": {"type": "ephemeral"}}
 
 @looped(
     ("row", "tool"),
-    [("openai", CUSTOM), ("azure", CUSTOM), ("openrouter", SEARCH), ("groq", BROWSER), ("openai_compatible", BROWSER)],
+    [("openai", CUSTOM), ("azure", CUSTOM), ("openrouter", SEARCH), ("groq", BROWSER)],
 )
 def test_a_vendor_s_own_tool_stands_beside_functions(row: str, tool: JsonObject) -> None:
     assert body_of(chat({"tools": [FUNCTION, tool]}), target(row))["tools"] == [FUNCTION, tool]

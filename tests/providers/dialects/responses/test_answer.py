@@ -60,6 +60,13 @@ def test_the_parts_of_an_answer() -> None:
     assert completion.service_tier == "flex"
 
 
+def test_searches_are_kept_with_what_they_found() -> None:
+    search: JsonObject = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search", "query": "q"}}
+    extras = only(decoded(WHOLE, read("completed", search, message("Yes.")))).extras
+    assert extras is not None
+    assert extras.message == {"web_search_calls": [search]}
+
+
 def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     choice = only(decoded(WHOLE, read("completed", message("I cannot.", "refusal"))))
     assert (choice.text, choice.refusal, choice.finish_reason) == ("I cannot.", "I cannot.", "stop")

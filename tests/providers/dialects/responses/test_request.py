@@ -39,6 +39,8 @@ ASKED: Mapping[str, Params] = {
     "tools": {"tools": [TOOL]},
     "tools+effort": {"tools": [TOOL], "reasoning_effort": "high"},
     "tools+none": {"tools": [TOOL], "reasoning_effort": "none"},
+    "search": {"tools": [{"type": "web_search"}], "reasoning_effort": "none"},
+    "code": {"tools": [TOOL, {"type": "code_interpreter", "container": {"type": "auto"}}]},
 }
 
 
@@ -46,12 +48,12 @@ ASKED: Mapping[str, Params] = {
 @looped(
     ("models", "there"),
     [
-        (CHAT_ONLY, ""),
-        (RESPONSES_ONLY, "bare effort tools tools+effort tools+none"),
-        ("gpt-5.4 gpt-5.4-mini gpt-5.5 gpt-5.5-2026-04-23", "tools+effort"),
-        ("gpt-5.6 gpt-5.6-mini gpt-6 gpt-7", "tools tools+effort"),
+        (CHAT_ONLY, "search code"),
+        (RESPONSES_ONLY, "bare effort tools tools+effort tools+none search code"),
+        ("gpt-5.4 gpt-5.4-mini gpt-5.5 gpt-5.5-2026-04-23", "tools+effort search code"),
+        ("gpt-5.6 gpt-5.6-mini gpt-6 gpt-7", "tools tools+effort search code"),
         # It has no effort `none`, so that it thinks whatever it is told.
-        ("gpt-6-astra", "tools tools+effort tools+none"),
+        ("gpt-6-astra", "tools tools+effort tools+none search code"),
     ],
 )
 def test_the_model_decides_which_api_is_called(row: str, models: str, there: str) -> None:
@@ -153,6 +155,12 @@ PLAIN: JsonObject = {
 )
 def test_each_field_has_its_name_and_form_there(params: Params, members: JsonObject) -> None:
     assert body_of(params) == {**PLAIN, **members}
+
+
+def test_the_sources_of_a_search_are_asked_for() -> None:
+    body = body_of({"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}}, "gpt-4o")
+    assert (body["tools"], body["tool_choice"]) == ([{"type": "web_search"}], {"type": "web_search"})
+    assert body["include"] == ["web_search_call.action.sources"]
 
 
 def test_further_members_go_along_and_join() -> None:

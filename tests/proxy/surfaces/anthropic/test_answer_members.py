@@ -1,7 +1,7 @@
 """Stop reasons, counts, citations and the vendor's own members."""
 
 from providers.completion import Extras, Usage
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.answer_members import (
     citations_of,
     other_members,
@@ -131,3 +131,22 @@ def test_blocks_of_anthropic_s_own_are_found() -> None:
     assert own_blocks(Extras(message={"content_blocks": [{"type": "a"}, 1]})) == [{"type": "a"}]
     assert own_blocks(Extras(message={"content_blocks": 1})) == []
     assert own_blocks(None) == []
+
+
+def test_searches_of_openai_s_are_blocks() -> None:
+    found: JsonObject = {"type": "search", "queries": ["q"], "sources": [{"type": "url", "url": "https://x.example"}]}
+    searches: list[JsonValue] = [
+        {"type": "web_search_call", "id": "ws-1", "action": found},
+        {"type": "web_search_call", "id": "ws_2", "action": {"type": "open_page", "url": "https://x.example"}},
+    ]
+    extras = Extras(message={"web_search_calls": searches})
+    result = {"type": "web_search_result", "url": "https://x.example", "title": "https://x.example"}
+    assert own_blocks(extras) == [
+        {"type": "server_tool_use", "id": "srvtoolu_dragoman_ws_1", "name": "web_search", "input": {"query": "q"}},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "srvtoolu_dragoman_ws_1",
+            "content": [{**result, "encrypted_content": "", "page_age": None}],
+        },
+    ]
+    assert other_members(extras) == {"web_search_calls": searches}

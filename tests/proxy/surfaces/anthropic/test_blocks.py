@@ -72,7 +72,6 @@ def test_a_search_result_is_a_text() -> None:
     ("block", "subject"),
     [
         ({"type": "container_upload", "file_id": "f"}, "'messages' with a block of type 'container_upload'"),
-        ({"type": "web_search_tool_result"}, "'messages' with a block of type 'web_search_tool_result'"),
         ({"type": "of_tomorrow"}, "'messages' with a block of type 'of_tomorrow'"),
         (
             {"type": "image", "source": {"type": "file", "file_id": "f"}},

@@ -127,10 +127,15 @@ def test_a_spoilt_envelope_is_left_out_and_named() -> None:
     assert there(request.losses).left_out == ("thinking",)
 
 
-def test_blocks_of_server_tools_are_binding() -> None:
-    block: JsonObject = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
-    request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [block]}])
-    assert there(request.losses).binding == {"messages": "'messages' with a block of type 'server_tool_use'"}
+def test_blocks_of_server_tools_are_left_out_and_named() -> None:
+    blocks: list[JsonValue] = [
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+        {"type": "text", "text": "It is sunny."},
+    ]
+    request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": blocks}])
+    assert there(request.losses).left_out == ("messages.server_tool_use", "messages.web_search_tool_result")
+    assert chat(messages=[{"role": "assistant", "content": blocks}])[-1]["content"] == "It is sunny."
 
 
 @looped(

@@ -43,10 +43,27 @@ def test_how_anthropic_offers_a_function_is_left_out_and_named() -> None:
     assert request.params["tools"] == [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
 
 
-@looped("kind", ["web_search_20250305", "bash_20250124", "mcp_toolset", "of_tomorrow"])
+@looped("kind", ["bash_20250124", "memory_20250818", "mcp_toolset", "of_tomorrow"])
 def test_a_tool_of_the_vendor_s_own_is_binding(kind: str) -> None:
     request = parse(tools=[TOOL, {"type": kind, "name": "x"}])
     assert there(request.losses).binding == {"tools": f"'tools' with a tool of type '{kind}'"}
+
+
+@looped(
+    "tool",
+    [
+        {"type": "web_search_20250305", "name": "web_search", "max_uses": 8},
+        {"type": "web_fetch_20260318", "name": "web_fetch"},
+        {"type": "code_execution_20250825", "name": "code_execution"},
+        {"type": "google_search"},
+        {"googleSearch": {}},
+    ],
+)
+def test_a_tool_that_other_vendors_have_too_stays_for_the_target_to_translate(tool: JsonObject) -> None:
+    request = parse(tools=[TOOL, tool])
+    assert request.params["tools"][1] == tool
+    assert request.losses is None
+    assert refused(tools=[{**tool, "type": "web_search_20250305", "model": "m"}]).param == "tools.0.model"
 
 
 @pytest.mark.parametrize(

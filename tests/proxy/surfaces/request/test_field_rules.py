@@ -105,6 +105,7 @@ ROWS = (
     Row("tool_choice", ("none", "auto", "required"), ("", "any", 1, True, [], {})),
     Row("functions", ([],), ({}, "x", [1], [{}]), (([{"name": "f"}], [NAMED]),)),
     Row("function_call", ("none", "auto"), ("required", 1, {}), (({"name": "f"}, NAMED),)),
+    Row("web_search_options", ({}, {"search_context_size": "low"}), ("x", [], 1)),
     Row("parallel_tool_calls", (True, False), NOT_BOOLEAN),
     Row("audio", ({"format": "wav"},), NOT_OBJECT),
     Row("modalities", (["text"], ["text", "audio"], ["image"]), ([], "text", {}, [1], [""])),

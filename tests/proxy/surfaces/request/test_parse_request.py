@@ -101,7 +101,7 @@ def test_every_surface_takes_the_whole_union(row: CompletionSurface) -> None:
 
 @every_row
 def test_a_field_outside_the_union_is_kept_for_the_dialect(row: CompletionSurface) -> None:
-    fields: dict[str, JsonValue] = {"safe_prompt": False, "made_up": [], "web_search_options": {}, "min_tokens": 3}
+    fields: dict[str, JsonValue] = {"safe_prompt": False, "made_up": [], "min_tokens": 3}
     assert complete(row, **fields).unknown == fields
     assert converse(row, **fields).unknown == fields
 

@@ -115,7 +115,7 @@ def test_searches_of_the_past_are_left_out_and_named() -> None:
     assert losses(request).left_out == ("input.web_search_call",)
 
 
-@looped("kind", ["mcp_call", "computer_call_output", "compaction", "unheard_of"])
+@looped("kind", ["computer_call_output", "program", "unheard_of"])
 def test_other_items_go_to_openai_alone(kind: str) -> None:
     item: JsonValue = typed(kind)
     for before in ([HI], []):

@@ -32,10 +32,12 @@ def test_codex_with_a_model_it_does_not_know_is_read_whole() -> None:
     turn = messages_of(request)[4]
     assert turn["content"] == "Editing"
     assert turn["reasoning_content"] == "let me edit"
-    names = [str(tool["function"]["name"]) for tool in request.params["tools"]]  # type: ignore[index,call-overload]
+    *offered, search = request.params["tools"]
+    assert search == typed("web_search", external_web_access=True)
+    names = [str(tool["function"]["name"]) for tool in offered]  # type: ignore[index,call-overload]
     assert "multi_agent_v1__spawn_agent" in names
     assert request.terms.origins["multi_agent_v1__spawn_agent"] == NamespacedName("multi_agent_v1", "spawn_agent")
-    assert losses(request).left_out == ("client_metadata", "tools.web_search")
+    assert losses(request).left_out == ("client_metadata",)
     assert not request.terms.store
     assert request.terms.summary
     assert not losses(request).binding
@@ -48,7 +50,7 @@ def test_codex_with_a_model_it_knows_edits_by_a_custom_tool() -> None:
     assert [call["type"] for call in calls if isinstance(call, dict)] == ["custom"]
     kinds = [tool["type"] for tool in request.params["tools"]]
     assert kinds.count("custom") == 1
-    assert "tools.tool_search" in losses(request).left_out
+    assert request.terms.typed == {"tool_search": "tool_search"}
     assert request.params["verbosity"] == "low"
     kept = [tool["type"] for tool in orjson.loads((BODIES / "codex_responses_apply_patch.json").read_bytes())["tools"]]
     assert [tool["type"] for tool in native_body(request)["tools"]] == kept  # type: ignore[index,union-attr,call-overload]
@@ -71,7 +73,7 @@ def test_the_second_step_of_the_ai_sdk_refers_to_items_of_the_first() -> None:
 
 def test_every_problem_of_a_body_is_told() -> None:
     facts = refused(input=[{"role": "x"}], tools=3, temperature=9, store=3)
-    assert [problem.param for problem in facts.problems] == ["temperature", "store", "tools", "input.0.role"]
+    assert [problem.param for problem in facts.problems] == ["temperature", "store", "input.0.role", "tools"]
 
 
 def test_a_body_without_an_input_or_a_model_or_with_a_field_twice_is_refused() -> None:

@@ -68,36 +68,31 @@ def test_a_namespaced_tool_never_takes_the_name_of_a_plain_one() -> None:
 
 
 @looped(
-    ("search", "named"),
+    "search",
     [
-        (typed("web_search", external_web_access=True), "tools.web_search"),
-        (typed("web_search_preview_2025_03_11"), "tools.web_search"),
-        (typed("tool_search", execution="client"), "tools.tool_search"),
+        typed("web_search", external_web_access=True),
+        typed("web_search_preview_2025_03_11"),
+        typed("code_interpreter", container={"type": "auto"}),
+        {"googleSearch": {}},
     ],
 )
-def test_what_codex_always_offers_is_left_out_and_named_off_openai(search: JsonObject, named: str) -> None:
-    request = ask(tools=[PLAIN, search])
-    assert len(request.params["tools"]) == 1
-    assert losses(request).left_out == (named,)
-    assert native_body(request)["tools"] == [PLAIN, search]
-
-
-def test_without_any_tool_left_there_is_no_choice_unless_the_client_demands_a_search() -> None:
-    request = ask(tools=[typed("web_search")], tool_choice="auto")
-    assert not {"tools", "tool_choice"} & request.params.keys()
-    request = ask(tools=[typed("web_search")], tool_choice={"type": "web_search"})
-    assert request.params["tools"] == [typed("web_search")]
-    assert not losses(request).left_out
-    assert [*losses(ask(tools=[typed("web_search")], tool_choice="required")).binding] == ["tool_choice"]
+def test_a_tool_that_other_vendors_have_too_stays_for_the_target_to_translate(search: JsonObject) -> None:
+    choices: tuple[JsonValue, ...] = ("auto", "required", {"type": "web_search"})
+    for choice in choices:
+        request = ask(tools=[PLAIN, search], tool_choice=choice)
+        assert (request.params["tools"][1], request.params["tool_choice"]) == (search, choice)
+        found = losses(request)
+        assert (found.left_out, found.binding) == ((), {})
+        assert native_body(request)["tools"] == [PLAIN, search]
 
 
 def test_tools_that_openai_runs_stay_as_they_are() -> None:
-    for kind in ("mcp", "tool_search", "web_search\r\nx: y", "web_searching"):
+    for kind in ("mcp", "web_search\r\nx: y", "web_searching"):
         hosted = typed(kind, server_label="s")
         assert tools(hosted, PLAIN)[0] == hosted
 
 
-@looped("kind", ["file_search", "mcp", "code_interpreter", "image_generation", "tool_search"])
+@looped("kind", ["file_search", "mcp", "computer", "image_generation"])
 def test_a_tool_of_this_api_is_for_this_api_alone(kind: str) -> None:
     assert losses(ask(tools=[typed(kind, vector_store_ids=["v"])])).binding == {"tools": f"a tool of type '{kind}'"}
 

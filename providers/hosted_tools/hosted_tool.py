@@ -1,0 +1,194 @@
+"""A tool that a vendor runs itself, read from any client's spelling of it.
+
+Sources, November 2026: `anthropic` 2.12.0 types `WebSearchTool20250305Param`, `WebFetchTool20250910Param`; openai
+3.54.0 types `WebSearchToolParam`, `CodeInterpreterParam`, `completion_create_params.WebSearchOptions`; `google-genai`
+3.4.0 types `GoogleSearch`, `UrlContext`; openrouter's `ChatWebSearchShorthand`, `WebSearchServerToolConfig`; groq 1.7
+`ChatCompletionToolParam`; mistralai 3.7.0 `WebSearchPremiumTool`; botocore 1.44.5 shape `SystemTool`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from providers.failure import Refusal
+from providers.frozen_record import record
+from providers.json_types import JsonObject, JsonValue
+from providers.profile import HostedKind
+from providers.request_fields import SEARCH
+
+ALLOWED, BLOCKED = "allowed_domains", "blocked_domains"
+LOCATION, CONTEXT, USES, CONTENT = "user_location", "search_context_size", "max_uses", "max_content_tokens"
+
+_PLACES: Final = ("city", "country", "region", "timezone")
+
+
+@record
+class HostedTool:
+    """A tool. `api` is whose spelling it has, `given` its type there. `options` hold the settings that several vendors
+    know, under one name each, and `others` names those of its own vendor. `bound` is what no other vendor can honour,
+    empty for nothing."""
+
+    kind: HostedKind
+    api: str
+    given: str
+    options: Mapping[str, JsonValue]
+    others: tuple[str, ...] = ()
+    bound: str = ""
+
+
+@record
+class _Spelling:
+    """One vendor's spelling: a pattern of types. `held` is the member that may hold the settings."""
+
+    api: str
+    kind: HostedKind
+    types: re.Pattern[str]
+    held: tuple[str, ...] = ()
+
+
+def _spelled(api: str, kind: HostedKind, types: str, *held: str) -> _Spelling:
+    return _Spelling(api, kind, re.compile(types, re.ASCII), held)
+
+
+_SPELLINGS: Final = (
+    _spelled("anthropic", "web_search", r"web_search_[0-9]{8}"),
+    _spelled("anthropic", "web_fetch", r"web_fetch_[0-9]{8}"),
+    _spelled("anthropic", "code_execution", r"code_execution_[0-9]{8}"),
+    _spelled("openai", "web_search", r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", "filters"),
+    _spelled("openai", "code_execution", r"code_interpreter"),
+    _spelled("gemini", "web_search", r"googleSearch(Retrieval)?|google_search(_retrieval)?"),
+    _spelled("gemini", "web_fetch", r"urlContext|url_context"),
+    _spelled("gemini", "code_execution", r"codeExecution|code_execution"),
+    _spelled("openrouter", "web_search", r"openrouter:web_search", "parameters"),
+    _spelled("openrouter", "web_fetch", r"openrouter:web_fetch", "parameters"),
+    _spelled("groq", "web_search", r"browser_search"),
+    _spelled("mistral", "web_search", r"web_search_premium"),
+)
+
+_NAMES: Final[Mapping[str, str]] = {
+    **{name: name for name in (ALLOWED, BLOCKED, LOCATION, CONTEXT, USES, CONTENT)},
+    **dict.fromkeys(("excluded_domains", "excludeDomains", "exclude_domains"), BLOCKED),
+}
+"""Our names of settings by those of the vendors."""
+
+_NEUTRAL: Final[Mapping[str, tuple[JsonValue, ...]]] = {
+    CONTEXT: ("medium",),
+    "external_web_access": (True,),
+    "allowed_callers": (["direct"],),
+    "citations": ({"enabled": False},),
+    "defer_loading": (False,),
+    "container": ({"type": "auto"},),
+}
+"""Values of settings that say what holds without them."""
+
+_CLIENTS: Final = ("function", "custom", None)
+_NO_SETTINGS: Final = frozenset({"type", "name"})
+_NOVA: Final = "nova_grounding"
+
+
+def is_hosted(tool: JsonObject) -> bool:
+    """Return whether an entry of `tools` is one that the vendor runs and that several vendors have."""
+    kind = tool.get("type")
+    if kind in _CLIENTS and len(tool) > 1 and "systemTool" not in tool:
+        # As nearly all are.
+        return False
+    return _spelling(tool) is not None or _is_nova(tool)
+
+
+def hosted_tool(tool: JsonObject) -> HostedTool | None:
+    """Return an entry of `tools` that the vendor runs, and that several vendors have; None for any other. Raises
+    Refusal for settings that make no sense."""
+    if _is_nova(tool):
+        return HostedTool("web_search", "nova", _NOVA, {})
+    found = _spelling(tool)
+    if found is None:
+        return None
+    spelling, kind = found
+    return _read(spelling, kind, {name: value for name, value in tool.items() if name not in _NO_SETTINGS})
+
+
+def _spelling(tool: JsonObject) -> tuple[_Spelling, str] | None:
+    """Return whose spelling a tool has, and its type there."""
+    kind = tool.get("type")
+    if kind is None and len(tool) == 1:
+        # Google's own spelling: the name of the tool with its settings.
+        ((kind, held),) = tool.items()
+        if not isinstance(held, dict):
+            return None
+    if kind == "function" or not isinstance(kind, str):
+        return None
+    return next(((each, kind) for each in _SPELLINGS if each.types.fullmatch(kind)), None)
+
+
+def _is_nova(tool: JsonObject) -> bool:
+    held = tool.get("systemTool", tool if tool.get("type") in ("systemTool", "system_tool") else None)
+    return isinstance(held, dict) and held.get("name") == _NOVA
+
+
+def search_of_options(options: JsonObject) -> HostedTool:
+    """Return the web search that `web_search_options` ask for. Raises Refusal."""
+    return _read(_SPELLINGS[3], SEARCH, options)
+
+
+def _read(found: _Spelling, kind: str, settings: JsonObject) -> HostedTool:
+    options: dict[str, JsonValue] = {}
+    others: list[str] = []
+    for name, value in _settings(found, kind, settings):
+        if value is None or value in _NEUTRAL.get(name, ()):
+            continue
+        common = _NAMES.get(name)
+        if common is None:
+            others.append(name)
+        elif value != []:
+            options[common] = _checked(common, value)
+    bound = _files(settings) if kind == "code_interpreter" else ""
+    return HostedTool(found.kind, found.api, kind, options, tuple(others), bound)
+
+
+def _settings(found: _Spelling, kind: str, settings: JsonObject) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the settings of a tool, those in the member that holds them too."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and name in (*found.held, kind):
+            yield from value.items()
+        else:
+            yield name, value
+
+
+def _files(settings: JsonObject) -> str:
+    """Return what a container has that only its vendor knows."""
+    held = settings.get("container")
+    if isinstance(held, str):
+        return "a container of its own vendor"
+    return "files of its own vendor" if isinstance(held, dict) and held.get("file_ids") else ""
+
+
+def _checked(name: str, value: JsonValue) -> JsonValue:
+    match name:
+        case "allowed_domains" | "blocked_domains":
+            if isinstance(value, list) and all([isinstance(each, str) and each for each in value]):
+                return value
+            raise _invalid(name, "a list of domains")
+        case "user_location":
+            return _location(value)
+        case "max_uses" | "max_content_tokens":
+            if type(value) is int and value > 0:
+                return value
+            raise _invalid(name, "a number above 0")
+        case _:
+            if isinstance(value, str):
+                return value
+            raise _invalid(name, "a string")
+
+
+def _location(value: JsonValue) -> JsonValue:
+    """Return where the user is, in the one object that most vendors have."""
+    if not isinstance(value, dict):
+        raise _invalid(LOCATION, "an object")
+    held = value.get("approximate")
+    places = held if isinstance(held, dict) else value
+    known: JsonObject = {name: place for name in _PLACES if isinstance(place := places.get(name), str) and place}
+    return {"type": "approximate", **known}
+
+
+def _invalid(name: str, what: str) -> Refusal:
+    return Refusal("tools", f"'{name}' of a web search must be {what}.", "invalid_value")

@@ -1,0 +1,280 @@
+"""Writes the tools that a vendor is to run itself in the target's own form, whichever API's form the client wrote.
+
+A tool is binding: one that the target has not is refused, and so are the domains that a search is kept to. Other
+settings that the target has not are left out and named.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
+
+from providers.capabilities import NATIVE, Cell, emulated, refused
+from providers.failure import Refusal
+from providers.frozen_record import record
+from providers.hosted_tools.hosted_forms import FORMS, HostedForm
+from providers.hosted_tools.hosted_tool import (
+    ALLOWED,
+    BLOCKED,
+    LOCATION,
+    HostedTool,
+    hosted_tool,
+    search_of_options,
+)
+from providers.json_types import JsonObject, JsonValue, merged
+from providers.profile import HostedKind, HostedStyle, Profile
+from providers.request_fields import SEARCH
+from providers.target import Target
+from providers.unified_request import Params, UnifiedRequest
+
+_WORDS: Final = {"web_search": "web search", "web_fetch": "fetching of pages", "code_execution": "running of code"}
+_DOMAINS: Final = (ALLOWED, BLOCKED)
+_CHOICE: Final = "tool_choice"
+
+_OF_OPENAI: Final = frozenset(
+    {"type", "filters", "user_location", "search_context_size", "external_web_access", "search_content_types"}
+    | {"container"}
+)
+"""Members of OpenAI's own search and interpreter."""
+
+_SAME_API: Final[dict[HostedStyle, frozenset[str]]] = {
+    "anthropic": frozenset({"anthropic"}),
+    "gemini": frozenset({"gemini"}),
+    "vertex": frozenset({"gemini"}),
+    "responses": frozenset({"openai"}),
+    "openrouter": frozenset({"openrouter"}),
+    "groq": frozenset({"groq"}),
+    "nova": frozenset({"nova"}),
+}
+"""Whose spellings a style's vendor takes as they are."""
+
+
+@record
+class HostedTranslation:
+    """A request in the target's form, the fields in which the gateway has a part, and the settings left out."""
+
+    request: UnifiedRequest
+    emulated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+def asks_hosted(params: Params) -> bool:
+    """Return whether a request may ask for a tool that the vendor runs. Nearly all ask for functions alone."""
+    if SEARCH in params:
+        return True
+    return "tools" in params and any([tool.get("type") != "function" for tool in params["tools"]])
+
+
+def translate_hosted(request: UnifiedRequest, target: Target) -> HostedTranslation:
+    """Return a request that `asks_hosted` in the target's form. Raises Refusal for a tool that the target has not, and
+    for what it cannot be held to."""
+    profile = target.profile.for_model(target.upstream_model, target.model)
+    params = request.params
+    work = HostedWriter(target, profile)
+    for tool in params.get("tools", ()):
+        work.add(tool)
+    if (options := params.get(SEARCH)) is not None:
+        work.add_options(options)
+    if not work.found:
+        return HostedTranslation(request)
+    left = {name: value for name, value in params.items() if name not in ("tools", SEARCH)}
+    if work.tools:
+        left["tools"] = work.tools
+    _put_choice(left, work)
+    body = work.body
+    if SEARCH in body:
+        left[SEARCH] = body.pop(SEARCH)
+    unknown = {**merged(body, dict(request.unknown or {}))} or None
+    translated = replace(request, params=cast(Params, left), unknown=unknown)
+    ours = (SEARCH,) if options is not None and SEARCH not in left else ()
+    return HostedTranslation(translated, ours, tuple(dict.fromkeys(work.dropped)))
+
+
+@dataclass(slots=True)
+class HostedWriter:
+    """The tools of one request so far. `found` are those that the vendor runs, with the target's forms of them: None if
+    none is known. `kept` are those sent as they came."""
+
+    target: Target
+    profile: Profile
+    tools: list[JsonObject] = field(default_factory=list)
+    body: JsonObject = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    found: list[tuple[HostedTool, HostedForm | None]] = field(default_factory=list)
+    kept: list[HostedTool] = field(default_factory=list)
+
+    def add(self, tool: JsonObject) -> None:
+        """Add an entry of `tools`. Raises Refusal."""
+        read = hosted_tool(tool)
+        if read is None:
+            self.tools.append(tool)
+            return
+        style = self.profile.hosted.get(read.kind)
+        form = None if style is None else FORMS[read.kind][style]
+        self.found.append((read, form))
+        if form is None or self._takes(read, tool, style):
+            self._keep(read, tool)
+        else:
+            self._write(read, form, "tools")
+
+    def add_options(self, options: JsonObject) -> None:
+        """Add what `web_search_options` ask for. Raises Refusal."""
+        if any([read.kind == "web_search" for read, _ in self.found]):
+            told = f"'{SEARCH}' and a web search among the 'tools' ask for the same; send one of them."
+            raise Refusal(SEARCH, told, "conflicting_parameters")
+        read = search_of_options(options)
+        style = self.profile.hosted.get("web_search")
+        if style is None:
+            raise self._absent(SEARCH, read)
+        form = FORMS["web_search"][style]
+        self.found.append((read, form))
+        self._write(read, form, SEARCH)
+
+    def _takes(self, read: HostedTool, tool: JsonObject, style: HostedStyle | None) -> bool:
+        """Return whether the target takes a tool as it came."""
+        if style is not None and read.api in _SAME_API.get(style, ()):
+            return True
+        return self.profile.takes_tool(read.given) and _is_vendors_own(tool)
+
+    def _keep(self, read: HostedTool, tool: JsonObject) -> None:
+        """Add a tool as it came. Raises Refusal if the target has none of its kind."""
+        if read.kind not in self.profile.hosted and not self.profile.takes_tool(read.given):
+            raise self._absent("tools", read)
+        self.kept.append(read)
+        self.tools.append(tool)
+
+    def _absent(self, param: str, read: HostedTool) -> Refusal:
+        what = f"a tool of type '{read.given}'" if param == "tools" else f"'{SEARCH}'"
+        return Refusal(param, f"{self.target.name} has no {_WORDS[read.kind]} of its own, which {what} asks for.")
+
+    def _write(self, read: HostedTool, form: HostedForm, param: str) -> None:
+        if read.bound:
+            raise Refusal(param, f"A tool of type '{read.given}' with {read.bound} cannot go to {self.target.name}.")
+        made: JsonObject = dict(form.tool or {})
+        body: JsonObject = {}
+        for name, value in read.options.items():
+            if name in form.places:
+                holder = _at(form.places[name], _written(name, value, form))
+                made, body = (made, merged(body, holder)) if form.tool is None else (merged(made, holder), body)
+            elif name in _DOMAINS:
+                raise self._unbounded(param, name)
+            else:
+                self.dropped.append(f"{param}.{name}")
+        if all([name in read.options for name in _DOMAINS]):
+            raise Refusal(param, f"{self.target.name} takes either {ALLOWED} or {BLOCKED} of a search, not both.")
+        self.dropped += [f"{param}.{name}" for name in read.others]
+        self.body = merged(self.body, merged(form.body or {}, body))
+        if form.tool is not None and made not in self.tools:
+            self.tools.append(made)
+
+    def _unbounded(self, param: str, name: str) -> Refusal:
+        told = f"'{name}' of a search is not supported by {self.target.name}: it cannot be kept to domains that way."
+        return Refusal(param, told)
+
+
+def _is_vendors_own(tool: JsonObject) -> bool:
+    """Return whether a tool has members that only a vendor besides OpenAI has, under a type that both have."""
+    return not _OF_OPENAI.issuperset(tool)
+
+
+def _at(path: str, value: JsonValue) -> JsonObject:
+    """Return an object with a value at a path of it."""
+    for step in reversed(path.split(".")):
+        value = {step: value}
+    return cast(JsonObject, value)
+
+
+def _written(name: str, value: JsonValue, form: HostedForm) -> JsonValue:
+    """Return a setting as the vendor has it."""
+    if name == LOCATION and isinstance(value, dict) and form.where != "typed":
+        bare: JsonObject = {key: place for key, place in value.items() if key != "type"}
+        return {"type": "approximate", "approximate": bare} if form.where == "nested" else bare
+    if name == BLOCKED and form.places[BLOCKED] == form.places.get(ALLOWED) and isinstance(value, list):
+        # One list holds both kinds.
+        return [f"-{domain}" for domain in value]
+    return value
+
+
+# The choice -----------------------------------------------------------------------------------------------------------
+
+
+def _put_choice(params: dict[str, object], work: HostedWriter) -> None:
+    """Write the choice as the target has it. Raises Refusal for one that it cannot be held to."""
+    choice = params.get(_CHOICE)
+    if choice == "none":
+        for _, form in work.found:
+            if form is not None and form.tool is None:
+                work.body = dict(form.off or {})
+    elif choice == "required":
+        _require(params, work)
+    elif isinstance(choice, dict) and (chosen := _chosen(choice, work.found, work.tools)) is not None:
+        params.pop(_CHOICE)
+        read, form = chosen
+        if form is None:
+            params[_CHOICE] = choice
+        elif form.choosing == "never":
+            raise Refusal(_CHOICE, f"{work.target.name} cannot be made to use its {_WORDS[read.kind]}.")
+        elif form.tool is None:
+            work.body = merged(work.body, form.choice or {})
+        else:
+            typed = read in work.kept and form.choice is not None and form.choice["type"] != "function"
+            params[_CHOICE] = {"type": read.given} if typed else form.choice
+    if not work.tools:
+        params.pop(_CHOICE, None)
+        params.pop("parallel_tool_calls", None)
+
+
+def _require(params: dict[str, object], work: HostedWriter) -> None:
+    """Honour that some tool must be used. Raises Refusal if none is left that could be demanded."""
+    forms = [form for _, form in work.found if form is not None]
+    met = next((form for form in forms if form.choosing == "always"), None)
+    if met is not None:
+        params.pop(_CHOICE)
+    elif not work.tools:
+        form = forms[0]
+        if form.choosing == "never":
+            raise Refusal(_CHOICE, f"{work.target.name} cannot be made to use a tool that it runs itself.")
+        work.body = merged(work.body, form.choice or {})
+
+
+def _chosen(
+    choice: JsonObject, found: Sequence[tuple[HostedTool, HostedForm | None]], tools: Iterable[JsonObject]
+) -> tuple[HostedTool, HostedForm | None] | None:
+    """Return the tool that the vendor runs and a choice names, by its type or as Anthropic does by its name; None for
+    any other choice. Raises Refusal for one that is not offered."""
+    function = choice.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
+    if isinstance(name, str):
+        if any([_name(tool) == name for tool in tools]):
+            return None
+        return next((each for each in found if each[0].kind == name), None)
+    read = hosted_tool({**choice})
+    if read is None:
+        return None
+    for each in found:
+        if each[0].kind == read.kind:
+            return each
+    raise Refusal(
+        _CHOICE, f"'{_CHOICE}' names a tool of type '{read.given}', which is not among 'tools'.", "invalid_value"
+    )
+
+
+def _name(tool: JsonObject) -> JsonValue:
+    held = tool.get("function") or tool.get("custom")
+    return held.get("name") if isinstance(held, dict) else None
+
+
+# The matrix -----------------------------------------------------------------------------------------------------------
+
+
+def search_cell(profile: Profile, *names: str) -> Cell:
+    """Return what happens to `web_search_options` at the model with these names."""
+    style = profile.for_model(*names).hosted.get("web_search")
+    if style is None:
+        return refused("it has no web search of its own")
+    return NATIVE if style == "options" else emulated("the vendor's own web search")
+
+
+def is_tool(target: Target, kind: HostedKind) -> bool:
+    """Return whether the target has a tool of this kind as an entry of `tools`."""
+    style = target.profile.for_model(target.upstream_model, target.model).hosted.get(kind)
+    return style is not None and FORMS[kind][style].tool is not None

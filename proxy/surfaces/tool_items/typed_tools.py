@@ -1,0 +1,208 @@
+"""Tools and calls that the Responses API has types of its own for, as functions of a chat, and back.
+
+A client that offers its own shell, a patch tool or a search of its tools runs them itself; other vendors know functions
+alone. So such a tool is offered as a function whose parameters are the members of its call, and a call of that function
+comes back to the client as an item of the tool's type.
+
+Sources: openai 3.54.0 types `LocalShellCall`, `ShellCall`, `ApplyPatchCall`, `ToolSearchCall`, their outputs and
+tools; bodies of Codex CLI 0.169.0, November 2026.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import orjson
+
+from providers.frozen_record import record
+from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.response.write_sse import utf8_json
+
+_TEXT: Final[JsonObject] = {"type": "string"}
+_TEXTS: Final[JsonObject] = {"type": "array", "items": _TEXT}
+_NUMBER: Final[JsonObject] = {"type": "integer"}
+
+
+def _schema(required: list[JsonValue], **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": {**properties}, "required": required, "additionalProperties": False}
+
+
+@record
+class TypedTool:
+    """A tool with a type of its own. `held` is the member of its call's item that holds the arguments, `fixed` what
+    that has besides, `needed` what it must have; `beside` are further members of the item."""
+
+    kind: str
+    about: str
+    parameters: JsonObject
+    held: str
+    fixed: JsonObject
+    needed: JsonObject
+    beside: JsonObject
+
+    @property
+    def item(self) -> str:
+        """The type of its call's item."""
+        return f"{self.kind}_call"
+
+    def function(self, name: str, tool: JsonObject) -> JsonObject:
+        """Return the tool as a function; the client's own description and parameters stand."""
+        own = tool.get("parameters")
+        parameters = own if isinstance(own, dict) and own else self.parameters
+        about = tool.get("description") or self.about
+        return {"type": "function", "function": {"name": name, "description": about, "parameters": parameters}}
+
+    def arguments(self, item: JsonObject) -> str:
+        """Return the arguments of a call that an item is."""
+        held = item.get(self.held)
+        if not isinstance(held, dict):
+            return held if isinstance(held, str) and held else "{}"
+        return utf8_json({name: value for name, value in held.items() if name not in self.fixed}).decode()
+
+    def members(self, arguments: str) -> JsonObject:
+        """Return the members of the item of a call with these arguments."""
+        try:
+            given: JsonValue = orjson.loads(arguments or "{}")
+        except (orjson.JSONDecodeError, UnicodeEncodeError):
+            given = None
+        said: JsonObject = given if isinstance(given, dict) else {"arguments": arguments}
+        return {**self.beside, self.held: {**self.needed, **said, **self.fixed}}
+
+
+TYPED: Final[Mapping[str, TypedTool]] = {
+    each.kind: each
+    for each in (
+        TypedTool(
+            "local_shell",
+            "Runs a command in the user's shell and returns its output.",
+            _schema(["command"], command=_TEXTS, working_directory=_TEXT, timeout_ms=_NUMBER,
+                    env={"type": "object", "additionalProperties": _TEXT}, user=_TEXT),
+            "action",
+            {"type": "exec"},
+            {"command": [], "env": {}},
+            {},
+        ),
+        TypedTool(
+            "shell",
+            "Runs commands in the user's shell and returns what each wrote and its exit code.",
+            _schema(["commands"], commands=_TEXTS, timeout_ms=_NUMBER, max_output_length=_NUMBER),
+            "action",
+            {},
+            {"commands": []},
+            {},
+        ),
+        TypedTool(
+            "apply_patch",
+            "Creates, updates or deletes a file. `diff` is a diff in the V4A format; a deletion has none.",
+            _schema(["type", "path"], type={"type": "string", "enum": ["create_file", "update_file", "delete_file"]},
+                    path=_TEXT, diff=_TEXT),
+            "operation",
+            {},
+            {},
+            {},
+        ),
+        TypedTool(
+            "tool_search",
+            "Searches the tools that are not loaded yet and loads those that fit.",
+            _schema(["query"], query=_TEXT, limit=_NUMBER),
+            "arguments",
+            {},
+            {},
+            {"execution": "client"},
+        ),
+    )
+}  # fmt: skip
+"""The tools by their types."""
+
+CALLS: Final[Mapping[str, TypedTool]] = {each.item: each for each in TYPED.values()}
+"""The tools by the types of their calls' items."""
+
+
+def needs_openai(tool: JsonObject) -> bool:
+    """Return whether a tool of these types runs at OpenAI: a shell in a container there."""
+    place = tool.get("environment")
+    return isinstance(place, dict) and place.get("type") not in (None, "local")
+
+
+def loads_at_openai(kind: str, tool: JsonObject) -> bool:
+    """Return whether a tool is OpenAI's own search of deferred tools, which nothing is left to do for where all tools
+    are offered at once."""
+    return kind == "tool_search" and tool.get("execution") != "client"
+
+
+# Results --------------------------------------------------------------------------------------------------------------
+
+
+def _plain(item: JsonObject) -> str:
+    output = item.get("output")
+    return output if isinstance(output, str) else utf8_json(output).decode()
+
+
+def _commands(item: JsonObject) -> str:
+    """Return what each command wrote and how it ended."""
+    output = item.get("output")
+    if not isinstance(output, list):
+        return _plain(item)
+    return "\n\n".join([_command(each) for each in output if isinstance(each, dict)])
+
+
+def _command(each: JsonObject) -> str:
+    outcome = each.get("outcome")
+    ended: JsonObject = outcome if isinstance(outcome, dict) else {}
+    code = ended.get("exit_code")
+    told = f"exit code: {code}" if code is not None else str(ended.get("type") or "")
+    return "\n".join([str(part) for part in (each.get("stdout"), each.get("stderr"), told) if part])
+
+
+def _loaded(item: JsonObject) -> str:
+    names = [str(tool["name"]) for tool in tools_of(item) if "name" in tool]
+    return f"Loaded tools: {', '.join(names)}" if names else "No tools were found."
+
+
+def _patched(item: JsonObject) -> str:
+    return _plain(item) if item.get("output") else str(item.get("status") or "completed")
+
+
+OUTPUTS: Final[Mapping[str, Callable[[JsonObject], str]]] = {
+    "local_shell_call_output": _plain,
+    "shell_call_output": _commands,
+    "apply_patch_call_output": _patched,
+    "tool_search_output": _loaded,
+}
+"""The texts of results by the types of their items."""
+
+
+def tools_of(item: JsonObject) -> list[JsonObject]:
+    """Return the tools that an item brings."""
+    listed = item.get("tools")
+    return [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+
+
+# What OpenAI ran itself -----------------------------------------------------------------------------------------------
+
+
+def _ran_code(item: JsonObject) -> str:
+    outputs = item.get("outputs")
+    logs = (
+        [str(each.get("logs")) for each in outputs if isinstance(each, dict) and each.get("logs")]
+        if isinstance(outputs, list)
+        else []
+    )
+    ran = f"Code that was run:\n```python\n{item.get('code') or ''}\n```"
+    return "\n".join([ran, "Its output:", *logs]) if logs else ran
+
+
+def _called_server(item: JsonObject) -> str:
+    called = f"Called {item.get('name')} of {item.get('server_label')} with {item.get('arguments') or '{}'}"
+    result = item.get("output") or item.get("error")
+    return (
+        called
+        if not result
+        else f"{called}\nIts result:\n{result if isinstance(result, str) else utf8_json(result).decode()}"
+    )
+
+
+RAN: Final[Mapping[str, Callable[[JsonObject], str]]] = {
+    "code_interpreter_call": _ran_code,
+    "mcp_call": _called_server,
+}
+"""The texts of calls that OpenAI ran, with their results, by the types of their items."""

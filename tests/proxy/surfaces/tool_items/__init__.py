@@ -1,0 +1,1 @@
+"""Tests of tools and calls with items of their own."""
