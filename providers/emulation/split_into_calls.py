@@ -187,12 +187,10 @@ def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
         except Unenforceable as reason:
             raise unsupported_field(target, FORCING, reason.reason) from None
         return replace(_plan_held(held, target, table, forced), request=request)
-    return _plan_held(request, target, table)
+    return _plan_held(request, target, table, None)
 
 
-def _plan_held(
-    request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None = None
-) -> CallPlan:
+def _plan_held(request: UnifiedRequest, target: Target, table: Capabilities, forced: ForcedCall | None) -> CallPlan:
     counted = bool(table.counts) and request.params.get(WINDOW) in table.counts
     strict = "tools" in request.params and has_strict_tools(request.params)
     if request.prompts == 1 and not (strict or forced or table.leaves_to_gateway(request.params)):

@@ -38,7 +38,14 @@ from providers.dialects.shared.field_writers import check_images
 from providers.dialects.shared.operations import endpoint_url
 from providers.dialects.shared.prompt import native_prompt, wrapped_messages
 from providers.dialects.shared.read_json import malformed
-from providers.dialects.shared.request_body import FieldWriter, RequestBody, build_request, put_fields, unsupported
+from providers.dialects.shared.request_body import (
+    FieldWriter,
+    RequestBody,
+    build_request,
+    put_fields,
+    unless_neutral,
+    unsupported,
+)
 from providers.dialects.shared.stream_reader import NativeReader, NativeStream
 from providers.emulation.collect_stream import Gatherer
 from providers.failure import Refusal
@@ -260,7 +267,7 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
         profile,
         Operation.CHAT,
         capabilities(profile, request.operation, Operation.CHAT, _counted(profile, target)),
-        {**writers(profile, Operation.CHAT), "images": check_images, "metadata": put_pairs},
+        {**writers(profile, Operation.CHAT), "images": unless_neutral("images", check_images), "metadata": put_pairs},
         put_input,
         target.base_url + profile.wires[Operation.CHAT].path,
         {"model": target.upstream_model, **profile.body},
