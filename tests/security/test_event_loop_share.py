@@ -30,6 +30,7 @@ from tests.proxy.kit import gateway_rig
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.vendor_script import Script
+from tests.support.waiting import until
 
 MOST_LINES = 20_000
 """Lines that take some 2 ms. The densest body of 256 KiB took ten times as many, one of 927 KiB 100 times."""
@@ -298,7 +299,7 @@ async def test_threat_05_what_a_heavy_request_held_is_freed_in_a_thread(
     }
     made.vendor.answer(_whole(content="x"))
     assert (await made.post("/v1/chat/completions", body)).status == 200
-    await made.finished(1)
+    await until(lambda: bool(held))
     # The list, the loop's variable and the argument of getrefcount, and of a request the plan and its call.
     most = {"UnifiedRequest": 5, "CallPlan": 3, "Completion": 3}
     assert [(name, count <= most[name]) for name, count in held] == [(name, True) for name in most], held
