@@ -143,8 +143,9 @@ class HostedWriter:
         self.tools.append(tool)
 
     def _absent(self, param: str, read: HostedTool) -> Refusal:
-        what = f"a tool of type '{read.given}'" if param == "tools" else f"'{SEARCH}'"
-        return Refusal(param, f"{self.target.name} has no {_WORDS[read.kind]} of its own, which {what} asks for.")
+        what = f"A tool of type '{read.given}'" if param == "tools" else f"'{SEARCH}'"
+        why = f"it has no {_WORDS[read.kind]} of its own"
+        return Refusal(param, f"{what} is not supported by {self.target.name}: {why}.")
 
     def _write(self, read: HostedTool, form: HostedForm, param: str) -> None:
         if read.bound:

@@ -29,7 +29,7 @@ PATHS = [
     (surface, endpoint.path)
     for surface in SURFACES
     for endpoint in surface.endpoints
-    if isinstance(endpoint.action, Operation)
+    if isinstance(endpoint.action, Operation) and "{" not in endpoint.path
 ]
 SOUND = {"Host": "localhost", "Content-Length": "2"}
 
@@ -41,7 +41,9 @@ def told(path: str = "/v1/completions", more: Mapping[str, str] | None = None, b
 
 
 @looped(("surface", "path"), PATHS)
-def test_every_path_that_takes_a_request_is_known_with_its_surface(surface: Surface, path: str) -> None:
+def test_every_path_without_a_variable_that_takes_a_request_is_known_with_its_surface(
+    surface: Surface, path: str
+) -> None:
     door, _ = made()
     assert door.read(told(path)) == (surface, 2)
 

@@ -24,7 +24,8 @@ def test_its_paths_are_served_with_and_without_the_version() -> None:
     assert {action for _, _, action in stored} == set(StoredAction)
     assert ("GET", "/v1/responses/{id}/input_items", StoredAction.INPUT_ITEMS) in stored
     assert ("DELETE", "/responses/{id}", StoredAction.DELETE) in stored
-    assert len(served) == 2 + 2 * len(StoredAction)
+    assert {"/openai/v1/responses", "/openai/responses"} <= {path for _, path, _ in served}
+    assert len(served) == 4 + 4 * len(StoredAction)
 
 
 def test_errors_have_openai_s_envelope_and_name_the_client_s_fields() -> None:
