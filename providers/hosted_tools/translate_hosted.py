@@ -73,6 +73,9 @@ def translate_hosted(request: UnifiedRequest, target: Target) -> HostedTranslati
     for tool in params.get("tools", ()):
         work.add(tool)
     if (options := params.get(SEARCH)) is not None:
+        if "web_search" not in profile.hosted:
+            why = target.dialect.capabilities(request, target)[SEARCH].how or search_cell(profile).how
+            raise Refusal(SEARCH, f"'{SEARCH}' is not supported by {target.name}: {why}.")
         work.add_options(options)
     if not work.found:
         return HostedTranslation(request)
@@ -122,10 +125,7 @@ class HostedWriter:
             told = f"'{SEARCH}' and a web search among the 'tools' ask for the same; send one of them."
             raise Refusal(SEARCH, told, "conflicting_parameters")
         read = search_of_options(options)
-        style = self.profile.hosted.get("web_search")
-        if style is None:
-            raise self._absent(SEARCH, read)
-        form = FORMS["web_search"][style]
+        form = FORMS["web_search"][self.profile.hosted["web_search"]]
         self.found.append((read, form))
         self._write(read, form, SEARCH)
 
@@ -138,14 +138,10 @@ class HostedWriter:
     def _keep(self, read: HostedTool, tool: JsonObject) -> None:
         """Add a tool as it came. Raises Refusal if the target has none of its kind."""
         if read.kind not in self.profile.hosted and not self.profile.takes_tool(read.given):
-            raise self._absent("tools", read)
+            why = f"it has no {_WORDS[read.kind]} of its own"
+            raise Refusal("tools", f"A tool of type '{read.given}' is not supported by {self.target.name}: {why}.")
         self.kept.append(read)
         self.tools.append(tool)
-
-    def _absent(self, param: str, read: HostedTool) -> Refusal:
-        what = f"A tool of type '{read.given}'" if param == "tools" else f"'{SEARCH}'"
-        why = f"it has no {_WORDS[read.kind]} of its own"
-        return Refusal(param, f"{what} is not supported by {self.target.name}: {why}.")
 
     def _write(self, read: HostedTool, form: HostedForm, param: str) -> None:
         if read.bound:

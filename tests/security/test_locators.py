@@ -319,7 +319,6 @@ def test_threat_14_a_hosted_vendor_answers_for_its_own_fields() -> None:
     fields: JsonObject = {
         "plugins": [{"id": "file-parser"}],
         "route": "fallback",
-        "web_search_options": {},
         "x": "/a/b",
     }
     explanation = told("router/m", {**talk("router/m"), **fields})

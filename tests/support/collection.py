@@ -51,6 +51,7 @@ would run when the others have no more to do."""
 SHARERS: Mapping[str, Sequence[str]] = {
     "judges": (
         "tests/conformance/test_ten_vendors.py",
+        "tests/contracts/test_hosted_tools.py",
         "tests/contracts/test_judged_fixtures.py",
         "tests/contracts/test_native_bodies.py",
         "tests/contracts/test_sdk_judges.py",

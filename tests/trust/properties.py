@@ -19,7 +19,7 @@ PROPERTIES: Final = (
     "tests/providers/dialects/openai/test_read.py::test_no_answer_raises_anything_but_an_upstream_error",
     "tests/providers/framing/test_parse_aws_eventstream.py::test_no_bytes_raise_anything_else",
     "tests/providers/framing/test_parse_aws_eventstream.py::test_what_is_written_is_read_whatever_the_cuts",
-    "tests/providers/test_failure.py::test_every_message_comes_out_short_and_on_one_line",
+    "tests/providers/vendor_text/test_vet_message.py::test_every_message_comes_out_short_and_on_one_line",
     "tests/providers/test_read_retry_after.py::test_no_spelling_of_a_wait_breaks_anything",
     "tests/providers/framing/test_parse_ndjson.py::test_the_same_lines_come_whatever_the_cuts",
     "tests/providers/test_read_retry_after.py::test_no_spelling_raises",

@@ -34,8 +34,8 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
     "gemini": AnswerSet(
         "gemini",
         [sent_for(replace(chat_request(), stream=True), target_of("gemini", "gemini-3.1-pro-preview"))],
-        "array blocked choice empty late_usage length logprobs noise pieces recitation safety_after_text text thinking "
-        "tools tools_old",
+        "array blocked choice code empty image_first late_usage length logprobs noise pieces recitation "
+        "safety_after_text signed_grounded text thinking tools tools_old",
         broken={
             "error_first": ("", FailureKind.OVERLOADED, None),
             **dict.fromkeys(
