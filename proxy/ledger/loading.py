@@ -55,12 +55,20 @@ class LedgerLoading:
         self._tidied = -TIDY_EVERY
         self._failures = 0
         self._said = -SILENCE
+        self._began: float | None = None
         self._deadline: float | None = None
         self._log = logging.getLogger("dragoman")
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def look(self) -> None:
+        """Measure what waits while the thread does not: the database is away, or has not answered for EVERY seconds.
+        To be called now and then by another thread."""
+        began = self._began
+        if self._failures or (began is not None and time.monotonic() - began >= EVERY):
+            self._measure()
 
     def stop(self, seconds: float = LAST) -> None:
         """Load what there is, within this time, and end. Blocks. To be called when every journal has been closed."""
@@ -84,6 +92,13 @@ class LedgerLoading:
 
     def _pass(self) -> float:
         """Load once, and return the seconds until the next time."""
+        self._began = time.monotonic()
+        try:
+            return self._load()
+        finally:
+            self._began = None
+
+    def _load(self) -> float:
         try:
             if not self._leads():
                 return EVERY
@@ -129,11 +144,15 @@ class LedgerLoading:
         state.trouble = why
         wait = min(FIRST_WAIT * 2.0 ** min(self._failures, 10), LONGEST_WAIT)
         self._failures += 1
-        try:
-            self._loader.measure()
-        except OSError:
-            state.load_errors += 1
+        self._measure()
         return float(wait)
+
+    def _measure(self) -> None:
+        if self.state.loading:
+            try:
+                self._loader.measure()
+            except OSError:
+                self.state.load_errors += 1
 
     def _pause(self, took: float) -> None:
         """Give others as much time as a piece took; at the end there is none to give, and little to take."""
