@@ -41,7 +41,7 @@ class ReaderTurns:
         self._opener = opener
         self._reader: LedgerReader | None = None
         self._turn = asyncio.Lock()
-        self._left: set[asyncio.Future[None]] = set()
+        self._left: set[object] = set()
 
     @property
     def taken(self) -> bool:
@@ -82,28 +82,34 @@ class ReaderTurns:
         return LedgerError(f"the ledger at {self._settings.place} does not answer")
 
     def _settle(self, reading: "_Reading[T]", running: asyncio.Future[None]) -> None:
-        """Take the reader back, or leave it to a thread that has not ended."""
+        """Take the reader back, or leave it to the threads that have not ended."""
         self.silent = not running.done()
-        if not self.silent:
+        left = {each for each in (running, reading.interrupting) if each is not None and not each.done()}
+        if not left:
             self._reader = reading.reader
             return
 
-        def ended(_: asyncio.Future[None]) -> None:
-            self._left.discard(running)
+        def ended(which: asyncio.Future[None]) -> None:
+            left.discard(which)
+            if left:
+                return
+            self._left.discard(reading)
             if reading.reader is not None:
-                _in_thread(reading.reader.close)
+                threading.Thread(target=reading.reader.close, name="ledger reader", daemon=True).start()
 
-        self._left.add(running)
-        running.add_done_callback(ended)
+        self._left.add(reading)
+        for each in tuple(left):
+            each.add_done_callback(ended)
 
 
 class _Reading(Generic[T]):
-    """One reading: the reader that it has while it runs, and what came of it."""
+    """One reading: the reader that it has while it runs, the thread that interrupts it, and what came of it."""
 
     def __init__(
         self, settings: LedgerSettings, opener: Opener, reader: LedgerReader | None, work: Callable[[LedgerReader], T]
     ) -> None:
         self.reader = reader
+        self.interrupting: asyncio.Future[None] | None = None
         self._settings = settings
         self._opener = opener
         self._work = work
@@ -131,14 +137,19 @@ class _Reading(Generic[T]):
 
 
 async def _interrupt(reading: "_Reading[T]", running: asyncio.Future[None]) -> None:
-    """Interrupt a reading until it has ended, for GRACE seconds at most. To interrupt may take long itself."""
-    asking: asyncio.Future[None] | None = None
-    with suppress(TimeoutError):
-        async with asyncio.timeout(GRACE):
-            while not running.done():
-                if (reader := reading.reader) is not None and (asking is None or asking.done()):
-                    asking = _in_thread(reader.interrupt)
-                await asyncio.wait((running,), timeout=INTERRUPT_EVERY)
+    """Interrupt a reading until it has ended, for GRACE seconds at most. To interrupt may take long itself, and an
+    interruption that is under way could end what the reader reads next."""
+    now = asyncio.get_running_loop().time
+    until = now() + GRACE
+    while (left := until - now()) > 0:
+        asking, reader = reading.interrupting, reading.reader
+        interrupted = asking is None or asking.done()
+        if running.done() and interrupted:
+            return
+        if interrupted and reader is not None:
+            reading.interrupting = asking = _in_thread(reader.interrupt)
+        waiting = [each for each in (running, asking) if each is not None and not each.done()]
+        await asyncio.wait(waiting, timeout=min(left, INTERRUPT_EVERY))
 
 
 def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:

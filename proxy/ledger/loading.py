@@ -99,6 +99,7 @@ class LedgerLoading:
             self._began = None
 
     def _load(self) -> float:
+        """See `_pass`."""
         try:
             if not self._leads():
                 return EVERY
@@ -148,11 +149,10 @@ class LedgerLoading:
         return float(wait)
 
     def _measure(self) -> None:
-        if self.state.loading:
-            try:
-                self._loader.measure()
-            except OSError:
-                self.state.load_errors += 1
+        try:
+            self._loader.measure()
+        except OSError:
+            self.state.load_errors += 1
 
     def _pause(self, took: float) -> None:
         """Give others as much time as a piece took; at the end there is none to give, and little to take."""

@@ -9,6 +9,7 @@ Prepared statements are off, which a pool in transaction mode, such as PgBouncer
 Sources: psycopg 3.3.9; PgBouncer 1.18, whose refusals have no SQLSTATE at the driver; November 2026.
 """
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -32,6 +33,9 @@ LONG_ANSWER: Final = 60
 
 SILENCE: Final = 30.0
 """Seconds for which an answer is waited for; more than ANSWER, so that a server that lives says itself what is late."""
+
+_IDLE: Final = f"SET LOCAL idle_in_transaction_session_timeout = '{round(SILENCE)}s'"
+"""So the server lets go of the locks of a transaction whose end it does not hear of."""
 
 LOOK_EVERY: Final = 0.1
 """Seconds between two looks at the limit of a wait."""
@@ -77,7 +81,7 @@ class PostgresConnection:
                 url,
                 autocommit=True,
                 prepare_threshold=None,
-                connect_timeout=CONNECT,
+                connect_timeout=min(CONNECT, math.ceil(patience)),
                 application_name="dragoman ledger",
                 keepalives_idle=10,
                 keepalives_interval=5,
@@ -113,7 +117,7 @@ class PostgresConnection:
         """Run the block in a transaction, each of whose statements may take `longest` seconds, and which an exception
         undoes."""
         with self.named(), self._connection.transaction(), self.allowing(longest):
-            self._connection.execute(f"SET LOCAL lock_timeout = '{WAIT}s'")
+            self._connection.execute(f"SET LOCAL lock_timeout = '{WAIT}s'; {_IDLE}")
             yield
 
     @contextmanager
