@@ -54,7 +54,7 @@ class ReaderTurns:
         async with self._turn:
             if len(self._left) >= MOST_LEFT:
                 raise self._no_answer()
-            reading = _Reading(self._settings, self._opener, self._reader, work)
+            reading = _LedgerReading(self._settings, self._opener, self._reader, work)
             self._reader = None  # it is the thread's until that ends
             running = _in_thread(reading.run)
             try:
@@ -81,7 +81,7 @@ class ReaderTurns:
     def _no_answer(self) -> LedgerError:
         return LedgerError(f"the ledger at {self._settings.place} does not answer")
 
-    def _settle(self, reading: "_Reading[T]", running: asyncio.Future[None]) -> None:
+    def _settle(self, reading: "_LedgerReading[T]", running: asyncio.Future[None]) -> None:
         """Take the reader back, or leave it to the threads that have not ended."""
         self.silent = not running.done()
         left = {each for each in (running, reading.interrupting) if each is not None and not each.done()}
@@ -102,7 +102,7 @@ class ReaderTurns:
             each.add_done_callback(ended)
 
 
-class _Reading(Generic[T]):
+class _LedgerReading(Generic[T]):
     """One reading: the reader that it has while it runs, the thread that interrupts it, and what came of it."""
 
     def __init__(
@@ -136,7 +136,7 @@ class _Reading(Generic[T]):
         return self._found[0]
 
 
-async def _interrupt(reading: "_Reading[T]", running: asyncio.Future[None]) -> None:
+async def _interrupt(reading: "_LedgerReading[T]", running: asyncio.Future[None]) -> None:
     """Interrupt a reading until it has ended, for GRACE seconds at most. To interrupt may take long itself, and an
     interruption that is under way could end what the reader reads next."""
     now = asyncio.get_running_loop().time

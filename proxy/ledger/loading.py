@@ -56,6 +56,7 @@ class LedgerLoading:
         self._failures = 0
         self._said = -SILENCE
         self._began: float | None = None
+        self._remains = False
         self._deadline: float | None = None
         self._log = logging.getLogger("dragoman")
 
@@ -77,7 +78,7 @@ class LedgerLoading:
         if self._thread.ident is None:
             return
         self._thread.join(seconds)
-        if self._thread.is_alive():
+        if self._thread.is_alive() or self._remains:
             self._log.warning("ledger: not all is loaded; the journals in %s remain", self._settings.journals)
 
     def _run(self) -> None:
@@ -111,6 +112,7 @@ class LedgerLoading:
                 self._tidied = time.monotonic()
             self._loader.measure()
         except LoadingCancelledError:
+            self._remains = True
             return EVERY
         except LedgerError as error:
             return self._failed(str(error))
@@ -124,6 +126,7 @@ class LedgerLoading:
         if self._failures:
             self._failures, self.state.trouble = 0, None
             self._log.warning("ledger: %s can be used again", self._settings.place)
+        self._remains = False
         return EVERY
 
     def _leads(self) -> bool:
@@ -146,6 +149,7 @@ class LedgerLoading:
         wait = min(FIRST_WAIT * 2.0 ** min(self._failures, 10), LONGEST_WAIT)
         self._failures += 1
         self._measure()
+        self._remains = state.behind > 0
         return float(wait)
 
     def _measure(self) -> None:

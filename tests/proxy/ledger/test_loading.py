@@ -216,6 +216,24 @@ async def test_what_waits_grows_older_while_a_statement_is_under_way(tmp_path: P
     assert loading.state.behind == 0.0
 
 
+def test_at_the_end_a_database_that_refuses_leaves_the_journals_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refusing(wanted: LedgerSettings) -> LedgerStore:
+        raise LedgerError("never")
+
+    settings = sqlite(tmp_path)
+    for rows, said in ((0, False), (1, True)):
+        caplog.clear()
+        journal, loading = Journal(settings.journals), LedgerLoading(settings, opened=refusing)
+        for _ in range(rows):
+            journal.append(record())
+        journal.close()
+        loading.start()
+        loading.stop()
+        assert ("not all is loaded" in caplog.text) == said
+
+
 def test_what_never_began_ends_at_once(tmp_path: Path) -> None:
     LedgerLoading(sqlite(tmp_path)).stop()
     Journal(tmp_path).close()
