@@ -98,6 +98,7 @@ MAY_REVEAL = frozenset(
 MAY_CATCH_ALL = frozenset(
     {
         "proxy/accounting/ledger_service.py",
+        "proxy/accounting/reader_turns.py",
         "proxy/gateway/handle_request.py",
         "proxy/eager_task.py",
         "proxy/http_client/http1_connection.py",

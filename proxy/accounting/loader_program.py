@@ -70,8 +70,10 @@ def main(descriptor: int) -> None:
         loads = LedgerLoading(settings)
         loads.start()
         while not select.select((link,), (), (), REPORT_EVERY)[0]:
+            loads.look()
             _report(link, loads.state)
         loads.stop()
+        loads.look()
         _report(link, loads.state)
 
 

@@ -21,6 +21,9 @@ from proxy.ledger.usage_report import UsageAnswer, asked_over_http, refused, row
 LONGEST: Final = 10.0
 """Seconds that a report may take; after them it is interrupted."""
 
+LOOK: Final = 1.0
+"""Seconds that the state of the ledger is waited for; without it the rest of the status is shown."""
+
 PATIENCE: Final = 30.0
 """Seconds that an asker waits, for others and for the report."""
 
@@ -32,6 +35,7 @@ NO_LEDGER: Final = refused(
 )
 BUSY: Final = refused(503, "Another report is being made: try again shortly.")
 AWAY: Final = refused(503, "The ledger cannot be read now.")
+NO_ANSWER: Final = "the database does not answer"
 TOO_LONG: Final = refused(503, "The report took too long: ask for a shorter time (since), or for fewer sums (by).")
 
 
@@ -107,7 +111,8 @@ class UsageDesk:
             return None
         waiting = None if reading.taken else await self._waiting(reading, settings)
         waiting = None if waiting is None else waiting + state.unwritten
-        return LedgerNow(settings.place, state.lag(self._wall()), waiting, state.dropped, state.trouble)
+        trouble = state.trouble or (NO_ANSWER if reading.silent else None)
+        return LedgerNow(settings.place, state.lag(self._wall()), waiting, state.dropped, trouble)
 
     async def aclose(self) -> None:
         """End the reports under way, and let go of the database."""
@@ -130,6 +135,6 @@ class UsageDesk:
 
     async def _waiting(self, reading: ReaderTurns, settings: LedgerSettings) -> int | None:
         try:
-            return await reading.read(lambda reader: rows_unloaded(reader, settings), self._longest)
+            return await reading.read(lambda reader: rows_unloaded(reader, settings), min(self._longest, LOOK))
         except (LedgerError, TimeoutError):
             return None

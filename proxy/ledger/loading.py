@@ -55,12 +55,21 @@ class LedgerLoading:
         self._tidied = -TIDY_EVERY
         self._failures = 0
         self._said = -SILENCE
+        self._began: float | None = None
+        self._remains = False
         self._deadline: float | None = None
         self._log = logging.getLogger("dragoman")
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def look(self) -> None:
+        """Measure what waits while the thread does not: the database is away, or has not answered for EVERY seconds.
+        To be called now and then by another thread."""
+        began = self._began
+        if self._failures or (began is not None and time.monotonic() - began >= EVERY):
+            self._measure()
 
     def stop(self, seconds: float = LAST) -> None:
         """Load what there is, within this time, and end. Blocks. To be called when every journal has been closed."""
@@ -69,7 +78,7 @@ class LedgerLoading:
         if self._thread.ident is None:
             return
         self._thread.join(seconds)
-        if self._thread.is_alive():
+        if self._thread.is_alive() or self._remains:
             self._log.warning("ledger: not all is loaded; the journals in %s remain", self._settings.journals)
 
     def _run(self) -> None:
@@ -84,6 +93,14 @@ class LedgerLoading:
 
     def _pass(self) -> float:
         """Load once, and return the seconds until the next time."""
+        self._began = time.monotonic()
+        try:
+            return self._load()
+        finally:
+            self._began = None
+
+    def _load(self) -> float:
+        """See `_pass`."""
         try:
             if not self._leads():
                 return EVERY
@@ -95,6 +112,7 @@ class LedgerLoading:
                 self._tidied = time.monotonic()
             self._loader.measure()
         except LoadingCancelledError:
+            self._remains = True
             return EVERY
         except LedgerError as error:
             return self._failed(str(error))
@@ -108,6 +126,7 @@ class LedgerLoading:
         if self._failures:
             self._failures, self.state.trouble = 0, None
             self._log.warning("ledger: %s can be used again", self._settings.place)
+        self._remains = False
         return EVERY
 
     def _leads(self) -> bool:
@@ -129,11 +148,15 @@ class LedgerLoading:
         state.trouble = why
         wait = min(FIRST_WAIT * 2.0 ** min(self._failures, 10), LONGEST_WAIT)
         self._failures += 1
+        self._measure()
+        self._remains = state.behind > 0
+        return float(wait)
+
+    def _measure(self) -> None:
         try:
             self._loader.measure()
         except OSError:
-            state.load_errors += 1
-        return float(wait)
+            self.state.load_errors += 1
 
     def _pause(self, took: float) -> None:
         """Give others as much time as a piece took; at the end there is none to give, and little to take."""

@@ -1,26 +1,44 @@
 """A connection to PostgreSQL that blocks, with errors of our own: the only user of the driver.
 
+A server that falls silent is noticed by nobody else: a connection may look alive although nothing comes of it. So each
+wait for an answer has a limit here, after which the connection is closed without a word to the server.
+
 The driver's messages may quote an address with its password, so none is passed on that does not come from the server.
 Prepared statements are off, which a pool in transaction mode, such as PgBouncer's, cannot keep.
 
 Sources: psycopg 3.3.9; PgBouncer 1.18, whose refusals have no SQLSTATE at the driver; November 2026.
 """
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError
 from proxy.optional_libraries import POSTGRES, silence, without
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg.abc import PQGen
 
 CONNECT: Final = 5
 """Seconds for a connection."""
 
-ANSWER: Final = 60
-"""Seconds for which a statement may run, and for which a silent server is waited for."""
+ANSWER: Final = 25
+"""Seconds for which a statement of a transaction may run, unless the transaction says otherwise."""
+
+LONG_ANSWER: Final = 60
+"""Of statements that may read or drop much."""
+
+SILENCE: Final = 30.0
+"""Seconds for which an answer is waited for; more than ANSWER, so that a server that lives says itself what is late."""
+
+_IDLE: Final = f"SET LOCAL idle_in_transaction_session_timeout = '{round(SILENCE)}s'"
+"""So the server lets go of the locks of a transaction whose end it does not hear of."""
+
+LOOK_EVERY: Final = 0.1
+"""Seconds between two looks at the limit of a wait."""
 
 WAIT: Final = 10
 """Seconds for which a statement waits for a lock."""
@@ -29,31 +47,65 @@ Row = tuple[Any, ...]
 
 Value = str | int | bytes | None
 
+T = TypeVar("T")
+
 
 class PostgresConnection:
-    """One connection, which does not come back once it is lost. `place` names the database in messages."""
+    """One connection, which does not come back once it is lost. `place` names the database in messages. An answer that
+    does not come within `patience` seconds loses the connection."""
 
-    def __init__(self, url: str, place: str) -> None:
+    def __init__(self, url: str, place: str, patience: float = SILENCE) -> None:
         if lack := without(POSTGRES, "a ledger in PostgreSQL needs"):
             raise LedgerRefusedError(lack)
         # Loaded here, where a table asks for it: it takes 0.3 s.
         import psycopg
 
         silence("psycopg")
+        in_time = self._in_time
+
+        class Bounded(psycopg.Connection[Row]):
+            """Waits for every answer within the limit of this connection."""
+
+            def wait(self, gen: "PQGen[T]", interval: float = LOOK_EVERY, timeout: float | None = None) -> T:
+                if timeout is None:  # the driver has had the argument since 3.3
+                    return super().wait(in_time(gen), interval)
+                return super().wait(in_time(gen), interval, timeout)
+
         self._place = place
+        self._patience = patience
+        self._silent = ""
         self._failures = (psycopg.Error,)
+        self._late = psycopg.OperationalError
         with self.named():
-            self._connection: Connection[Row] = psycopg.connect(
+            self._connection: Connection[Row] = Bounded.connect(
                 url,
                 autocommit=True,
                 prepare_threshold=None,
-                connect_timeout=CONNECT,
+                connect_timeout=min(CONNECT, math.ceil(patience)),
                 application_name="dragoman ledger",
                 keepalives_idle=10,
                 keepalives_interval=5,
                 keepalives_count=3,
-                tcp_user_timeout=ANSWER * 1000,
+                tcp_user_timeout=round(SILENCE * 1000),
             )
+
+    def _in_time(self, steps: "PQGen[T]") -> "PQGen[T]":
+        """Pass on what the driver waits for, and close the connection if the end does not come in time. The driver
+        comes back every LOOK_EVERY seconds, also if nothing happens."""
+        patience = self._patience
+        until = time.monotonic() + patience
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if time.monotonic() > until:
+                    self._silent = f"no answer within {patience:g} s"
+                    self._connection.close()  # which waits for nothing
+                    raise self._late
+                wanted = steps.send(ready)
+        except StopIteration as ended:
+            found: T = ended.value
+            return found
 
     @property
     def lost(self) -> bool:
@@ -61,12 +113,23 @@ class PostgresConnection:
         return self._connection.closed or self._connection.broken
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Run the block in a transaction with bounded waits, which an exception undoes."""
-        with self.named(), self._connection.transaction():
-            self._connection.execute(f"SET LOCAL statement_timeout = '{ANSWER}s'")
-            self._connection.execute(f"SET LOCAL lock_timeout = '{WAIT}s'")
+    def transaction(self, longest: int = ANSWER) -> Iterator[None]:
+        """Run the block in a transaction, each of whose statements may take `longest` seconds, and which an exception
+        undoes."""
+        with self.named(), self._connection.transaction(), self.allowing(longest):
+            self._connection.execute(f"SET LOCAL lock_timeout = '{WAIT}s'; {_IDLE}")
             yield
+
+    @contextmanager
+    def allowing(self, longest: int) -> Iterator[None]:
+        """Let each statement of the block take `longest` seconds; to be used in a transaction."""
+        before = self._patience
+        self._connection.execute(f"SET LOCAL statement_timeout = '{longest}s'")
+        self._patience = before + longest - ANSWER
+        try:
+            yield
+        finally:
+            self._patience = before
 
     def run(self, statement: str, parameters: Sequence[Value] = ()) -> None:
         """Run a statement without rows."""
@@ -105,7 +168,7 @@ class PostgresConnection:
             yield
         except self._failures as error:
             said = error.diag.message_primary if error.sqlstate else None
-            why = said or _plain(str(error))
+            why = self._silent or said or _plain(str(error))
             raise LedgerError(f"the ledger at {self._place} cannot be used: {why}") from None
 
 

@@ -14,11 +14,14 @@ from proxy.ledger import postgres_schema as sql
 from proxy.ledger.ledger_row import LATEST, Journaled, LedgerRow
 from proxy.ledger.ledger_settings import LedgerError, LedgerRefusedError, LedgerSettings
 from proxy.ledger.ledger_store import MARGIN_MS, SPEND_KEPT, VERSION, SpendBase, SpendChanges, UsageLine, last_of_each
-from proxy.ledger.postgres_connection import PostgresConnection
+from proxy.ledger.postgres_connection import LONG_ANSWER, SILENCE, PostgresConnection
 from proxy.ledger.rollups import SLOT_MS, Days, SlotSpend, UsageSums, roll_up
 from proxy.ledger.usage_query import SqlWords, UsageQuery, usage_sql
 
 MONTHS_AHEAD: Final = 2
+
+REBUILD: Final = 3600
+"""Seconds for a statement that reads every row."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -36,13 +39,15 @@ _WORDS: Final = SqlWords(
 
 
 class PostgresStore:
-    """Writes the ledger of a database, whose tables it makes and brings to our version of the schema."""
+    """Writes the ledger of a database, whose tables it makes and brings to our version of the schema. For `patience`
+    see PostgresConnection."""
 
-    def __init__(self, settings: LedgerSettings) -> None:
+    def __init__(self, settings: LedgerSettings, patience: float = SILENCE) -> None:
         self._settings = settings
+        self._patience = patience
         self._days = Days(settings.zone)
         self._months: set[str] = set()
-        self._connection = PostgresConnection(settings.url, settings.place)
+        self._connection = PostgresConnection(settings.url, settings.place, patience)
         try:
             self._migrate()
         except LedgerError:
@@ -62,10 +67,10 @@ class PostgresStore:
                     run(statement)
             ((known,),) = self._connection.rows("SELECT zone FROM dragoman.meta FOR UPDATE")
             if known != zone:
-                run("SET LOCAL statement_timeout = 0")  # reads every row
-                run("DELETE FROM dragoman.usage_day")
-                run(sql.REBUILD_DAYS, (zone,))
-                run("UPDATE dragoman.meta SET zone = %s", (zone,))
+                with self._connection.allowing(REBUILD):
+                    run("DELETE FROM dragoman.usage_day")
+                    run(sql.REBUILD_DAYS, (zone,))
+                    run("UPDATE dragoman.meta SET zone = %s", (zone,))
 
     def add(self, rows: Sequence[Journaled]) -> int:
         """Store the rows that are not there yet, with their sums, in one transaction; return how many were new."""
@@ -98,7 +103,7 @@ class PostgresStore:
     def _reconnect(self) -> None:
         if self._connection.lost:
             self._connection.close()
-            self._connection = PostgresConnection(self._settings.url, self._settings.place)
+            self._connection = PostgresConnection(self._settings.url, self._settings.place, self._patience)
             self._months.clear()
             _require_ours(self._connection, self._settings.place)
 
@@ -112,7 +117,7 @@ class PostgresStore:
         for _ in range(MONTHS_AHEAD):
             ahead.append(month := sql.month_after(month))
         link = self._connection
-        with link.transaction():
+        with link.transaction(LONG_ANSWER):
             link.rows("SELECT batch FROM dragoman.meta FOR UPDATE")
             self._months |= self._make_months(set(ahead))
             first = sql.partition(sql.month_of(max(0, oldest - MARGIN_MS)))
@@ -180,7 +185,7 @@ class PostgresReader:
         statement, parameters = usage_sql(query, _WORDS)
         width = len(query.by)
         link = self._link()
-        with link.transaction():
+        with link.transaction(LONG_ANSWER):
             found = link.rows(statement, parameters)
         return [UsageLine(tuple(row[:width]), UsageSums(*(int(number) for number in row[width:]))) for row in found]
 

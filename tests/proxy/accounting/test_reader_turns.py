@@ -4,14 +4,17 @@ import asyncio
 import gc
 import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from proxy.accounting.reader_turns import ReaderTurns
+from proxy.accounting import reader_turns
+from proxy.accounting.reader_turns import MOST_LEFT, ReaderTurns
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerReader
 from proxy.ledger.sqlite_store import SqliteStore
 from tests.proxy.ledger.kit import journaled, sqlite
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -54,6 +57,48 @@ async def test_who_leaves_leaves_no_reading_thread(settings: LedgerSettings, cap
     del reading
     gc.collect()
     assert caplog.messages == []  # how the reading ended is nobody's any more, and is not told as forgotten
+
+
+class Mute:
+    """A reader whose database does not answer until it is released, interrupted or not."""
+
+    def __init__(self) -> None:
+        self.released, self.closed = threading.Event(), threading.Event()
+
+    def newest(self) -> int | None:
+        self.released.wait()
+        raise LedgerError("gone")
+
+    def interrupt(self) -> None:
+        self.released.wait()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.mark.smoke
+async def test_a_database_that_does_not_answer_is_left_with_its_reader(
+    settings: LedgerSettings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_turns, "GRACE", 0.02)
+    mute = [Mute() for _ in range(MOST_LEFT + 1)]
+    opened = iter(mute)
+    turns = ReaderTurns(settings, lambda where: cast(LedgerReader, next(opened)))
+    for longest in (0.01,) * MOST_LEFT + (None,):  # the last one is not begun
+        with pytest.raises(LedgerError, match="does not answer"):
+            await turns.read(lambda reader: reader.newest(), longest)
+        assert turns.silent
+    await turns.aclose()  # waits for none of them
+    assert not any(each.closed.is_set() for each in mute)
+    for each in mute:
+        each.released.set()
+    await until(lambda: all(each.closed.is_set() for each in mute[:MOST_LEFT]))
+    with pytest.raises(LedgerError, match="gone"):
+        await turns.read(lambda reader: reader.newest())
+    assert mute[-1].closed.is_set()
+    assert not turns.silent
+    gc.collect()
+    assert caplog.messages == []
 
 
 async def test_an_error_opens_the_database_anew(settings: LedgerSettings, tmp_path: Path) -> None:

@@ -10,7 +10,17 @@ from pathlib import Path
 import orjson
 import pytest
 
-from proxy.accounting.usage_desk import BUSY, MOST_ASKING, NO_LEDGER, TOO_LONG, LedgerNow, UsageDesk
+from proxy.accounting.reader_turns import MOST_LEFT
+from proxy.accounting.usage_desk import (
+    AWAY,
+    BUSY,
+    MOST_ASKING,
+    NO_ANSWER,
+    NO_LEDGER,
+    TOO_LONG,
+    LedgerNow,
+    UsageDesk,
+)
 from proxy.ledger.journal_files import journal_file
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings, LedgerState
 from proxy.ledger.ledger_store import LedgerReader, SpendBase, SpendChanges, UsageLine
@@ -150,6 +160,22 @@ async def test_one_thread_at_a_time_reads_and_each_asker_has_one_report(settings
     assert (await desk.answer("", "another")).status == 200
     await desk.aclose()
     assert reader.closed
+
+
+async def test_the_state_does_not_wait_for_a_database_that_does_not_answer(settings: LedgerSettings) -> None:
+    asleep = threading.Event()
+
+    def opener(where: LedgerSettings) -> LedgerReader:
+        asleep.wait()
+        raise LedgerError("gone")
+
+    desk = UsageDesk(settings, now, longest=0.01, opener=opener)
+    for _ in range(MOST_LEFT + 1):
+        assert (await desk.now(LedgerState())) == LedgerNow(str(settings.file), 0.0, None, 0, NO_ANSWER)
+    assert (await desk.now(LedgerState(trouble="the disk is full"))).trouble == "the disk is full"  # type: ignore[union-attr]
+    assert await desk.answer("") is AWAY
+    await desk.aclose()
+    asleep.set()
 
 
 async def test_a_report_that_takes_too_long_is_interrupted(settings: LedgerSettings) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ import pytest
 from proxy.ledger import loading as loading_module
 from proxy.ledger.journal import Journal
 from proxy.ledger.journal_files import LOADER_LOCK, journal_files, lock_file
+from proxy.ledger.ledger_row import Journaled
 from proxy.ledger.ledger_settings import LedgerError, LedgerSettings
 from proxy.ledger.ledger_store import LedgerStore
 from proxy.ledger.loading import LedgerLoading
 from proxy.ledger.open_ledger import open_reader, open_store
+from proxy.ledger.postgres_store import PostgresStore
 from tests.proxy.ledger.kit import ledger_at, record, sqlite
 from tests.support.postgres import RealPostgres
+from tests.support.silent_relay import silent_relay
 from tests.support.waiting import until
 
 
@@ -145,6 +149,89 @@ def test_at_the_end_a_database_that_hangs_is_not_waited_for(tmp_path: Path, capl
     again.start()
     again.stop()
     assert rows_in(settings) == 1
+
+
+@pytest.mark.smoke
+async def test_a_connection_that_falls_silent_is_given_up_and_another_one_loads(
+    postgres: RealPostgres, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for words in (b"BEGIN", b"UPDATE dragoman.meta", b"COPY incoming", b"INTO dragoman.spend", b"COMMIT"):
+        with silent_relay(postgres.port) as relay:
+            url = postgres.fresh_database().replace(f":{postgres.port}/", f":{relay.port}/")
+            settings = ledger_at(url, 400 * 86400.0, "UTC", tmp_path / words.hex())
+            journal = Journal(settings.journals)
+            loading = LedgerLoading(settings, opened=lambda where: PostgresStore(where, 0.3))
+            loading.start()
+            journal.append(record())
+            journal.write()
+            await until(lambda loading=loading: loading.state.loaded == 1)  # type: ignore[misc]  # bound at once
+            relay.silence_at(words)
+            journal.append(record())
+            journal.write()
+            await until(lambda loading=loading: loading.state.loaded == 2 and not loading.state.trouble)  # type: ignore[misc]
+            assert relay.silent.is_set()
+            assert loading.state.load_errors >= 1
+            assert "cannot be used: no answer within 0.3 s" in caplog.text
+            caplog.clear()
+            journal.close()
+            loading.stop()
+            assert rows_in(settings) == 2
+
+
+class Stuck:
+    """A database that takes a statement and does not answer."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+
+    def add(self, rows: Sequence[Journaled]) -> int:
+        self.released.wait()
+        return len(rows)
+
+    def tidy(self, now: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+async def test_what_waits_grows_older_while_a_statement_is_under_way(tmp_path: Path) -> None:
+    store = Stuck()
+    settings = sqlite(tmp_path)
+    journal, loading = Journal(settings.journals), LedgerLoading(settings, opened=lambda where: store)
+    journal.append(record())
+    journal.close()
+    loading.start()
+    ages: list[float] = []
+
+    def grown() -> bool:
+        loading.look()
+        if loading.state.behind > max(ages, default=0.0):
+            ages.append(loading.state.behind)
+        return len(ages) >= 3
+
+    await until(grown)
+    store.released.set()
+    await until(lambda: loading.state.loaded == 1)
+    loading.stop()
+    loading.look()
+    assert loading.state.behind == 0.0
+
+
+def test_at_the_end_a_database_that_refuses_leaves_the_journals_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refusing(wanted: LedgerSettings) -> LedgerStore:
+        raise LedgerError("never")
+
+    settings = sqlite(tmp_path)
+    for rows, said in ((0, False), (1, True)):
+        caplog.clear()
+        journal, loading = Journal(settings.journals), LedgerLoading(settings, opened=refusing)
+        for _ in range(rows):
+            journal.append(record())
+        journal.close()
+        loading.start()
+        loading.stop()
+        assert ("not all is loaded" in caplog.text) == said
 
 
 def test_what_never_began_ends_at_once(tmp_path: Path) -> None:

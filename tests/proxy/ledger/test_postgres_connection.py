@@ -1,12 +1,13 @@
 """The connection to PostgreSQL: what it says when it fails, and that no password is in it."""
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from proxy.ledger.ledger_settings import LedgerError
-from proxy.ledger.postgres_connection import PostgresConnection, _plain
+from proxy.ledger.postgres_connection import ANSWER, PostgresConnection, _plain
 from tests.proxy.ledger.kit import KEEP, ledger_at
 from tests.support.gateway import free_ports
 from tests.support.looped import looped
@@ -57,6 +58,25 @@ def test_a_statement_of_another_thread_is_ended_and_the_connection_stays(postgre
     assert link.rows("SELECT 1") == [(1,)]
     link.close()
     link.interrupt()
+
+
+def test_a_server_that_accepts_and_says_nothing_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        with pytest.raises(LedgerError, match="no connection in time"):
+            PostgresConnection(f"postgresql://me:{PASSWORD}@127.0.0.1:{port}/x", "the database", 0.1)
+
+
+def test_no_answer_in_time_loses_the_connection_and_a_transaction_may_allow_more(postgres: RealPostgres) -> None:
+    link = PostgresConnection(postgres.url(), "the database", 1.0)
+    with link.transaction(ANSWER + 60):
+        assert link.rows("SELECT pg_sleep(1.5), current_setting('idle_in_transaction_session_timeout')")[0][1] == "30s"
+    with pytest.raises(LedgerError, match="no answer within 1 s"), link.transaction():
+        link.run("SELECT pg_sleep(60)")
+    assert link.lost
+    with pytest.raises(LedgerError, match="no answer within 1 s"):
+        link.rows("SELECT 1")
+    link.close()
 
 
 @looped("part", ["password", "database", "option", "host", "port", "form"])
