@@ -76,6 +76,15 @@ def _resolved(host: str, port: int) -> list[Found]:
     return cast(list[Found], found)  # typeshed allows addresses of a build without IPv6
 
 
+def in_own_network(found: list[Found]) -> list[Found]:
+    """Return the addresses that plain http may be sent to, which are those that are not public: it would show keys and
+    prompts to everybody on the way. Raises OSError if there is none."""
+    own = [each for each in found if reach(str(each[4][0]).partition("%")[0]) != "public"]
+    if not own:
+        raise WithheldAddress(None, "the name leads only to public addresses, which plain http may not be sent to")
+    return own
+
+
 def address_allowed(address: str, allow_private: bool) -> bool:
     """Return whether a deployment may be reached at an IP address."""
     where = reach(address.partition("%")[0])

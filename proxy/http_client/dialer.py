@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import aiohappyeyeballs
 
 from providers.vendor_credential import Authorities
-from proxy.http_client.address_guard import GuardedResolver
+from proxy.http_client.address_guard import GuardedResolver, in_own_network
 from proxy.http_client.connection_pool import ConnectionPool
 from proxy.http_client.http1_connection import Http1Connection
 from proxy.http_client.vendor_socket import attach
@@ -62,6 +62,8 @@ class Dialer:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(within):
             addresses = await self.resolvers[to.allow_private].resolve(to.host, to.port)
+            if not to.secure:
+                addresses = in_own_network(addresses)
             try:
                 sock = await aiohappyeyeballs.start_connection(
                     addresses, happy_eyeballs_delay=NEXT_ADDRESS, interleave=1, loop=loop

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from providers.failure import FailureKind
-from proxy.http_client.address_guard import GuardedResolver, address_allowed
+from proxy.http_client.address_guard import GuardedResolver, address_allowed, in_own_network
 from proxy.http_client.http_transport import HttpTransport
 from tests.proxy.kit.transport_calls import TARGET, call, failure
 from tests.support.looped import looped
@@ -52,6 +52,14 @@ async def test_a_name_that_leads_to_a_withheld_address_has_none(address: str, al
 async def test_a_name_that_leads_to_permitted_addresses_gives_them() -> None:
     resolver = GuardedResolver(allow_private=True)
     assert [entry[4] for entry in await resolver.resolve("127.0.0.1", 80)] == [("127.0.0.1", 80)]
+
+
+async def test_plain_http_goes_to_no_public_address_whatever_a_name_leads_to() -> None:
+    resolver = GuardedResolver(allow_private=True)
+    public, own = await resolver.resolve("93.184.215.14", 80), await resolver.resolve("10.0.0.1", 80)
+    assert in_own_network([*public, *own]) == own
+    with pytest.raises(OSError, match="plain http"):
+        in_own_network(public)
 
 
 async def test_a_public_name_that_leads_inwards_is_never_called(vendor: FakeVendor, transport: HttpTransport) -> None:
