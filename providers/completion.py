@@ -84,7 +84,11 @@ def partial_usage(
 ) -> Usage | None:
     """Return the usage of a stream that ended before its counts were whole: `estimated`, since the completion may have
     grown after the last count. `None` without a prompt's count."""
-    usage = reported_usage(prompt, completion or 0, prompt_details, completion_details)
+    return as_estimate(reported_usage(prompt, completion or 0, prompt_details, completion_details))
+
+
+def as_estimate(usage: Usage | None) -> Usage | None:
+    """Return a usage marked as `estimated`."""
     return None if usage is None else replace(usage, estimated=True)
 
 

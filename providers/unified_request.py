@@ -58,6 +58,9 @@ class TokenPrompt:
 PLAIN_ROLES = ("system", "user", "assistant")
 """The roles that every vendor of the OpenAI family has for messages that hold nothing but a text."""
 
+INSTRUCTING = ("system", "developer")
+"""The roles of messages that instruct the model."""
+
 
 @record
 class ChatPrompt:

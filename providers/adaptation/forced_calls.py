@@ -5,7 +5,7 @@ are told in the prompt, and the answer is held to the arguments of one of them.
 model's text (Ollama `tools/tools.go`, November 2026) might take an answer of this form for one, or part of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Final, cast
@@ -13,9 +13,10 @@ from typing import Final, cast
 import orjson
 
 from providers.adaptation.instructions import with_instructions
+from providers.adaptation.unique_call_ids import made_id
 from providers.capabilities import BY_FORMAT, Capabilities, feature_of
 from providers.constraints.constraint_styles import IN_TEXT
-from providers.constraints.json_schema import walk_schemas
+from providers.constraints.json_schema import is_pointer, walk_schemas
 from providers.failure import Refusal
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
@@ -44,7 +45,7 @@ class ForcedCall:
 
     def call_id(self, choice: int) -> str:
         """Return the id of a choice's call, which is unique in a conversation."""
-        return "call_" + blake2b(self.seed + b"/%d" % choice, digest_size=12).hexdigest()
+        return made_id(self.seed + b"/%d" % choice)
 
 
 def forces_by_format(params: Params, table: Capabilities) -> bool:
@@ -84,13 +85,19 @@ def _chosen(params: Params) -> Mapping[str, JsonObject]:
     choice = params.get(FIELD)
     if not isinstance(choice, dict):
         return functions
-    named = choice.get("function")
-    name = named.get("name") if isinstance(named, dict) else None
+    name = chosen_name(choice, functions)
+    return {name: functions[name]}
+
+
+def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
+    """Return the function that a `tool_choice` names. Raises Refusal for another kind and for one not offered."""
+    function = choice.get("function")
+    name = function.get("name") if isinstance(function, dict) else None
     if choice.get("type") != "function" or not isinstance(name, str):
         raise Refusal(FIELD, "Only a choice of type 'function' can be translated.")
-    if name not in functions:
+    if name not in offered:
         raise Refusal(FIELD, f"'{FIELD}' names '{name}', which is not among 'tools'.", "invalid_value")
-    return {name: functions[name]}
+    return name
 
 
 def _functions(tools: Sequence[JsonObject]) -> Iterator[JsonObject]:
@@ -103,7 +110,10 @@ def _functions(tools: Sequence[JsonObject]) -> Iterator[JsonObject]:
 
 def _schema_of(functions: Mapping[str, JsonObject]) -> JsonObject:
     """Return the schema of the arguments of a single function, or of a call of one of several."""
-    schemas = {name: _parameters(function) for name, function in functions.items()}
+    schemas: dict[str, JsonObject] = {
+        name: {"type": "object", **(object_parameters(function) or {"properties": {}})}
+        for name, function in functions.items()
+    }
     if len(schemas) == 1:
         return next(iter(schemas.values()))
     definitions: JsonObject = {}
@@ -124,11 +134,12 @@ def _schema_of(functions: Mapping[str, JsonObject]) -> JsonObject:
     return {"anyOf": calls, **({"$defs": definitions} if definitions else {})}
 
 
-def _parameters(function: JsonObject) -> JsonObject:
-    given = function.get("parameters") or {}
-    if not isinstance(given, dict) or given.get("type", "object") != "object":
+def object_parameters(function: JsonObject) -> JsonObject:
+    """Return the schema of a function's parameters, empty if it has none. Raises Refusal unless it is of objects."""
+    parameters = function.get("parameters") or {}
+    if not isinstance(parameters, dict) or parameters.get("type", "object") != "object":
         raise Refusal("tools", "The parameters of a function must be a schema of type 'object'.", "invalid_value")
-    return {"type": "object", **given} if given else {"type": "object", "properties": {}}
+    return parameters
 
 
 def _refers(schema: JsonObject) -> bool:
@@ -140,6 +151,6 @@ def _moved(schema: JsonObject, place: str) -> JsonObject:
     moved = cast(JsonObject, orjson.loads(orjson.dumps(schema)))
     for _, node in walk_schemas(moved):
         reference = node.get("$ref")
-        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
+        if is_pointer(reference):
             node["$ref"] = place + reference[1:]
     return moved

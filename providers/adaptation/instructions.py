@@ -1,12 +1,16 @@
 """Tells the model something of the gateway's own, in a conversation or in a prompt's text."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from providers.constraints.constraint_styles import Unenforceable
 from providers.json_types import JsonObject
-from providers.unified_request import ChatPrompt, Prompt, TextPrompt
+from providers.unified_request import INSTRUCTING, ChatPrompt, Prompt, TextPrompt
 
-_RULES_FIRST = frozenset({"system", "developer"})
+
+def behind_instructions(messages: Sequence[JsonObject]) -> int:
+    """Return the index of the first message that does not instruct the model, the number of messages if all do."""
+    return next((at for at, message in enumerate(messages) if message.get("role") not in INSTRUCTING), len(messages))
 
 
 def with_instructions(prompt: Prompt, words: str) -> Prompt:
@@ -14,9 +18,7 @@ def with_instructions(prompt: Prompt, words: str) -> Prompt:
     match prompt:
         case ChatPrompt(messages):
             # Behind the client's own rules, so that a prefix that vendors keep in a cache stays as it was.
-            first = next(
-                (at for at, message in enumerate(messages) if message.get("role") not in _RULES_FIRST), len(messages)
-            )
+            first = behind_instructions(messages)
             told: JsonObject = {"role": "system", "content": words}
             return ChatPrompt((*messages[:first], told, *messages[first:]))
         case TextPrompt(texts):

@@ -76,14 +76,15 @@ def unused_id(given: str, taken: set[str]) -> str:
     bare = made = bare_id(given)
     kimi, number = _KIMI.fullmatch(bare), len(taken)
     while made in taken:
-        made = f"{kimi[1]}{number}" if kimi else f"call_{_digest(bare, number)}"
+        made = f"{kimi[1]}{number}" if kimi else made_id(f"{number}:{bare}".encode("utf-8", "surrogatepass"))
         number += 1
     taken.add(made)
     return made + given[len(bare) :]
 
 
-def _digest(identity: str, number: int) -> str:
-    return blake2b(f"{number}:{identity}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+def made_id(seed: bytes) -> str:
+    """Return an id of a call that depends on `seed` alone."""
+    return "call_" + blake2b(seed, digest_size=12).hexdigest()
 
 
 # Conversations in OpenAI's chat form ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Keywords: the core and applicators of JSON Schema 2020-12, and what drafts 4 to 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeGuard
 from urllib.parse import unquote
 
 from providers.constraints.cost_limits import MAX_CHAIN, MAX_SCHEMAS, MAX_SPREAD, Budget, OverBudget
@@ -65,10 +66,15 @@ def walk_schemas(schema: JsonObject) -> Iterator[Place]:
         rest.extend(reversed(list(object_subschemas(node, path))))
 
 
+def is_pointer(reference: JsonValue) -> TypeGuard[str]:
+    """Return whether a reference is a JSON Pointer within the schema."""
+    return isinstance(reference, str) and (reference == "#" or reference.startswith("#/"))
+
+
 def resolve_pointer(root: JsonObject, reference: JsonValue) -> JsonValue:
     """Return the target of a reference by JSON Pointer within the schema; None for none, or for a reference of another
     form."""
-    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+    if not is_pointer(reference):
         return None
     found: JsonValue = root
     for step in unquote(reference).split("/")[1:]:

@@ -10,12 +10,14 @@ there, and Claude Code 2.1.197 sends one behind its first turn.
 from dataclasses import replace
 from typing import cast
 
+from providers.adaptation.instructions import behind_instructions
 from providers.adaptation.merged_messages import merged_contents
 from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
+    INSTRUCTING,
     ChatPrompt,
     ContextBehavior,
     Params,
@@ -23,8 +25,6 @@ from providers.unified_request import (
     TranslationLosses,
     UnifiedRequest,
 )
-
-_INSTRUCTING = ("system", "developer")
 
 
 def plan_translated(
@@ -87,16 +87,14 @@ def instructions_as_users(prompt: Prompt) -> ChatPrompt | None:
     """Return a conversation whose later instructions are text of the user's turns, one turn where several follow each
     other; None where it has none."""
     messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
-    begun = next(
-        (place for place, message in enumerate(messages) if message["role"] not in _INSTRUCTING), len(messages)
-    )
-    if not any([message["role"] in _INSTRUCTING for message in messages[begun:]]):
+    begun = behind_instructions(messages)
+    if not any([message["role"] in INSTRUCTING for message in messages[begun:]]):
         return None
     turns = [*messages[:begun]]
     merged: list[JsonValue] = []
     moved = False
     for message in messages[begun:]:
-        instructs = message["role"] in _INSTRUCTING
+        instructs = message["role"] in INSTRUCTING
         turn = {**message, "role": "user"} if instructs else message
         if turns and turns[-1]["role"] == turn["role"] == "user" and (instructs or moved):
             merged = merged or [turns[-1]["content"]]

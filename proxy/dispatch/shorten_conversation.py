@@ -10,6 +10,7 @@ from typing import Final
 
 import orjson
 
+from providers.adaptation.instructions import behind_instructions
 from providers.context_overflow import read_overflow
 from providers.json_types import JsonObject
 from providers.unified_request import ChatPrompt, TranslationLosses, UnifiedRequest
@@ -25,8 +26,6 @@ _ROOM: Final = 0.9
 
 _LEAST: Final = 0.02
 NO_LOSSES: Final = TranslationLosses({}, ())
-
-_INSTRUCTING: Final = ("system", "developer")
 
 
 def shortened(request: UnifiedRequest, refusal: str) -> UnifiedRequest | None:
@@ -55,7 +54,7 @@ def kept_share(refusal: str) -> float:
 def latest_turns(messages: Sequence[JsonObject], share: float) -> tuple[JsonObject, ...] | None:
     """Return the instructions and as many of the latest turns as take that share of the bytes, one at least; None where
     that would leave nothing out."""
-    first = next((at for at, message in enumerate(messages) if message.get("role") not in _INSTRUCTING), len(messages))
+    first = behind_instructions(messages)
     begins = [at for at in range(first + 1, len(messages)) if messages[at].get("role") == "user"]
     if not begins:
         return None

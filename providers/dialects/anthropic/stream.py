@@ -4,11 +4,11 @@ Sources: `anthropic` 2.12.0 type `RawMessageStreamEvent`; "Streaming messages" p
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import orjson
 
-from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta, Usage, count_of
+from providers.completion import Chunk, Extras, StreamEvent, TextRun, ToolCallDelta, Usage, as_estimate, count_of
 from providers.conversation import UNKNOWN_FORMAT
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.answer import (
@@ -334,7 +334,7 @@ class AnthropicReader:
     def usage_so_far(self) -> Usage | None:
         """See UsageReporter. The prompt's counts come first; the last event but one has the completion's."""
         usage = usage_of({"output_tokens": 0, **self._usage})
-        return usage if usage is None or self._end else replace(usage, estimated=True)
+        return usage if self._end else as_estimate(usage)
 
     def _message_stop(self, event: JsonObject) -> Events:
         reason = self._end.get("stop_reason")

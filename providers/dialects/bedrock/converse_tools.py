@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from providers.adaptation.forced_calls import chosen_name
 from providers.capabilities import BY_FORMAT, feature_of
 from providers.dialects.bedrock.converse_cache import cache_point
 from providers.dialects.bedrock.converse_models import ConverseModel
 from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
-from providers.dialects.shared.tool_names import FittedNames, chosen_name, offered_names
+from providers.dialects.shared.tool_names import FittedNames, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params

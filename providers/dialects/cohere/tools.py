@@ -8,9 +8,10 @@ says nothing about them.
 import re
 from collections.abc import Mapping
 
+from providers.adaptation.forced_calls import chosen_name
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
-from providers.dialects.shared.tool_names import FittedNames, chosen_name, offered_names
+from providers.dialects.shared.tool_names import FittedNames, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import Params

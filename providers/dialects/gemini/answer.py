@@ -10,7 +10,7 @@ Sources: `google-genai` 3.4.0 type `GenerateContentResponse`; "Thought signature
 from collections.abc import Iterator
 from dataclasses import replace
 
-from providers.completion import Chunk, Completion, Extras, StreamEvent, Usage, count_of
+from providers.completion import Chunk, Completion, Extras, StreamEvent, Usage, as_estimate, count_of
 from providers.dialect import UpstreamRequest
 from providers.dialects.gemini.candidate import MOST_MEMBERS, GeminiCandidate, with_underscores
 from providers.dialects.gemini.finish_reasons import BLOCKED
@@ -146,7 +146,7 @@ class GeminiAnswer:
     def usage_so_far(self) -> Usage | None:
         """See UsageReporter. Every object may have the counts up to its own text."""
         usage = usage_of(self._usage)
-        return usage if usage is None or self._counted else replace(usage, estimated=True)
+        return usage if self._counted else as_estimate(usage)
 
     @property
     def ended(self) -> bool:

@@ -24,6 +24,7 @@ from providers.completion import (
     StreamEvent,
     TokenLogprob,
     Usage,
+    as_estimate,
     count_of,
     reported_usage,
 )
@@ -354,8 +355,7 @@ class SglangReader:
     def usage_so_far(self) -> Usage | None:
         """See UsageReporter."""
         metas = [self._states[index].meta for index in sorted(self._states)]
-        usage = _usage(self._call, metas) if len(metas) == self._call.choices else None
-        return None if usage is None else replace(usage, estimated=True)
+        return as_estimate(_usage(self._call, metas)) if len(metas) == self._call.choices else None
 
     def _all_ended(self) -> bool:
         return self._ended == self._call.choices

@@ -12,11 +12,9 @@ from providers.dialects.shared.request_body import RequestBody
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.target import Target
-from providers.unified_request import ChatPrompt, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
+from providers.unified_request import INSTRUCTING, ChatPrompt, Prompt, TextPrompt, TokenPrompt, UnifiedRequest
 
 IMAGE_MARKER = "<image>"
-
-_INSTRUCTING: Final = ("system", "developer")
 
 
 def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
@@ -27,7 +25,7 @@ def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
     Those of any other message are one in pieces.
     """
     said = [text for text in texts if text]
-    if role in _INSTRUCTING:
+    if role in INSTRUCTING:
         gaps = [BETWEEN if not (text[-1].isspace() or after[0].isspace()) else "" for text, after in pairwise(said)]
         return "".join([text + gap for text, gap in zip_longest(said, gaps, fillvalue="")])
     return ("\n" if role == "tool" else "").join(said)

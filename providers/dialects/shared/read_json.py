@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterator
-from hashlib import blake2b
 from itertools import islice
 
 import orjson
 
+from providers.adaptation.unique_call_ids import made_id
 from providers.constraints.constraint_styles import unwrap_choice
 from providers.failure import Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue, occurs_more
@@ -249,7 +249,7 @@ def arguments_text(raw: JsonValue) -> str:
 def call_id(answer: JsonValue, choice: int, number: int) -> str:
     """Return an id for a call whose vendor gave none, derived from the answer's id: it must be unique in a
     conversation."""
-    return "call_" + blake2b(f"{answer}/{choice}/{number}".encode(errors="replace"), digest_size=12).hexdigest()
+    return made_id(f"{answer}/{choice}/{number}".encode(errors="replace"))
 
 
 def unwrap_answer(text: str) -> str:

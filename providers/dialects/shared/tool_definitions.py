@@ -1,5 +1,6 @@
 """Checks of a request's tools, and the schemas of their parameters, common to all vendors' own APIs."""
 
+from providers.adaptation.forced_calls import object_parameters
 from providers.constraints.fit_references import Unfittable, follow
 from providers.constraints.json_schema import References, required_names
 from providers.failure import Refusal
@@ -23,9 +24,7 @@ def read_parameters(function: JsonObject) -> JsonObject:
 
     Vendors refuse alternatives and references at its root: the properties of all of them are then the function's.
     """
-    parameters = function.get("parameters") or {}
-    if not isinstance(parameters, dict) or parameters.get("type", "object") != "object":
-        raise Refusal("tools", "The parameters of a function must be a schema of type 'object'.", "invalid_value")
+    parameters = object_parameters(function)
     if "$ref" in parameters or any(word in parameters for word in _COMBINED):
         return _one_object(parameters)
     return parameters

@@ -2,9 +2,10 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
+from providers.adaptation.forced_calls import chosen_name
 from providers.failure import Refusal
 from providers.json_types import JsonObject
 from providers.unified_request import Params
@@ -119,17 +120,6 @@ def native_choice(
     if choice is None or isinstance(choice, str):
         return words[choice or "auto"]
     return named(names[chosen_name(choice, names)])
-
-
-def chosen_name(choice: JsonObject, offered: Container[str]) -> str:
-    """Return the function that a `tool_choice` names. Raises Refusal for another kind and for one not offered."""
-    function = choice.get("function")
-    name = function.get("name") if isinstance(function, dict) else None
-    if choice.get("type") != "function" or not isinstance(name, str):
-        raise Refusal("tool_choice", "Only a choice of type 'function' can be translated.")
-    if name not in offered:
-        raise Refusal("tool_choice", f"'tool_choice' names '{name}', which is not among 'tools'.", "invalid_value")
-    return name
 
 
 def nine_character_id(given: str) -> str:

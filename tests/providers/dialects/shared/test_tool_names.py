@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.dialects.shared.tool_names import DistinctNames, FittedNames, chosen_name, offered_names
+from providers.adaptation.forced_calls import chosen_name
+from providers.dialects.shared.tool_names import DistinctNames, FittedNames, offered_names
 from providers.failure import Refusal
 from providers.json_types import JsonValue
 from tests.support.looped import looped
