@@ -16,12 +16,11 @@ from providers.models.claude import MIN_BUDGET, fit_budget
 from providers.models.facts import ModelFacts, model_facts
 from providers.request_fields import is_neutral
 from providers.target import Target
-from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Params, UnifiedRequest
+from providers.unified_request import INSTRUCTING, ChatPrompt, NativeApi, NativeRequest, Params, UnifiedRequest
 
 _LIMIT: Final = "max_tokens"
 _EFFORT: Final = "reasoning_effort"
 _THINKING: Final = "thinking"
-_INSTRUCTING: Final = ("system", "developer")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,37 +38,16 @@ class FittedRequest:
         return () if self.max_tokens is None else (_LIMIT,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """What holds for all requests to one target: the greatest limit, the facts about its model, and whether these have
-    rules that a request must be held against."""
-
-    most: int | None
-    facts: ModelFacts
-    ruled: bool
-
-
 def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
     """Return the request as the target's model takes it; None if it does as it is. Raises Refusal for what the model is
     known to refuse."""
-    rules = target.compiled.get(_Rules)
-    if not isinstance(rules, _Rules):
-        rules = target.compiled[_Rules] = _rules_of(target)
-    limit = request.params.get(_LIMIT)
-    above = rules.most is not None and limit is not None and limit > rules.most
-    if not above and not rules.ruled:
-        return None
-    fitted = _lowered(request, target, rules.most) if above and rules.most is not None else FittedRequest(request)
-    if not rules.ruled:
-        return fitted
-    ruled = _held_to_rules(fitted.request, target, rules.facts)
-    return None if ruled is request else replace(fitted, request=ruled)
-
-
-def _rules_of(target: Target) -> _Rules:
     facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
-    ruled = facts.one_sampler or not facts.prefill or bool(facts.unthinking)
-    return _Rules(target.max_output_tokens or facts.most_output, facts, ruled)
+    most, limit = target.max_output_tokens or facts.most_output, request.params.get(_LIMIT)
+    if most is not None and limit is not None and limit > most:
+        lowered = _lowered(request, target, most)
+        return replace(lowered, request=_held_to_rules(lowered.request, target, facts))
+    ruled = _held_to_rules(request, target, facts)
+    return None if ruled is request else FittedRequest(ruled)
 
 
 def _held_to_rules(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
@@ -175,7 +153,7 @@ def _ends_in_text(request: UnifiedRequest) -> bool:
     prompt = request.prompt
     messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
     # Instructions behind it go to the beginning.
-    last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in _INSTRUCTING), {})
+    last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in INSTRUCTING), {})
     if last.get("role") != "assistant" or last.get("tool_calls") or last.get("content_blocks"):
         return False
     return _has_text(last.get("content"))

@@ -66,7 +66,7 @@ class CohereReader:
         # The names and pieces of arguments of custom tools' calls, by the vendor's index: shown as one text.
         self._texts: dict[int, list[str]] = {}
         # The numbers of the calls of functions that have no arguments so far.
-        self._bare: dict[int, None] = {}
+        self._bare: set[int] = set()
         self._usage: Usage | None = None
 
     def read(self, name: str, payload: bytes) -> Events:
@@ -150,7 +150,7 @@ class CohereReader:
             self._texts[number] = [call.arguments]
             return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, kind="custom"),)),)
         if not call.arguments:
-            self._bare[number] = None
+            self._bare.add(number)
         return (Chunk(tool_calls=(ToolCallDelta(number, call.id, call.name, call.arguments),)),)
 
     def _call_delta(self, event: JsonObject) -> Events:
@@ -163,7 +163,7 @@ class CohereReader:
                 if number in self._texts:
                     self._texts[number].append(piece)
                     return NOTHING
-                self._bare.pop(number, None)
+                self._bare.discard(number)
                 return (Chunk(tool_calls=(ToolCallDelta(number, arguments=piece),)),)
             case _:
                 return NOTHING
@@ -178,7 +178,7 @@ class CohereReader:
         """Return what is shown at the end of a call: the text of a custom tool's, which is known only when its
         arguments are whole, and an empty object as the arguments of a function's that had none."""
         if number in self._bare:
-            del self._bare[number]
+            self._bare.remove(number)
             return (Chunk(tool_calls=(ToolCallDelta(number, arguments="{}"),)),)
         pieces = self._texts.pop(number, None)
         if pieces is None:

@@ -5,7 +5,6 @@ are answered with a list, a stream of several begins with `null` and counts each
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import orjson
 
@@ -17,6 +16,7 @@ from providers.completion import (
     FinishReason,
     StreamEvent,
     Usage,
+    as_estimate,
     count_of,
     reported_usage,
 )
@@ -129,13 +129,13 @@ def _usage(results: Sequence[JsonObject]) -> Usage | None:
 class LlamaReader:
     """See providers.dialects.shared.stream_reader.Reader. The stream is complete with the last prompt's answer."""
 
-    __slots__ = ("_ends", "_expected", "_latest", "_sent", "complete")
+    __slots__ = ("_ended", "_expected", "_latest", "_sent", "complete")
 
     def __init__(self, sent: UpstreamRequest) -> None:
         self.complete = False
         self._sent = sent
         self._expected = _prompts(sent)
-        self._ends: dict[int, JsonObject] = {}
+        self._ended: set[int] = set()
         self._latest: dict[int, JsonObject] = {}
 
     def read(self, name: str, payload: bytes) -> Iterable[StreamEvent]:
@@ -149,7 +149,7 @@ class LlamaReader:
         if not 0 <= index < self._expected:
             raise malformed("has a choice that was not asked for")
         text = text if isinstance(text, str) else ""
-        if index in self._ends:
+        if index in self._ended:
             if text:
                 raise malformed("goes on after the end of a choice")
             return NOTHING
@@ -158,7 +158,7 @@ class LlamaReader:
         if result.get("stop") is not True:
             return (Chunk(index, text, logprobs=logprobs),) if text or logprobs else NOTHING
         end = _end(self._sent, result)
-        self._ends[index] = result
+        self._ended.add(index)
         chunk = Chunk(
             index,
             text + end.text,
@@ -168,14 +168,13 @@ class LlamaReader:
             matched_stop=end.matched_stop,
             extras=_extras(result),
         )
-        self.complete = len(self._ends) == self._expected
-        usage = _usage(list(self._ends.values())) if self.complete else None
+        self.complete = len(self._ended) == self._expected
+        usage = _usage([*self._latest.values()]) if self.complete else None
         return (chunk,) if usage is None else (chunk, usage)
 
     def usage_so_far(self) -> Usage | None:
         """See UsageReporter."""
-        usage = _usage(list(self._latest.values())) if len(self._latest) == self._expected else None
-        return None if usage is None else replace(usage, estimated=True)
+        return as_estimate(_usage([*self._latest.values()])) if len(self._latest) == self._expected else None
 
 
 def _prompts(sent: UpstreamRequest) -> int:

@@ -85,12 +85,10 @@ def responses_profile(profile: Profile) -> Profile:
 
     Cached by the profile, which lives as long as the process.
     """
-    wire, chat = profile.responses, profile.wires[Operation.CHAT]
-    if wire is None:
-        raise TypeError(f"{profile.name} has no Responses API")
+    chat = profile.wires[Operation.CHAT]
     own = replace(
         chat,
-        path=wire.path,
+        path=_wire(profile).path,
         accepts=chat.accepts - _LACKS,
         rename=MappingProxyType({**chat.rename, **_NAMES}),
         max_tokens_field=_LIMIT,

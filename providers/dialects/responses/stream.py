@@ -46,20 +46,8 @@ class ResponsesReader:
     """Reader of a stream's events; see providers.dialects.shared.stream_reader.NamingReader."""
 
     __slots__ = (
-        *(
-            "_calls",
-            "_details",
-            "_done",
-            "_held",
-            "_places",
-            "_profile",
-            "_said",
-            "_sent",
-            "_thought",
-            "_usage",
-            "_written",
-        ),
-        *("complete", "kind"),
+        *("_calls", "_details", "_done", "_held", "_places", "_profile", "_said", "_sent", "_thought", "_usage"),
+        *("_written", "complete", "kind"),
     )
 
     def __init__(self, sent: UpstreamRequest) -> None:
@@ -178,11 +166,9 @@ class ResponsesReader:
         parts = ResponseParts(format_of(self._profile), said, called, self._details)
         parts.add(item)
         self._details, extras = parts.thought, parts.extras()
-        if index in self._said:
-            return NOTHING if extras is None else (Chunk(extras=extras),)
         thought, words = PART_GAP.join(parts.thoughts), "".join(parts.refusals)
         text = "".join(parts.texts) or words
-        if not (thought or text):
+        if index in self._said or not (thought or text):
             return NOTHING if extras is None else (Chunk(extras=extras),)
         self._said.add(index)
         self._written += len(text)
