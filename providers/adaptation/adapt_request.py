@@ -13,8 +13,8 @@ from providers.unified_request import ChatPrompt, UnifiedRequest
 
 @record
 class AdaptedRequest:
-    """A request in a form that the target may take, the very same if there was nothing to adapt; the unified fields in
-    which the gateway has a part by that, and the settings that are left out."""
+    """A request in a form that the target may take, the same object if there was nothing to adapt; the unified fields
+    that the gateway emulates by this, and the settings that are left out."""
 
     request: UnifiedRequest
     emulated: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class AdaptedRequest:
 
     @property
     def named(self) -> bool:
-        """Whether there is anything to name in the answer's headers."""
+        """Whether the headers of the response name any of these fields."""
         return bool(self.emulated or self.dropped)
 
     def also(self, emulated: tuple[str, ...]) -> tuple[str, ...]:

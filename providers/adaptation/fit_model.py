@@ -1,7 +1,7 @@
-"""Fits a request to the model behind a target, before it is encoded in any dialect: the limit of the answer, settings
-that go only one without the other, and the end of the conversation.
+"""Fits a request to the model behind a target, before it is encoded in any dialect: the limit of the response, settings
+that exclude each other, and the end of the conversation.
 
-Such rules are the model's, so that they hold at each vendor and for a client's own body too.
+Such rules are the model's, so that they hold at each vendor and for a native body too.
 
 Sources: `providers.models.facts`; Anthropic's "Extended thinking" page for budgets below `max_tokens`, November 2026.
 """
@@ -25,8 +25,8 @@ _THINKING: Final = "thinking"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedRequest:
-    """A request as a model takes it. `max_tokens` is the limit to which the client's was lowered, None if it was not;
-    `dropped` are fields that had to be left out for that."""
+    """A request as a model takes it. `max_tokens` is the lowered limit, `None` if the client's limit was not lowered;
+    `dropped` are the fields that were left out for that."""
 
     request: UnifiedRequest
     max_tokens: int | None = None
@@ -34,13 +34,13 @@ class FittedRequest:
 
     @property
     def emulated(self) -> tuple[str, ...]:
-        """The fields in which the gateway has a part by this."""
+        """The fields that the gateway emulates by this."""
         return () if self.max_tokens is None else (_LIMIT,)
 
 
 def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
-    """Return the request as the target's model takes it; None if it does as it is. Raises Refusal for what the model is
-    known to refuse."""
+    """Return the request as the target's model takes it; `None` if it takes the request unchanged. Raises Refusal for
+    values that the model is known to refuse."""
     facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
     most, limit = target.max_output_tokens or facts.most_output, request.params.get(_LIMIT)
     if most is not None and limit is not None and limit > most:
@@ -92,12 +92,12 @@ def _native_member(request: UnifiedRequest, name: str) -> object:
 
 
 def _with(request: UnifiedRequest, name: str, value: object) -> UnifiedRequest:
-    """Return the request with a value of a param; dialects write the limit of a client's own body from it."""
+    """Return the request with a value of a param; dialects write the limit of a native body from it."""
     return replace(request, params=cast(Params, {**request.params, name: value}))
 
 
 def _changed(request: UnifiedRequest, name: str, change: Callable[[object], object]) -> UnifiedRequest:
-    """Return the request with a member changed, in its params and in the client's own body, where it stands there."""
+    """Return the request with a field changed, in its params and in the native body, if these have it."""
     if name in request.params:
         request = _with(request, name, change(request.params[name]))  # type: ignore[literal-required]  # a param
     native = request.native
@@ -107,12 +107,12 @@ def _changed(request: UnifiedRequest, name: str, change: Callable[[object], obje
     return request
 
 
-# Settings that go one without the other -------------------------------------------------------------------------------
+# Settings that exclude each other -------------------------------------------------------------------------------------
 
 
 def _with_one_sampler(request: UnifiedRequest, target: Target) -> UnifiedRequest:
-    """Return the request with `temperature` or `top_p`; of two, one that asks for nothing or that the surface filled in
-    is left out. Raises Refusal if both ask for something."""
+    """Return the request with `temperature` or `top_p`; of two, one that is neutral or that the surface filled in is
+    left out. Raises Refusal if the client set both to other values."""
     params = request.params
     if "temperature" not in params or "top_p" not in params:
         return request
@@ -130,7 +130,7 @@ def _is_off(params: Params) -> bool:
 
 
 def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
-    """Return the request without settings that have the one value which the model has while it does not think. Raises
+    """Return the request without settings that have the only value which the model takes without thinking. Raises
     Refusal for another value."""
     for name, (low, high) in facts.unthinking.items():
         value = request.params.get(name)
@@ -146,13 +146,13 @@ def _unthinking(request: UnifiedRequest, target: Target, facts: ModelFacts) -> U
 
 
 def _ends_in_text(request: UnifiedRequest) -> bool:
-    """Return whether the answer would continue a text of the model. A turn that was paused while the vendor's own tools
-    ran is no such text: it comes back to be gone on with."""
+    """Return whether the response would continue a text of the model. A turn that was paused while the vendor's own
+    tools ran is no such text: the client sends it back to have it continued."""
     if (native := request.native) is not None and native.api is NativeApi.MESSAGES:
         return _ends_own_body(native)
     prompt = request.prompt
     messages = prompt.messages if isinstance(prompt, ChatPrompt) else ()
-    # Instructions behind it go to the beginning.
+    # Instructions after that text are moved to the beginning.
     last: JsonObject = next((each for each in reversed(messages) if each.get("role") not in INSTRUCTING), {})
     if last.get("role") != "assistant" or last.get("tool_calls") or last.get("content_blocks"):
         return False
@@ -170,7 +170,7 @@ def _ends_own_body(native: NativeRequest) -> bool:
 
 
 def _has_text(content: JsonValue) -> bool:
-    """Return whether a content holds a text that is not blank; vendors do not get turns without one."""
+    """Return whether a content holds a text that is not blank; turns without one are not sent to vendors."""
     if isinstance(content, str):
         return bool(content.strip())
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []

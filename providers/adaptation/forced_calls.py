@@ -1,8 +1,8 @@
 """Calls that a request forces, for vendors that cannot be made to call a function and have structured output: the tools
-are told in the prompt, and the answer is held to the arguments of one of them.
+are described in the prompt, and the response is constrained to the arguments of one of them.
 
-`tool_calls_of_text` shows that answer as the call. Tools are not offered beside: an engine that reads calls out of the
-model's text (Ollama `tools/tools.go`, November 2026) might take an answer of this form for one, or part of it.
+`tool_calls_of_text` returns that response as the call. No tools are offered: an engine that reads calls out of the
+model's text (Ollama `tools/tools.go`, November 2026) might take a response of this form for one, or part of it.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -32,13 +32,13 @@ SEVERAL: Final = (
     "nothing else: no explanation, and no Markdown.\n"
 )
 _REPLACED: Final = frozenset({"tools", FIELD, "parallel_tool_calls", "guided", "response_format"})
-"""Fields of the request that its answer, a single call, keeps by itself; constraints are of texts."""
+"""Fields that a response of a single call fulfils anyway, and constraints, which hold for texts alone."""
 
 
 @record
 class ForcedCall:
-    """The call that an answer has to be: of the one function in `names`, whose arguments are the text, or of one of
-    several, which the text names. `seed` makes the ids of calls differ from those of other turns."""
+    """The call that a response has to be: of the one function in `names`, whose arguments are the text, or of one of
+    several, which the text names. `seed` makes the ids of calls differ from the ids of other turns."""
 
     names: tuple[str, ...]
     seed: bytes
@@ -49,7 +49,7 @@ class ForcedCall:
 
 
 def forces_by_format(params: Params, table: Capabilities) -> bool:
-    """Return whether a request forces a call, which the vendor is made to give by the format of its answer."""
+    """Return whether a request forces a call, which the format of the response makes the vendor return."""
     choice = params.get(FIELD)
     forced = bool(params.get("tools")) and (choice == "required" or isinstance(choice, dict))
     return forced and table[feature_of(FIELD, choice)] == BY_FORMAT
@@ -62,7 +62,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
     form: JsonObject = {"name": "call", "schema": _schema_of(functions), "strict": True}
     params = {name: value for name, value in request.params.items() if name not in _REPLACED}
     if not (isinstance(request.prompt, ChatPrompt) or table["tools"].refused):
-        # With tools a raw prompt goes out as a chat.
+        # A raw prompt with tools is sent as a chat.
         params |= {"tools": [{"type": "function", "function": each} for each in functions.values()], FIELD: "none"}
     params["response_format"] = {"type": "json_schema", "json_schema": form}
     listed = [*functions.values()]
@@ -74,7 +74,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
 
 
 def _seed(prompt: Prompt) -> bytes:
-    """Return a digest of what no other turn of a conversation has: how many there are before, and the last of them."""
+    """Return a digest of the number of messages before the response and of the last one, unique in a conversation."""
     turns = prompt.messages if isinstance(prompt, ChatPrompt) else ()
     return blake2b(b"%d/%b" % (len(turns), orjson.dumps(turns[-1:])), digest_size=12).digest()
 
@@ -147,7 +147,7 @@ def _refers(schema: JsonObject) -> bool:
 
 
 def _moved(schema: JsonObject, place: str) -> JsonObject:
-    """Return a schema whose references by JSON Pointer are right where it stands at a place of another."""
+    """Return a schema whose references by JSON Pointer are valid at a place inside another schema."""
     moved = cast(JsonObject, orjson.loads(orjson.dumps(schema)))
     for _, node in walk_schemas(moved):
         reference = node.get("$ref")

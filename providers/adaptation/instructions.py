@@ -1,4 +1,4 @@
-"""Tells the model something of the gateway's own, in a conversation or in a prompt's text."""
+"""Adds instructions of the gateway to a conversation or to the text of a prompt."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +14,10 @@ def behind_instructions(messages: Sequence[JsonObject]) -> int:
 
 
 def with_instructions(prompt: Prompt, words: str) -> Prompt:
-    """Return the prompt with words for the model. Raises Unenforceable for one that is not text."""
+    """Return the prompt with instructions for the model. Raises Unenforceable for a prompt that is not text."""
     match prompt:
         case ChatPrompt(messages):
-            # Behind the client's own rules, so that a prefix that vendors keep in a cache stays as it was.
+            # Behind the client's own instructions, so that a prefix in the vendor's cache stays unchanged.
             first = behind_instructions(messages)
             told: JsonObject = {"role": "system", "content": words}
             return ChatPrompt((*messages[:first], told, *messages[first:]))

@@ -1,6 +1,6 @@
 """Merges the contents of successive messages into one, with a blank line between their texts.
 
-Parts of one message are one text in pieces, and stay as they are. Source: vllm-project/vllm-ascend#9920, November 2026.
+Parts of one message are one text together, and stay unchanged. Source: vllm-project/vllm-ascend#9920, November 2026.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Final
 from providers.json_types import JsonObject, JsonValue
 
 BETWEEN: Final = "\n\n"
-"""What stands between the texts of two messages."""
+"""The separator between the texts of two messages."""
 
 
 def merged_contents(contents: Iterable[JsonValue]) -> JsonValue:
@@ -26,8 +26,8 @@ def merged_contents(contents: Iterable[JsonValue]) -> JsonValue:
 
 
 def apart(before: list[JsonValue], parts: list[JsonValue]) -> list[JsonValue]:
-    """Return the parts of a message that follow those of the message `before`, of which the first is kept apart from a
-    text there. That text stays as it is: the vendor's cache may have it."""
+    """Return the parts of a message that follow the parts `before` of another message. If two texts meet, a separator
+    precedes the second. The first stays unchanged: the vendor's cache may have it."""
     first = parts[0] if parts else None
     if not (before and _is_text(before[-1]) and isinstance(first, dict) and _is_text(first)):
         return parts

@@ -1,4 +1,4 @@
-"""Shows an answer that is held to a call's arguments as the call, whole and streamed."""
+"""Returns a response that is constrained to a call's arguments as the call, non-streaming and streamed."""
 
 import re
 from dataclasses import replace
@@ -13,8 +13,8 @@ _BEGINNING: Final = re.compile(r'\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*
 
 
 class CallReader:
-    """Makes the call of one choice of its text. The arguments of a single function are passed on as they come; a call
-    of one of several is read when it is whole."""
+    """Makes the call of one choice from its text. The arguments of a single function are passed on as they arrive; a
+    call of one of several is read when it is complete."""
 
     __slots__ = ("_begun", "_forced", "_held", "_left")
 
@@ -25,7 +25,7 @@ class CallReader:
         self._held: list[str] = []
 
     def feed(self, chunk: Chunk) -> Chunk:
-        """Return the chunk with a call in place of the text. A refusal is left as it is, and so is a call that the
+        """Return the chunk with a call in place of the text. A refusal stays unchanged, and so does a call that the
         vendor has made itself."""
         self._left = self._left or chunk.refusal is not None or bool(chunk.tool_calls)
         if self._left or not (chunk.text or chunk.finish_reason):
@@ -51,8 +51,8 @@ class CallReader:
         return (ToolCallDelta(0, self._forced.call_id(choice), name, arguments),)
 
     def _named(self, text: str, chunk: Chunk) -> tuple[ToolCallDelta, ...]:
-        """Return the call that a text names, with as much of its arguments as there is of a text that was cut. A whole
-        text has been checked before."""
+        """Return the call that a text names, with the arguments so far if the text was cut. A complete text has been
+        checked before."""
         beginning = _BEGINNING.match(text)
         if beginning is None:
             return self._in_other_order(text, chunk.index)

@@ -1,8 +1,8 @@
-"""Makes the ids of tool calls unique within what one client has: in the history that it sends, and in a response.
+"""Makes the ids of tool calls unique for one client: in the history that it sends, and in a response.
 
 Engines begin their ids anew in each response (`call_0`), or give two calls of one response the same id. Clients match
 results by the id alone, and vendors refuse a history that repeats one. Anthropic: "`tool_use` ids must be unique".
-The first call with an id keeps it. Each further one gets an id that depends on what is before it alone, so that a
+The first call with an id keeps it. Each further one gets an id that depends on the calls before it alone, so that a
 conversation that grows keeps its beginning, and with it the vendor's prompt cache.
 
 Sources: NVIDIA-NeMo/Switchyard#502 and brainlid/langchain#619 for both failures; "Tool use" guide of Kimi K2 for
@@ -34,7 +34,7 @@ class CallMark:
 
 
 def unique_ids(marks: Sequence[CallMark]) -> list[str] | None:
-    """Return the id of each mark, such that no two calls have the same one; `None` if none have.
+    """Return the id of each mark, such that no two calls have the same id; `None` if no two calls share one.
 
     The nth result with an id answers the nth call with it. If there are fewer results than calls, a call that was not
     answered before a later turn has its id counts as one without a result.
@@ -99,7 +99,7 @@ def with_unique_ids(messages: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
 
 
 def _repeats_an_id(messages: Iterable[JsonObject]) -> bool:
-    """Return whether two calls have the same id. This is all that nearly every conversation costs."""
+    """Return whether two calls have the same id. Nearly every conversation costs no more than this."""
     seen: set[str] = set()
     for message in messages:
         calls = message.get("tool_calls")
@@ -137,7 +137,7 @@ def marks_of(messages: Iterable[JsonObject]) -> Iterator[CallMark]:
 
 
 def _with_ids(message: JsonObject, ids: Iterator[str]) -> JsonObject:
-    """Return a message with the next ids in place of those that `marks_of` finds."""
+    """Return a message with the next ids in place of the ids that `marks_of` finds."""
     if isinstance(calls := message.get("tool_calls"), list):
         return {**message, "tool_calls": [_with_id(call, ids) for call in calls]}
     return {**message, "tool_call_id": next(ids)} if isinstance(message.get("tool_call_id"), str) else message

@@ -1,7 +1,7 @@
 """Gives each call of a response an id that neither the client's conversation nor an earlier call of the response has.
 
-Not in a response in the client's own API, which goes on as the vendor sent it: the vendors of these APIs make unique
-ids. Why ids repeat is said in `providers.adaptation.unique_call_ids`.
+A response in the client's own API is passed on unchanged: the vendors of these APIs make unique ids. See
+`providers.adaptation.unique_call_ids` for the engines that repeat ids.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def may_call(request: UnifiedRequest) -> bool:
 
 
 def unique_calls(request: UnifiedRequest) -> "UniqueCalls | None":
-    """Return what makes the ids of the response to a request unique; `None` if the response holds no calls."""
+    """Return the object that makes the ids of a response unique; `None` if the response holds no calls."""
     prompt = request.prompt
     if request.operation is not Operation.CHAT or not isinstance(prompt, ChatPrompt) or not may_call(request):
         return None
@@ -27,7 +27,7 @@ def unique_calls(request: UnifiedRequest) -> "UniqueCalls | None":
 
 
 class UniqueCalls:
-    """The ids that the calls of one response may not have, and those that they get."""
+    """The ids that the calls of one response may not have, and the ids that they get."""
 
     __slots__ = ("_begun", "_taken")
 

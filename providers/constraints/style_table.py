@@ -188,4 +188,4 @@ STYLES: Mapping[str, Endpoints] = {
 }
 """The values of a profile's `structured`. `json_schema` is for vendors that compile any schema and not only OpenAI's
 strict subset, `strict` for those that demand as much of a schema, `best_effort` for those that are not held to one,
-`json_object_only` for those that have a JSON mode beside which the prompt tells the schema."""
+`json_object_only` for vendors that have a JSON mode and get the schema in the prompt."""

@@ -15,7 +15,7 @@ _READABLE: Final = ("application/json", "text/event-stream")
 """Types whose bytes hold quotes of a text only escaped, so that no text can be taken for a usage."""
 
 _SEEN: Final = 8192
-"""Bytes at each end in which a usage is looked for."""
+"""Bytes at each end that are searched for a usage."""
 
 _USAGE: Final = re.compile(rb'"usage"\s*:\s*(?:\{(?:[^{}]|\{[^{}]*\})*\})')
 """An object with at most one level of objects below it."""

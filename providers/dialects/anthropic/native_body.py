@@ -199,7 +199,7 @@ def _block(block: JsonValue, mended: MendedBody) -> tuple[JsonValue, ...]:
     if kind == "tool_result":
         return (_result(block, mended),)
     if kind in ("server_tool_use", _FOUND) and str(identity or block.get("tool_use_id")).startswith(FOREIGN_SEARCH):
-        # What they found is not encrypted, which Claude demands.
+        # The results of these searches are not encrypted, which Claude demands.
         mended.dropped.append(_FOUND)
         return ()
     if kind == "text" and block.get("citations"):

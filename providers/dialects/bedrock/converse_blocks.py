@@ -77,8 +77,8 @@ class AnswerExtras:
                 self.keep("citations", citation)
 
     def show(self, image: JsonObject, place: int = 0) -> None:
-        """Add an image that follows `place` characters of the text; one that failed or has no data is passed on as it
-        came."""
+        """Add an image that follows `place` characters of the text; one that failed or has no data is passed on
+        unchanged."""
         shown = len(self._images)
         match image:
             case {"format": str(form), "source": {"bytes": str(data)}} if data:
@@ -101,7 +101,7 @@ class AnswerExtras:
             held.append(value)
 
     def whole(self, answer: Mapping[str, JsonValue] | None = None, length: int = 0) -> Extras | None:
-        """Return the extras, with members of the whole answer, whose text has `length` characters; None if there are
+        """Return the extras, with fields of the whole response, whose text has `length` characters; `None` if there are
         none."""
         if not (self._details or self._annotations or self._images or self._message or answer):
             return None

@@ -175,8 +175,8 @@ class CohereReader:
         return NOTHING if number is None else self._rest_of(number)
 
     def _rest_of(self, number: int) -> Events:
-        """Return what is shown at the end of a call: the text of a custom tool's, which is known only when its
-        arguments are whole, and an empty object as the arguments of a function's that had none."""
+        """Return the chunks at the end of a call: the text of a custom tool's call, which is known only when its
+        arguments are complete, and an empty object as the arguments of a function's call that had none."""
         if number in self._bare:
             self._bare.remove(number)
             return (Chunk(tool_calls=(ToolCallDelta(number, arguments="{}"),)),)

@@ -46,7 +46,7 @@ class GeminiAnswer:
         self._sent = sent
         self._candidates: dict[int, GeminiCandidate] = {}
         self._usage: JsonObject = {}
-        # Whether the counts hold all that has come.
+        # Whether the counts hold all chunks so far.
         self._counted = False
         self._members: JsonObject = {}
         self._blocked: JsonObject | None = None

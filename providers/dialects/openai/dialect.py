@@ -1,7 +1,7 @@
 """The OpenAI family's wire format: completions and chat completions, as each vendor's profile has them.
 
-Differences between vendors are in their profiles. What a model takes by the Responses API alone goes there, whatever
-API the client speaks.
+Differences between vendors are in their profiles. Requests that a model takes by the Responses API alone are sent to
+that API, whatever API the client speaks.
 
 Sources: OpenAI OpenAPI 2.3.0; the profiles name theirs.
 """
@@ -157,7 +157,7 @@ def _for_target(target: Target) -> _ForModel:
 
 
 def _newest(target: Target) -> Profile:
-    """Return the profile for the Responses API, which has no versions, whatever that of the vendor's chats."""
+    """Return the profile for the Responses API, which has no versions, even if the vendor's chats have."""
     return _for_model(target.profile, _NEWEST, target.upstream_model, target.model).profile
 
 
@@ -209,8 +209,8 @@ class _CompiledEndpoint:
     """The vendor's endpoint for some of a target's requests, as far as it is the same for all of them.
 
     `members` are those of every body, `streaming` those of a streamed one besides. `simple` are the members that fields
-    become as they are, where a conversation of texts alone goes on as it is; None where it does not. `because` is why
-    it is the Responses API, empty for another.
+    become as they are, if a conversation of texts alone is sent unchanged; `None` if it is not. `because` is the reason
+    for the Responses API, empty for another.
     """
 
     profile: Profile

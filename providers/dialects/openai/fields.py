@@ -140,7 +140,7 @@ def _bounded(name: str, profile: Profile, path: str) -> FieldWriter:
     low, high = profile.bounds.get(name, (None, None))
     if low is None and high is None:
         return plain(path)
-    # The only value of a setting asks for nothing.
+    # A setting with a single value is left out.
     return within(name, low, high, _nothing if profile.drops_neutral and low == high else plain(path))
 
 

@@ -138,7 +138,7 @@ class _VendorMessage:
 
 
 def _with_failure_as_text(message: JsonObject) -> JsonObject:
-    """Return a tool's result whose text says that the call failed, which no vendor of the family has a field for."""
+    """Return a tool's result with the failure in its text: no vendor of the family has a field for that."""
     kept = {name: value for name, value in message.items() if name != "is_error"}
     if message["is_error"] is not True:
         return kept

@@ -96,7 +96,7 @@ class OpenAIStream(RunDecoder):
         self._sources: Sequence[Source] = ()
         self._waiting: list[Chunk] | None = []
         self._runs = TextRuns(self._sse, self._choices)
-        # Since the last run, of this form, nothing else has come: the next one is read as such without more questions.
+        # Since the last run, of this form, nothing else has come: the next one is read as such without further checks.
         self._same: SameMembers | None = None
         # An event may need more than to be passed on.
         self._slow = sent.unwrap_choice

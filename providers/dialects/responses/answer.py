@@ -33,10 +33,10 @@ from providers.json_types import JsonObject, JsonValue
 from providers.profile import Profile
 
 PHASE = "phase"
-"""The member of a message that says what it is."""
+"""The field of a message with its kind, a comment or the answer."""
 
 SEARCH_CALL, SEARCHES = "web_search_call", "web_search_calls"
-"""The type of an item that is a search of the web, and the member of a message that lists them."""
+"""The type of an item that is a search of the web, and the field of a message that lists them."""
 
 PART_GAP = "\n\n"
 """What stands between two parts of what the model thought."""
@@ -77,7 +77,7 @@ def decode_response(sent: UpstreamRequest, body: bytes) -> Completion:
 
 
 def decode_translated(sent: UpstreamRequest, body: bytes) -> Completion:
-    """Decode a whole 2xx body for a client of another API. Raises UpstreamError."""
+    """Decode the body of a non-streaming 2xx response for a client of another API. Raises UpstreamError."""
     completion = read_response(sent.target.profile, json_object(body))
     (choice,) = completion.choices
     text = choice.text
@@ -113,11 +113,11 @@ def read_response(profile: Profile, response: JsonObject) -> Completion:
 
 
 class ResponseParts:
-    """Collects what the items of an output say; of the vendor's own tools those of a search alone do here.
+    """Collects the contents of an output's items; of the items of the vendor's own tools, searches alone have any.
 
-    `form` is the format of the vendor's encrypted reasoning. `phase` is the vendor's word for the last message, whether
-    it is a comment or the answer, which models want back. `said` are the characters of the text, `called` the calls,
-    and `thought` the details of reasoning so far.
+    `form` is the format of the vendor's encrypted reasoning. `phase` is the vendor's word for the kind of the last
+    message, a comment or the answer, which models expect back. `said` is the number of characters of the text, `called`
+    of calls, and `thought` of details of reasoning so far.
     """
 
     __slots__ = (
@@ -139,7 +139,7 @@ class ResponseParts:
         self.phase: str | None = None
 
     def extras(self) -> Extras | None:
-        """Return what the items hold besides text, reasoning and calls; None if there is nothing."""
+        """Return the contents besides text, reasoning and calls; `None` if there are none."""
         message: JsonObject = {} if self.phase is None else {PHASE: self.phase}
         if self.searches:
             message[SEARCHES] = self.searches
@@ -221,7 +221,7 @@ def annotation_of(annotation: JsonObject, start: int) -> JsonObject:
 
 
 def tokens_in(listed: JsonValue) -> tuple[TokenLogprob, ...]:
-    """Return the log probabilities of a text, or of a piece of one."""
+    """Return the log probabilities of a text, or of a chunk of one."""
     found = logprobs_of({"content": listed}, "") if listed else None
     return found.content if isinstance(found, ContentLogprobs) else ()
 

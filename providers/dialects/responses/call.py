@@ -25,7 +25,7 @@ from providers.target import Target
 from providers.unified_request import NativeApi, NativeRequest, Operation, UnifiedRequest
 
 ENCRYPTED = "reasoning.encrypted_content"
-"""What `include` asks of a model that reasons, so that its reasoning can come back."""
+"""The value of `include` that makes a model return its reasoning, so that the client can send it back."""
 
 _SAMPLING = ("temperature", "top_p")
 _EFFORT, _LIMIT = "reasoning_effort", "max_output_tokens"
@@ -88,8 +88,8 @@ def _put_limit(draft: RequestBody) -> None:
 
 
 def _check_sampling(draft: RequestBody, profile: Profile) -> None:
-    """Leave out settings of sampling that ask for nothing of a model which has none or only one value of them. Raises
-    Refusal for others, as for chats."""
+    """Leave out neutral settings of sampling that the model does not have. Raises Refusal for other values of these,
+    and of settings with a single value, as for chats."""
     for name in _SAMPLING:
         value, (low, high) = draft.body.get(name), profile.bounds.get(name, (None, None))
         if value is None or draft.params.get(name) is None:
@@ -117,7 +117,7 @@ def _put_reasoning(draft: RequestBody, profile: Profile, wire: ResponsesWire) ->
 
 
 def reasons_at(wire: ResponsesWire, target: Target) -> bool:
-    """Return whether the target's model reasons, so that its reasoning may be asked for."""
+    """Return whether the target's model reasons, so that its reasoning may be requested."""
     return any(wire.reasoning.search(name) for name in (target.upstream_model, target.model))
 
 

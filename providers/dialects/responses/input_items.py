@@ -2,7 +2,7 @@
 
 Instructions stay among the items: the JSON mode looks for the word "json" in them, and not in `instructions`. A call's
 arguments go back as the model wrote them, so that the vendor's cache of the prompt holds. Reasoning goes back as the
-encrypted item that came before a text or a call; without what followed it the vendor refuses it.
+encrypted item that came before a text or a call; the vendor refuses it without the item that followed.
 
 Sources: `openai` 3.54.0 types `ResponseInputItemParam`, `EasyInputMessageParam` (a message of the model as one text),
 `ResponseReasoningItemParam`, November 2026.
@@ -52,7 +52,7 @@ _PHASES: Final = ("commentary", "final_answer")
 def input_items(
     messages: Sequence[JsonValue], param: str, profile: Profile, form: str, dropped: list[str]
 ) -> list[JsonValue]:
-    """Return a conversation as input items, and note in `dropped` what promises nothing and is left out.
+    """Return a conversation as input items, and add the fields to `dropped` that promise nothing and are left out.
 
     `param` is the client's field that holds it, `form` the format of the reasoning that the vendor can read. Raises
     Refusal for content that the vendor does not take.
@@ -88,7 +88,7 @@ class _ItemWriter:
                 self.items.append({"role": given if given == "developer" else role, "content": content})
 
     def _note_markers(self, message: JsonObject) -> None:
-        """Note the cache markers of a message, and of calls, which have no place there."""
+        """Add the cache markers of a message and of its calls to `dropped`: their items have no field for them."""
         calls = message.get("tool_calls")
         for holder in (message, *(calls if isinstance(calls, list) else ())):
             if isinstance(holder, dict):
@@ -152,8 +152,8 @@ class _ItemWriter:
 
 @dataclass(slots=True)
 class _Thoughts:
-    """Reads the reasoning of one turn. `summaries` are texts that belong to the encrypted item after them, `lost` says
-    that some of it does not go back."""
+    """Reads the reasoning of one turn. `summaries` are texts that belong to the encrypted item after them, `lost` means
+    that some of it is not sent back."""
 
     form: str
     summaries: list[str] = field(default_factory=list)
@@ -177,7 +177,7 @@ class _Thoughts:
 
 
 def _end_text(made: list[JsonValue], texts: list[str], phase: JsonObject) -> None:
-    """Write the texts so far as one message of the model; an empty one says nothing."""
+    """Write the texts so far as one message of the model; an empty one is left out."""
     if text := joined_texts("assistant", texts):
         made.append({"role": "assistant", "content": text, **phase})
     texts.clear()
@@ -224,7 +224,7 @@ def _part(turn: Turn, part: Part) -> JsonObject:
         case Document(media):
             return {"type": "input_file", **_media(media, "file_url")}
         case OtherPart(_, value):
-            # The vendor that has the type reads it, and any other answers for it.
+            # A vendor that lacks the type refuses it.
             return value
         case _:
             raise turn.no_part(_KINDS.get(type(part), _THINKING))

@@ -1,8 +1,8 @@
 """Calls of the Responses API for requests of clients that speak another API, to models that take them by it alone.
 
-Such a request is written as a chat first, by the writers of the OpenAI family's fields; then its members get the names
-and the forms that they have here. Nothing is stored at the vendor unless the client asks for it: the conversation is
-sent whole, and the reasoning of the model comes back encrypted.
+Such a request is written as a chat first, by the writers of the OpenAI family's fields; then its fields get the names
+and the forms of this API. The vendor stores nothing unless the client requests it: the conversation is sent whole, and
+the model returns its reasoning encrypted.
 
 Sources: `openai` 3.54.0 types `ResponseCreateParams`, `FunctionToolParam`, `CustomToolParam`, `ToolChoiceAllowedParam`,
 `ResponseTextConfigParam`; OpenAI's guide "Migrate to the Responses API" (functions are strict unless they say
@@ -54,7 +54,7 @@ _REASONS: Final[Mapping[str, Mapping[Effort, str]]] = {
 
 
 def effort_of(profile: Profile, params: Params) -> Effort:
-    """Return the effort of a request, as the vendor is told it."""
+    """Return the effort of a request as it is sent to the vendor."""
     given = params.get("reasoning_effort")
     if given is None:
         return "unsaid"
@@ -68,7 +68,10 @@ def runs_hosted(params: Params) -> bool:
 
 
 def why_responses(profile: Profile, params: Params) -> str:
-    """Return why a request goes to the Responses API; empty if it is sent as a chat. `profile` is that of the model."""
+    """Return the reason to send a request to the Responses API, empty if it is sent as a chat.
+
+    `profile` is the profile of the model.
+    """
     wire = profile.responses
     if wire is None:
         return ""
@@ -81,7 +84,7 @@ def why_responses(profile: Profile, params: Params) -> str:
 
 @lru_cache(maxsize=256)
 def responses_profile(profile: Profile) -> Profile:
-    """Return the profile of a model as it holds for its Responses API: that of a chat with other names and paths.
+    """Return the profile of a model for its Responses API: the profile of a chat with other names and paths.
 
     Cached by the profile, which lives as long as the process.
     """
@@ -114,7 +117,7 @@ def put_input(draft: RequestBody, profile: Profile) -> None:
 
 
 def finish_responses(draft: RequestBody, profile: Profile) -> None:
-    """Give the members of a chat the forms of the Responses API, and write the client's further members. Raises
+    """Give the fields of a chat the forms of the Responses API, and write the client's further fields. Raises
     Refusal."""
     body = draft.body
     if isinstance(tools := body.get("tools"), list):
@@ -142,7 +145,7 @@ def _wire(profile: Profile) -> ResponsesWire:
 
 
 def _flat(holder: JsonObject, name: str) -> JsonObject:
-    """Return an object with the members of the one that it has under a name."""
+    """Return an object with the fields of the object that it has under a name."""
     held = holder.get(name)
     rest = {key: value for key, value in holder.items() if key != name}
     return {**rest, **held} if isinstance(held, dict) else rest
@@ -155,7 +158,7 @@ def _tool(tool: JsonObject, dropped: list[str]) -> JsonObject:
     match tool.get("type"):
         case "function":
             flat = _flat(tool, "function")
-            # Left out, it would be on.
+            # The default would be true.
             return {
                 **flat,
                 "parameters": flat.get("parameters") or _NO_PARAMETERS,

@@ -56,14 +56,14 @@ class ResponsesReader:
         self._sent = sent
         self._profile = sent.target.profile
         self._calls: dict[int, _CallInProgress] = {}
-        # Output indexes of items whose text, or thought, has come, and of those that are done.
+        # Output indexes of items that had a text or reasoning so far, and of items that are done.
         self._said: set[int] = set()
         self._done: set[int] = set()
         self._thought: tuple[JsonValue, ...] = ()
-        # What had come when each item began: characters of text, and calls.
+        # Characters of text, and calls, before each item.
         self._places: dict[int, tuple[int, int]] = {}
         self._written = self._details = 0
-        # The text of a choice inside an object, which is read when it is whole.
+        # The text of a choice inside an object, which is read when it is complete.
         self._held: list[str] | None = [] if sent.unwrap_choice else None
         self._usage: Usage | None = None
 
@@ -102,7 +102,7 @@ class ResponsesReader:
         return (Chunk(text=words, refusal=words),)
 
     def _begin(self, index: int) -> None:
-        """Note that an item's text has come."""
+        """Note that an item has a text."""
         if index not in self._said:
             self._said.add(index)
             self._places.setdefault(index, (self._written, len(self._calls)))
@@ -146,7 +146,7 @@ class ResponsesReader:
         if known.begun:
             return begun
         known.begun = True
-        # Clients parse the arguments as JSON; only some servers say that there are none.
+        # Clients parse the arguments as JSON; only some servers send an empty object.
         rest = call.arguments or ("{}" if call.kind == "function" else "")
         delta = ToolCallDelta(known.index, arguments=rest, kind=call.kind)
         return (*begun, Chunk(tool_calls=(delta,))) if rest else begun
@@ -161,7 +161,7 @@ class ResponsesReader:
         return (Chunk(tool_calls=(delta,)),)
 
     def _whole(self, index: int, item: JsonObject) -> Events:
-        """Return what an item says that came without deltas, and what no delta says."""
+        """Return the contents of an item that had no deltas, and the extras of any item, which no delta has."""
         said, called = self._places.get(index, (self._written, len(self._calls)))
         parts = ResponseParts(format_of(self._profile), said, called, self._details)
         parts.add(item)

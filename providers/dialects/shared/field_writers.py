@@ -1,5 +1,5 @@
 """Writers of single fields that several vendors' own APIs spell alike, and cache markers, which parts and tools go
-without where the vendor does not take them."""
+without if the vendor does not take them."""
 
 import hashlib
 from itertools import islice

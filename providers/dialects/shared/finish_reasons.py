@@ -38,7 +38,7 @@ def vendor_finish_reason(word: str) -> str:
 
     Raises UpstreamError for one that means failure, by itself or as a part (`internal_error`), and for what is no word.
     Vendors add several a year, most of them harmless; none of them is `stop` here, which is only for ends known to be
-    good. APIs that have a list of reasons show one of these, and this word as `native_finish_reason`.
+    good. APIs with a list of reasons return one of these, and this word as `native_finish_reason`.
     """
     if not word or len(word) > _MAX_WORD or not (word.isascii() and word.isprintable()):
         raise UpstreamError(Failure(FailureKind.MALFORMED, "The upstream's answer has no word for a finish reason."))

@@ -20,9 +20,9 @@ IMAGE_MARKER = "<image>"
 def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
     """Return the texts of a message as one, for vendors that take one only.
 
-    Those of a tool's result are several, each on lines of its own. Those of instructions are several too, as clients
+    The texts of a tool's result are several, each on lines of its own. Instructions are several too, as clients
     compose them (Claude Code sends three): paragraphs, unless white space shows that one goes on with the one before.
-    Those of any other message are one in pieces.
+    The texts of any other message are parts of one.
     """
     said = [text for text in texts if text]
     if role in INSTRUCTING:
@@ -32,7 +32,7 @@ def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
 
 
 EMPTY_RESULT: Final = "(empty)"
-"""What a result of a tool says that holds nothing, for vendors that refuse an empty or a blank one."""
+"""The text of a tool's result without content, for vendors that refuse an empty or a blank one."""
 
 
 def failed_text(text: str) -> str:

@@ -1,8 +1,8 @@
 """Reads the thinking of earlier turns from the members in which clients send it back.
 
 Claude refuses its thinking anywhere but where it came, and it thinks between calls and texts too, as OpenAI's models
-do. A message has no order between these, so a detail of their thinking says in `after` what came before it (see
-`Thinking`).
+do. A message has no order between these, so `after` in a detail of their thinking holds its place in the turn
+(see `Thinking`).
 
 Sources: OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19 and its ai-sdk-provider 2.10.0; litellm 1.109.1
 `thinking_blocks`; "Thought signatures" page of the Gemini API, November 2026. OpenAI's own client joins the pieces of a

@@ -162,7 +162,7 @@ def within(name: str, low: float | None, high: float | None, put: FieldWriter) -
         if not outside:
             put(draft, value)
         elif not is_neutral(name, value):
-            # A setting with one value alone is none.
+            # A setting with a single value is no setting.
             raise draft.unsupported(name, f"it must be {limits}") if fixed else draft.invalid(name, f"must be {limits}")
 
     return write
@@ -218,8 +218,8 @@ _TELLABLE = constraint_cells(TOLD_STYLE)
 
 
 def tell_beside_tools(draft: RequestBody, value: object, why: str) -> None:
-    """Leave `guided` or `response_format` to the prompt, for a vendor that takes none beside tools; the answer is
-    checked. Raises Refusal for a constraint that a prompt cannot tell."""
+    """Leave `guided` or `response_format` to the prompt, for a vendor that takes none beside tools; the response is
+    checked. Raises Refusal for a constraint that a prompt cannot describe."""
     name = field_of(value)
     if _TELLABLE[feature_of("guided" if isinstance(value, Guided) else name, value)].refused:
         raise draft.unsupported(name, why)

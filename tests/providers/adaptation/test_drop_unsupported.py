@@ -1,4 +1,4 @@
-"""Requests planned without what a target refuses."""
+"""Requests planned without the fields that a target refuses."""
 
 import pytest
 

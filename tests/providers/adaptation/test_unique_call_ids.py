@@ -1,4 +1,4 @@
-"""Ids of calls are unique in what vendors get, and each result has the id of its own call."""
+"""Ids of calls are unique in requests to vendors, and each result has the id of its own call."""
 
 from collections.abc import Iterator
 

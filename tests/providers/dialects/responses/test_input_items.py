@@ -1,4 +1,4 @@
-"""Conversations of other APIs as input items, in order, with reasoning before what it led to."""
+"""Conversations of other APIs as input items, in order, with reasoning before the text or call it led to."""
 
 import pytest
 
@@ -141,7 +141,7 @@ FILE: JsonObject = {"type": "file", "file": {"file_data": "data:application/pdf;
             [reasoning("A", "why"), called()],
             [],
         ),
-        # What nothing follows, what another vendor signed, what is a text alone.
+        # Reasoning that nothing follows, that another vendor signed, that is a text alone.
         ([model(tool_calls=[call()], reasoning_details=[sealed("A", after=[0, 1])])], [called()], ["thinking"]),
         ([model("a", reasoning_details=[CLAUDES])], [model("a")], ["thinking"]),
         ([model("a", reasoning_details=[{**sealed("A"), "format": "azure-" + FORM}])], [model("a")], ["thinking"]),
