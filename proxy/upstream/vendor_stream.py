@@ -319,7 +319,7 @@ def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn, shorten: Shorte
 
 
 def aside_of(stream: Stream) -> Aside | None:
-    """Return the threads in which the next chunk of a stream is to be decoded; `None` if it is light. See OpenStream."""
+    """Return the threads that are to decode the next chunk of a stream; `None` if it is light. See OpenStream."""
     return stream.aside_if_heavy if isinstance(stream, OpenStream | PartsStream) else None
 
 
