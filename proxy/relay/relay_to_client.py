@@ -59,7 +59,7 @@ class Relay:
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time. `size`
     are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage. `prompt_tokens` is
-    the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events, and
+    the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
     the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
