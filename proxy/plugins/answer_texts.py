@@ -93,7 +93,7 @@ def texts_of_choice(choice: Choice) -> tuple[GuardedText, ...]:
         texts.append(GuardedText(text, kind, ROLE, place))
         return text
 
-    if _has_names(choice):
+    if choice.tool_calls or has_odd_end(choice):
         _named(choice, collect)
     return (*texts, *_texts_beside(choice.extras), *_texts_of_logprobs(choice), *_texts_of_seals(choice))
 
@@ -133,10 +133,6 @@ def _named_call(call: ToolCall, place: str, take: Take) -> ToolCall:
     name = take(call.name, "name", f"{place}.name") if call.name else call.name
     identity = call.id if is_id(call.id) else take(call.id, "other", f"{place}.id")
     return call if (name, identity) == (call.name, call.id) else replace(call, name=name, id=identity)
-
-
-def _has_names(choice: Choice) -> bool:
-    return bool(choice.tool_calls) or has_odd_end(choice)
 
 
 def has_odd_end(ended: Choice | Chunk) -> bool:
@@ -250,15 +246,19 @@ def texts_beside(completion: Completion, sent: JsonObject | None) -> tuple[Guard
     """Return the texts of what an answer holds beside its choices: members without a common form, those of its usage,
     names of the vendor's system and tier, and what the vendor's own body has that is none of the choices' texts. `sent`
     is the client's own body, of which the vendor's may repeat members."""
-    usage = completion.usage
     held = [*_labels(completion)]
-    for members in (completion.extra, None if usage is None else usage.extra):
-        if members:
-            held += strings_of(members)
+    for members in _members_beside(completion):
+        held += strings_of(members)
     if completion.native is not None:
         shown = {each.text for choice in completion.choices for each in texts_of_choice(choice)}
         held += [text for text in _of_body(completion.native, sent or {}) if text not in shown]
     return tuple([GuardedText(text, "other", ROLE, "answer") for text in held])
+
+
+def _members_beside(completion: Completion) -> list[Mapping[str, JsonValue]]:
+    """Return the vendor's own fields of a response and of its usage, without empty ones."""
+    usage = completion.usage
+    return [each for each in (completion.extra, None if usage is None else usage.extra) if each]
 
 
 def _of_body(data: bytes, sent: JsonObject) -> Iterator[str]:
@@ -280,9 +280,7 @@ def _labels(answer: Completion | Chunk) -> Iterator[str]:
 
 def size_beside(completion: Completion) -> int:
     """Return about how many characters `texts_beside` reads."""
-    usage = completion.usage
-    members = [each for each in (completion.extra, usage and usage.extra) if isinstance(each, Mapping) and each]
-    beside = sum([size_of_extras(Extras(answer=each)) for each in members])
+    beside = sum([size_of_extras(Extras(answer=each)) for each in _members_beside(completion)])
     return beside + (0 if completion.native is None else 2 * len(completion.native))
 
 
@@ -334,27 +332,27 @@ def _with_spoken(choice: Choice, chunks: Iterable[Chunk]) -> Choice:
 def _with_each_value(extras: Extras, held: Sequence[Extras]) -> Extras:
     """Return extras with every value that the vendor's own members have had, and with strings joined: some clients take
     the last one of a member, others join them."""
-    message, choice, answer = (
-        {**(own or {}), **_each_value(parts)}
-        for own, parts in (
-            (extras.message, [each.message for each in held]),
-            (extras.choice, [each.choice for each in held]),
-            (extras.answer, [each.answer for each in held]),
-        )
+    return replace(
+        extras,
+        message=_each_value(extras.message, [each.message for each in held]),
+        choice=_each_value(extras.choice, [each.choice for each in held]),
+        answer=_each_value(extras.answer, [each.answer for each in held]),
     )
-    return replace(extras, message=message or None, choice=choice or None, answer=answer or None)
 
 
-def _each_value(parts: Iterable[Mapping[str, JsonValue] | None]) -> JsonObject:
+def _each_value(
+    joined: Mapping[str, JsonValue] | None, parts: Iterable[Mapping[str, JsonValue] | None]
+) -> JsonObject | None:
     found: dict[str, list[JsonValue]] = {}
     for part in parts:
         for name, value in (part or {}).items():
             found.setdefault(name, []).append(value)
-    repeated = {name: values for name, values in found.items() if len(values) > 1}
-    return {
+    repeated: JsonObject = {
         name: [*values, "".join([value for value in values if isinstance(value, str)])]
-        for name, values in repeated.items()
+        for name, values in found.items()
+        if len(values) > 1
     }
+    return {**(joined or {}), **repeated} or None
 
 
 def chunk_of(choice: Choice, last: Chunk) -> Chunk:

@@ -355,7 +355,7 @@ def _apart(chunk: Chunk) -> tuple[Chunk, ...]:
 
 
 def _holds_something(chunk: Chunk) -> bool:
-    return bool(chunk.text or chunk.refusal is not None or chunk.tool_calls or chunk.signature or chunk.extras)
+    return bool(chunk.signature or _says_more(chunk))
 
 
 def _fault_of_stream(made: object) -> str | None:

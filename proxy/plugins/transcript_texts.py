@@ -103,9 +103,7 @@ def _cues(text: str) -> list[str]:
 
 
 def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObject:
-    made: JsonObject = {}
-    for name, value in content.items():
-        made[_named(name, name, walk, made)] = _changed(value, name, name, walk)
+    made = _changed_object(content, "", walk)
     for name, value in content.items():
         before = _joined(value)
         if before is None or name not in made:
@@ -121,14 +119,19 @@ def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextR
         form = _FORMS.get(key)
         return value if form is not None and form(value) else walk.take(value, key, place)
     if isinstance(value, dict):
-        made: JsonObject = {}
-        for name, each in value.items():
-            here = f"{place}.{name}"
-            made[_named(name, here, walk, made)] = _changed(each, name, here, walk)
-        return made
+        return _changed_object(value, f"{place}.", walk)
     if isinstance(value, list):
         return [_changed(each, key, f"{place}[{number}]", walk) for number, each in enumerate(value)]
     return value
+
+
+def _changed_object(value: JsonObject, prefix: str, walk: TextCollector | TextReplacer) -> JsonObject:
+    """Return an object with its keys and strings changed; `prefix` is the beginning of their places."""
+    made: JsonObject = {}
+    for name, each in value.items():
+        place = f"{prefix}{name}"
+        made[_named(name, place, walk, made)] = _changed(each, name, place, walk)
+    return made
 
 
 def _named(name: str, place: str, walk: TextCollector | TextReplacer, made: JsonObject) -> str:

@@ -65,19 +65,24 @@ class CitedTexts:
 
 
 def _start(annotation: JsonObject) -> int | None:
+    held = _held(annotation)
+    start = None if held is None else held.get("start_index")
+    return start if isinstance(start, int) else None
+
+
+def _held(annotation: JsonObject) -> JsonObject | None:
+    """Return the object around the fields of an annotation; `None` if it has none."""
     kind = annotation.get("type")
     held = annotation.get(kind) if isinstance(kind, str) else None
-    start = held.get("start_index") if isinstance(held, dict) else None
-    return start if isinstance(start, int) else None
+    return held if isinstance(held, dict) else None
 
 
 def _flat(annotation: JsonObject, base: int) -> JsonObject:
     """Return an annotation as this API has it: without the object around its members, its offsets in its own part."""
-    kind = annotation.get("type")
-    held = annotation.get(kind) if isinstance(kind, str) else None
-    if not isinstance(held, dict):
+    held = _held(annotation)
+    if held is None:
         return annotation
-    moved: JsonObject = {"type": kind, **held}
+    moved: JsonObject = {"type": annotation["type"], **held}
     for name in ("start_index", "end_index"):
         at = moved.get(name)
         if isinstance(at, int):

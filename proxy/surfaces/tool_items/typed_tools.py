@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from providers.dialects.shared.read_logprobs import objects_in
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.write_sse import utf8_json
@@ -132,9 +133,12 @@ def loads_at_openai(kind: str, tool: JsonObject) -> bool:
 # Results --------------------------------------------------------------------------------------------------------------
 
 
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else utf8_json(value).decode()
+
+
 def _plain(item: JsonObject) -> str:
-    output = item.get("output")
-    return output if isinstance(output, str) else utf8_json(output).decode()
+    return _as_text(item.get("output"))
 
 
 def _commands(item: JsonObject) -> str:
@@ -173,20 +177,14 @@ OUTPUTS: Final[Mapping[str, Callable[[JsonObject], str]]] = {
 
 def tools_of(item: JsonObject) -> list[JsonObject]:
     """Return the tools that an item brings."""
-    listed = item.get("tools")
-    return [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+    return objects_in(item.get("tools"))
 
 
 # What OpenAI ran itself -----------------------------------------------------------------------------------------------
 
 
 def _ran_code(item: JsonObject) -> str:
-    outputs = item.get("outputs")
-    logs = (
-        [str(each.get("logs")) for each in outputs if isinstance(each, dict) and each.get("logs")]
-        if isinstance(outputs, list)
-        else []
-    )
+    logs = [str(each.get("logs")) for each in objects_in(item.get("outputs")) if each.get("logs")]
     ran = f"Code that was run:\n```python\n{item.get('code') or ''}\n```"
     return "\n".join([ran, "Its output:", *logs]) if logs else ran
 
@@ -194,11 +192,7 @@ def _ran_code(item: JsonObject) -> str:
 def _called_server(item: JsonObject) -> str:
     called = f"Called {item.get('name')} of {item.get('server_label')} with {item.get('arguments') or '{}'}"
     result = item.get("output") or item.get("error")
-    return (
-        called
-        if not result
-        else f"{called}\nIts result:\n{result if isinstance(result, str) else utf8_json(result).decode()}"
-    )
+    return f"{called}\nIts result:\n{_as_text(result)}" if result else called
 
 
 RAN: Final[Mapping[str, Callable[[JsonObject], str]]] = {
