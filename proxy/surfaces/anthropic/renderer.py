@@ -251,16 +251,16 @@ class MessagesRenderer(RunRenderer):
         if self._text is not None:
             return b""
         self._said = True
-        sealed = b"" if self._details is None or self._open == "thinking" else self._seal(self._signature())
+        sealed = b"" if self._open == "thinking" else self._seal(self._signature())
         begun = self._begin("text", {"type": "text", "text": ""})
         self._text = TEXT % (self._index - 1)
         return sealed + begun
 
     def _thinking(self, said: str, details: Sequence[JsonObject]) -> bytes:
         """Return the events of thinking with details: Claude's in blocks by these, another vendor's as one text."""
-        own = details if len(details) == 1 and is_claudes(details[0]) else self._sorted(details, said)
-        if len(own) == 1 and len(details) == 1:
-            return self._thought_of(own[0], said)
+        if len(details) == 1 and is_claudes(details[0]):
+            return self._thought_of(details[0], said)
+        own = self._sorted(details, said)
         frames: list[bytes] = []
         if any([detail.get("text") for detail in own]):
             frames = [self._thought_of(detail, str(detail.get("text") or "")) for detail in own]
@@ -343,8 +343,6 @@ class MessagesRenderer(RunRenderer):
         return [*self._taken(), *behind]
 
     def _seal_rest(self) -> bytes:
-        if self._details is None and not self._behind:
-            return b""
         return self._seal(signature_for(self._rest_of_thinking()))
 
     def _seal(self, signature: str) -> bytes:

@@ -154,7 +154,8 @@ class OutputBuilder:
             opened = self._begin_call(call.first)
             events += [opened.open(), opened.add("".join(call.pieces), call.extra)]
             events.append(self._close(status if place == len(held.calls) else "completed"))
-        overlay(self.beside, {"annotations": [*unplaced]} if (unplaced := self._texts.settle()) else None)
+        if unplaced := self._texts.settle():
+            overlay(self.beside, {"annotations": [*unplaced]})
         if self._audio is not None and (whole := self._audio.whole()) is not None and whole.audio is not None:
             self.beside["audio"] = whole.audio
         return b"".join(events)

@@ -9,7 +9,7 @@ Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/re
 November 2026.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from providers.hosted_tools.hosted_tool import is_hosted
@@ -21,7 +21,7 @@ from proxy.surfaces.responses.tool_names import NamespaceNames
 from proxy.surfaces.tool_items.typed_tools import TYPED, loads_at_openai, needs_openai
 
 _HOSTED: Final = frozenset(
-    {"file_search", "computer", "computer_use_preview", "mcp", "image_generation"} | {"programmatic_tool_calling"}
+    {"file_search", "computer", "computer_use_preview", "mcp", "image_generation", "programmatic_tool_calling"}
 )
 """Types of tools that only this API has, or has in this form."""
 
@@ -227,15 +227,11 @@ def _allow(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonObject) -
             allowed.add(("function", draft.typed_name(kind)))
         else:
             allowed.add((kind, _named(draft, entry) if kind in _CALLED else ""))
-    kept = [tool for tool in tools if _is_allowed(tool, allowed)]
+    kept = [tool for tool in tools if _identity(tool) in allowed]
     if not kept and not draft.parsed.refused("tools"):
         raise Invalid("must allow one of the 'tools'")
     _put_mode(draft, kept, str(mode))
     return kept
-
-
-def _is_allowed(tool: JsonObject, allowed: Collection[tuple[str, str]]) -> bool:
-    return _identity(tool) in allowed
 
 
 def _named(draft: ResponsesDraft, entry: JsonObject) -> str:
