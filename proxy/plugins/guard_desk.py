@@ -90,15 +90,14 @@ class GuardChain:
         return choice
 
     async def beside_passed(self, completion: Completion, sent: JsonObject | None, record: RequestRecord) -> bool:
-        """Return whether the guards of answers leave what stands beside an answer's choices as it is; see
+        """Return whether the guards of answers leave the texts beside a response's choices unchanged; see
         `texts_beside`. Raises GatewayError as `request_passed` does."""
         heavy = size_beside(completion) > LONG
         texts = await self._done(partial(texts_beside, completion, sent), record, heavy=heavy)
         return not texts or await self.unchanged(texts, record, heavy=heavy)
 
     async def unchanged(self, texts: Texts, record: RequestRecord, *, heavy: bool) -> bool:
-        """Return whether the guards of answers leave texts as they are. Raises GatewayError as `request_passed`
-        does."""
+        """Return whether the guards of answers leave texts unchanged. Raises GatewayError as `request_passed` does."""
         left = await self._judged(texts, 0, record, heavy=heavy)
         if left.names and record.guarded is not None:
             record.guarded.note(left.names)

@@ -43,7 +43,7 @@ _FORMS: Final[Mapping[str, Callable[[str], bool]]] = {
     "task": _TASKS.__contains__,
     "type": _TYPES.__contains__,
 }
-"""Whether a member is no text, by its key: any other value there is shown."""
+"""Whether a field is no text, by its key: any other value of it is shown."""
 
 _KEYS: Final = KNOWN_KEYS | words(
     """
@@ -114,7 +114,7 @@ def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObj
 
 
 def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextReplacer) -> JsonValue:
-    """Return a value with each string changed but those of _FORMS."""
+    """Return a value with each string changed, except strings in the form that _FORMS has for their key."""
     if isinstance(value, str):
         form = _FORMS.get(key)
         return value if form is not None and form(value) else walk.take(value, key, place)

@@ -1,7 +1,7 @@
 """The strings of an answer's JSON that guards see: all but those that the rules of requests let pass by their place
 and form. Pure.
 
-An answer is never refused because it cannot be read: what is no media that can be read is shown as it is.
+A response is never refused because it cannot be read: a string that is no readable media is shown unchanged.
 """
 
 from base64 import b64decode
@@ -29,14 +29,14 @@ _KEYS: Final = (
         """
     )
 )
-"""Keys that answers of the APIs have, too."""
+"""Keys of requests and of responses."""
 
 _NOTHING: Final[Mapping[str, object]] = {}
 
 
 def strings_of(value: object, kind: str = OWN) -> Iterator[str]:
-    """Yield each shown string of a value, keys that no API knows included; `kind` is that of its objects, of PLACES.
-    The depth of a vendor's JSON is limited where it is read."""
+    """Yield each shown string of a value, keys that no API knows included; `kind` is the kind of its objects, of
+    PLACES. The depth of a vendor's JSON is limited when it is read."""
     yield from _strings(value, "", PLACES[kind], _NOTHING, kind)
 
 

@@ -15,7 +15,7 @@ from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
 
 BLOCKS, CITATIONS, SEARCHES = "content_blocks", "citations", "web_search_calls"
-"""Members of the unified message with Anthropic's blocks and citations that have no common form, and with OpenAI's
+"""Fields of the unified message with Anthropic's blocks and citations that have no common form, and with OpenAI's
 searches of the web."""
 
 IN_DELTA = frozenset({"stop_details", "container"})
@@ -116,15 +116,15 @@ def _citation(annotation: JsonObject) -> JsonObject | None:
 
 
 def own_blocks(extras: Extras | None) -> list[JsonObject]:
-    """Return the blocks that a vendor sent and that have no common form, and those of OpenAI's searches. One without a
-    type, such as Bedrock's, is none of this API."""
+    """Return a vendor's blocks that have no common form, and the blocks of OpenAI's searches. A block without a type,
+    such as Bedrock's, does not belong to this API."""
     message = (extras.message if extras is not None else None) or {}
     searches = [block for item in objects_in(message.get(SEARCHES)) for block in _blocks_of_search(item)]
     return [*(block for block in objects_in(message.get(BLOCKS)) if isinstance(block.get("type"), str)), *searches]
 
 
 def _blocks_of_search(item: JsonObject) -> list[JsonObject]:
-    """Return the blocks of a search that OpenAI made: its query and what it found, as far as it says so."""
+    """Return the blocks of a search that OpenAI made: its query, and the sources that OpenAI names."""
     action = item.get("action")
     if not isinstance(action, dict) or action.get("type") != "search":
         return []
@@ -187,10 +187,10 @@ def _other_citations(extras: Extras) -> list[JsonValue]:
 
 
 def holds_more(extras: Extras) -> bool:
-    """Return whether extras hold anything besides thinking."""
+    """Return whether extras hold anything besides reasoning."""
     return bool(extras.annotations or extras.images or extras.audio or extras.message or extras.choice or extras.answer)
 
 
 def with_ending(stop: JsonObject, others: JsonObject) -> JsonObject:
-    """Return why an answer ended with what the vendor says of that itself."""
+    """Return the fields for the end of a response, with the vendor's own fields for it."""
     return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}

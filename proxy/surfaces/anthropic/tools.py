@@ -2,7 +2,7 @@
 
 A tool without a type, or of the type `custom`, is a function. A tool that the vendor runs and that other vendors have
 too, such as a search, stays as it is. The vendor's further ones, whose types end with a date, are noted as binding. A
-function in OpenAI's form is none of the API's.
+function in OpenAI's form does not belong to this API.
 
 Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`, November 2026.
 """

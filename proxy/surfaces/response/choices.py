@@ -72,7 +72,7 @@ class AnswerRenderer:
 
 def finish_members(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
     """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
-    becomes the `native_finish_reason`, as does a vendor's own word that is none of OpenAI's."""
+    becomes the `native_finish_reason`, as does a vendor's own reason that OpenAI does not have."""
     reason, native = ended.finish_reason, ended.native_finish_reason
     if reason is not None and reason not in _FINISHES:
         reason, native = "stop", native or reason

@@ -1,9 +1,9 @@
 """Reads the tools of a Responses request, and the choice among them, into those of a chat.
 
-A tool that only this API has is noted as such. One of another type, such as a web search, stays as it is: it becomes
-the target's own, or a target that has none refuses it. One that the client runs itself is a function, as `typed_tools`
-has it. The grammar of a custom tool is told in its description, since nothing but OpenAI's own API is known to hold a
-model to it.
+A tool that only this API has is noted as such. A tool of another type, such as a web search, stays unchanged: it
+becomes the target's own, or a target that has none refuses it. A tool that the client runs itself becomes a function;
+see `typed_tools`. The grammar of a custom tool is put into its description, since only OpenAI's own API is known to
+enforce it.
 
 Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/responses`; bodies of Codex CLI 0.169.0,
 November 2026.

@@ -29,8 +29,8 @@ def _schema(required: list[JsonValue], **properties: JsonObject) -> JsonObject:
 
 @record
 class TypedTool:
-    """A tool with a type of its own. `held` is the member of its call's item that holds the arguments, `fixed` what
-    that has besides, `needed` what it must have; `beside` are further members of the item."""
+    """A tool with a type of its own. `held` is the field of its call's item that holds the arguments, `fixed` are the
+    fields that `held` has besides, `needed` the fields that it must have; `beside` are further fields of the item."""
 
     kind: str
     about: str
@@ -53,14 +53,14 @@ class TypedTool:
         return {"type": "function", "function": {"name": name, "description": about, "parameters": parameters}}
 
     def arguments(self, item: JsonObject) -> str:
-        """Return the arguments of a call that an item is."""
+        """Return the arguments of the call that an item represents."""
         held = item.get(self.held)
         if not isinstance(held, dict):
             return held if isinstance(held, str) and held else "{}"
         return utf8_json({name: value for name, value in held.items() if name not in self.fixed}).decode()
 
     def members(self, arguments: str) -> JsonObject:
-        """Return the members of the item of a call with these arguments."""
+        """Return the fields of the item of a call with these arguments."""
         try:
             given: JsonValue = orjson.loads(arguments or "{}")
         except (orjson.JSONDecodeError, UnicodeEncodeError):
@@ -125,8 +125,8 @@ def needs_openai(tool: JsonObject) -> bool:
 
 
 def loads_at_openai(kind: str, tool: JsonObject) -> bool:
-    """Return whether a tool is OpenAI's own search of deferred tools, which nothing is left to do for where all tools
-    are offered at once."""
+    """Return whether a tool is OpenAI's own search of deferred tools, which has nothing left to do if all tools are
+    offered at once."""
     return kind == "tool_search" and tool.get("execution") != "client"
 
 
@@ -142,7 +142,7 @@ def _plain(item: JsonObject) -> str:
 
 
 def _commands(item: JsonObject) -> str:
-    """Return what each command wrote and how it ended."""
+    """Return the output of each command and its exit code."""
     output = item.get("output")
     if not isinstance(output, list):
         return _plain(item)
@@ -180,7 +180,7 @@ def tools_of(item: JsonObject) -> list[JsonObject]:
     return objects_in(item.get("tools"))
 
 
-# What OpenAI ran itself -----------------------------------------------------------------------------------------------
+# Calls that OpenAI ran itself -----------------------------------------------------------------------------------------
 
 
 def _ran_code(item: JsonObject) -> str:
