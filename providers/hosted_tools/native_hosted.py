@@ -51,7 +51,7 @@ def translate_native(request: UnifiedRequest, target: Target) -> UnifiedRequest:
 
 def _native_profile(api: NativeApi, target: Target) -> Profile:
     """Return the profile of the target's model, as far as it holds for the client's own API."""
-    profile = target.profile.for_model(target.upstream_model, target.model)
+    profile = target.model_profile
     return replace(profile, hosted=_OF_RESPONSES) if api is NativeApi.RESPONSES else profile
 
 

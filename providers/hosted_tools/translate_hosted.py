@@ -67,7 +67,7 @@ def asks_hosted(params: Params) -> bool:
 def translate_hosted(request: UnifiedRequest, target: Target) -> HostedTranslation:
     """Return a request that `asks_hosted` in the target's form. Raises Refusal for a tool that the target has not, and
     for what it cannot be held to."""
-    profile = target.profile.for_model(target.upstream_model, target.model)
+    profile = target.model_profile
     params = request.params
     work = HostedWriter(target, profile)
     for tool in params.get("tools", ()):
@@ -273,5 +273,5 @@ def search_cell(profile: Profile, *names: str) -> Cell:
 
 def is_tool(target: Target, kind: HostedKind) -> bool:
     """Return whether the target has a tool of this kind as an entry of `tools`."""
-    style = target.profile.for_model(target.upstream_model, target.model).hosted.get(kind)
+    style = target.model_profile.hosted.get(kind)
     return style is not None and FORMS[kind][style].tool is not None
