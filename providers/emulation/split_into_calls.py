@@ -181,7 +181,7 @@ def _forces(request: UnifiedRequest, target: Target) -> bool:
 
 def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
     table = target.dialect.capabilities(request, target)
-    if FORCING in request.params and forces_by_format(request.params, table):
+    if forces_by_format(request.params, table):
         try:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:

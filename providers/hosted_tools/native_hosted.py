@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from providers.dialect import UpstreamRequest, encode_native
-from providers.hosted_tools.hosted_tool import hosted_tool, is_hosted
+from providers.hosted_tools.hosted_tool import hosted_tool
 from providers.hosted_tools.translate_hosted import HostedWriter
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HostedKind, HostedStyle, Profile
@@ -35,12 +35,13 @@ def translate_native(request: UnifiedRequest, target: Target) -> UnifiedRequest:
     if native is None or not isinstance(tools, list):
         return request
     own = _NATIVE_APIS[native.api]
-    if not any([isinstance(tool, dict) and _is_foreign(tool, own) for tool in tools]):
+    foreign = [isinstance(tool, dict) and _is_foreign(tool, own) for tool in tools]
+    if not any(foreign):
         return request
     work = HostedWriter(target, _native_profile(native.api, target))
     written: list[JsonValue] = []
-    for tool in tools:
-        if isinstance(tool, dict) and _is_foreign(tool, own):
+    for tool, is_foreign in zip(tools, foreign, strict=True):
+        if isinstance(tool, dict) and is_foreign:
             work.tools = []
             work.add(tool)
             written += work.tools
@@ -57,7 +58,7 @@ def _native_profile(api: NativeApi, target: Target) -> Profile:
 
 def _is_foreign(tool: JsonObject, own: str) -> bool:
     kind = tool.get("type")
-    if kind in ("function", "custom") or (kind is None and len(tool) != 1) or not is_hosted(tool):
+    if kind in ("function", "custom") or (kind is None and len(tool) != 1):
         return False
     read = hosted_tool(tool)
     return read is not None and read.api != own
