@@ -53,10 +53,9 @@ def constraint_field(params: Params) -> str:
 def named_by_client(names: Iterable[str], params: Params, stands_for: str | None) -> tuple[str, ...]:
     """Return the names of emulated fields as the client has them: a format of the gateway's own stands for another
     field, or is a JSON mode beside a prompt that tells the constraint."""
-    if FORMAT in params and stands_for is None:
-        return tuple(dict.fromkeys(names))
-    named = dict.fromkeys([stands_for if name == FORMAT else name for name in names])
-    return tuple([name for name in named if name is not None])
+    own = FORMAT in params and stands_for is None
+    named = [name if own or name != FORMAT else stands_for for name in names]
+    return tuple([name for name in dict.fromkeys(named) if name is not None])
 
 
 def plan_checks(
@@ -74,9 +73,9 @@ def plan_checks(
     is checked whatever the vendor promises.
     """
     name = constraint_field(request.params)
-    required = table.verifies or name in unheld or stands_for is not None
-    text = required_check(request.params) if required else None
-    emulated = [name] if text is not None and (name in unheld or stands_for is not None) else []
+    ours = name in unheld or stands_for is not None
+    text = required_check(request.params) if ours or table.verifies else None
+    emulated = [name] if text is not None and ours else []
     if text is not None and stands_for is not None:
         text = replace(text, field=stands_for)
     tools = StrictTools(table)

@@ -50,11 +50,14 @@ def _spelled(api: str, kind: HostedKind, types: str, *held: str) -> _Spelling:
     return _Spelling(api, kind, re.compile(types, re.ASCII), held)
 
 
+_OPENAI_SEARCH: Final = _spelled(
+    "openai", "web_search", r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", "filters"
+)
 _SPELLINGS: Final = (
     _spelled("anthropic", "web_search", r"web_search_[0-9]{8}"),
     _spelled("anthropic", "web_fetch", r"web_fetch_[0-9]{8}"),
     _spelled("anthropic", "code_execution", r"code_execution_[0-9]{8}"),
-    _spelled("openai", "web_search", r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", "filters"),
+    _OPENAI_SEARCH,
     _spelled("openai", "code_execution", r"code_interpreter"),
     _spelled("gemini", "web_search", r"googleSearch(Retrieval)?|google_search(_retrieval)?"),
     _spelled("gemini", "web_fetch", r"urlContext|url_context"),
@@ -127,7 +130,7 @@ def _is_nova(tool: JsonObject) -> bool:
 
 def search_of_options(options: JsonObject) -> HostedTool:
     """Return the web search that `web_search_options` ask for. Raises Refusal."""
-    return _read(_SPELLINGS[3], SEARCH, options)
+    return _read(_OPENAI_SEARCH, SEARCH, options)
 
 
 def _read(found: _Spelling, kind: str, settings: JsonObject) -> HostedTool:

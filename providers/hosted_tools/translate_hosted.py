@@ -86,7 +86,7 @@ def translate_hosted(request: UnifiedRequest, target: Target) -> HostedTranslati
     body = work.body
     if SEARCH in body:
         left[SEARCH] = body.pop(SEARCH)
-    unknown = {**merged(body, dict(request.unknown or {}))} or None
+    unknown = merged(body, dict(request.unknown or {})) or None
     translated = replace(request, params=cast(Params, left), unknown=unknown)
     ours = (SEARCH,) if options is not None and SEARCH not in left else ()
     return HostedTranslation(translated, ours, tuple(dict.fromkeys(work.dropped)))
@@ -146,12 +146,10 @@ class HostedWriter:
     def _write(self, read: HostedTool, form: HostedForm, param: str) -> None:
         if read.bound:
             raise Refusal(param, f"A tool of type '{read.given}' with {read.bound} cannot go to {self.target.name}.")
-        made: JsonObject = dict(form.tool or {})
-        body: JsonObject = {}
+        settings: JsonObject = {}
         for name, value in read.options.items():
             if name in form.places:
-                holder = _at(form.places[name], _written(name, value, form))
-                made, body = (made, merged(body, holder)) if form.tool is None else (merged(made, holder), body)
+                settings = merged(settings, _at(form.places[name], _written(name, value, form)))
             elif name in _DOMAINS:
                 raise self._unbounded(param, name)
             else:
@@ -159,9 +157,10 @@ class HostedWriter:
         if all([name in read.options for name in _DOMAINS]):
             raise Refusal(param, f"{self.target.name} takes either {ALLOWED} or {BLOCKED} of a search, not both.")
         self.dropped += [f"{param}.{name}" for name in read.others]
-        self.body = merged(self.body, merged(form.body or {}, body))
-        if form.tool is not None and made not in self.tools:
-            self.tools.append(made)
+        if form.tool is None:
+            self.body = merged(self.body, merged(form.body or {}, settings))
+        elif (tool := merged(form.tool, settings)) not in self.tools:
+            self.tools.append(tool)
 
     def _unbounded(self, param: str, name: str) -> Refusal:
         told = f"'{name}' of a search is not supported by {self.target.name}: it cannot be kept to domains that way."
@@ -244,7 +243,7 @@ def _chosen(
         if any([_name(tool) == name for tool in tools]):
             return None
         return next((each for each in found if each[0].kind == name), None)
-    read = hosted_tool({**choice})
+    read = hosted_tool(choice)
     if read is None:
         return None
     for each in found:

@@ -10,9 +10,9 @@ mistral-common's template and openclaw issue 57672 for ids of calls.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from types import MappingProxyType
 
 from providers.models.claude import UNKNOWN, ClaudeModel, claude_model
@@ -166,20 +166,10 @@ def model_facts(host: ModelHost, upstream: str, model: str) -> ModelFacts:
     name = upstream.lower()
     if not _TELLING.search(name):
         name = model.lower()
-    return _joined([row.facts for row in _ROWS if host in row.hosts and row.match.search(name)], _of_claude(host, name))
-
-
-def _joined(found: Iterable[ModelFacts], claude: Iterator[ModelFacts]) -> ModelFacts:
-    facts = NO_FACTS
-    for each in (*found, *claude):
-        facts = facts.over(each) if facts is not NO_FACTS else each
-    return facts
-
-
-def _of_claude(host: ModelHost, name: str) -> Iterator[ModelFacts]:
-    model = claude_model(name)
-    if host in _CLOSED and model is not UNKNOWN:
-        yield _claude_facts(model)
+    found = [row.facts for row in _ROWS if host in row.hosts and row.match.search(name)]
+    if host in _CLOSED and (claude := claude_model(name)) is not UNKNOWN:
+        found.append(_claude_facts(claude))
+    return reduce(ModelFacts.over, found) if found else NO_FACTS
 
 
 def _claude_facts(model: ClaudeModel) -> ModelFacts:

@@ -43,10 +43,10 @@ _API_PATH = re.compile(
 )
 _FILE_ROOT = re.compile(
     r"(?i)~?/(?:home|root|mnt|media|models?|data|opt|usr|var|etc|tmp|srv|proc|sys|run|dev|lib\d*|s?bin|boot|snap|nix"
-    r"|users|volumes|private|library|applications|system|work|workdir|workspaces?|[a-z]+-workspace|apps?|code|src"
-    r"|source|build|repos?|projects?|scratch|shared?|storage|nfs|efs|fsx|gpfs|lustre|cephfs?|dbfs|raid|nvme|ssd|disks?"
+    r"|users|volumes?|private|library|applications|system|work|workdir|workspaces?|[a-z]+-workspace|apps?|code|src"
+    r"|source|build|repos?|projects?|scratch|shared?|storage|nfs|efs|fsx|lustre|cephfs?|dbfs|raid|nvme|ssd|disks?"
     r"|cache|checkpoints?|ckpts?|weights|huggingface|hf|hub|content|kaggle|artifacts?|repository|model[-_]\w+|llms?"
-    r"|secrets?|configs?|venv|conda|databricks|cluster|gpfs\w*|pvc?|volume|bucket|export)\d*/"
+    r"|secrets?|configs?|venv|conda|databricks|cluster|gpfs\w*|pvc?|bucket|export)\d*/"
 )
 _FOLDER = r"/\.|/(?:site-packages|snapshots|checkpoints?|weights)/"
 _FILE_MARK = re.compile(rf"(?i){_FOLDER}|\.\w{{1,12}}$|\.(?:py|so|go|rs|c|cc|cpp|js|ts|java|rb)\b")
