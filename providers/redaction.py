@@ -70,7 +70,7 @@ def piece_length(secret: str) -> int:
 
 
 def holds_piece(text: str, secret: str) -> bool:
-    """Return whether a text in lower case has the whole of a secret, or of a longer one about a PIECE."""
+    """Return whether a text in lower case has a whole secret, or of a longer secret about a PIECE."""
     if not text or len(secret) < SHORTEST:
         return False
     whole = _lower(secret)

@@ -239,7 +239,7 @@ class Target:
 
     @property
     def model_profile(self) -> Profile:
-        """The vendor's profile of the target's model, without what is known of the model wherever it is hosted."""
+        """The vendor's profile for the target's model, without the facts about the model itself."""
         return self.profile.for_model(self.upstream_model, self.model)
 
     @property

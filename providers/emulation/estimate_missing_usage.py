@@ -34,8 +34,8 @@ def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
 
 
 def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
-    """Return the usage of a stream that ended early: what the vendor has reported, and the estimate in place of what it
-    has not. A prompt of no tokens is none: some servers write zeros until they know."""
+    """Return the usage of a stream that ended early: the counts that the vendor has reported, and the estimate in place
+    of the others. A prompt of no tokens is not reported: some servers write zeros until they have counted."""
     if reported is None:
         return estimate
     if not reported.estimated:

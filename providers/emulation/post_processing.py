@@ -121,7 +121,7 @@ class StopScanningDecoder:
                 yield from self._early_usage()
 
     def _early_usage(self) -> Iterator[Usage]:
-        """Yield the usage of an answer that is whole for the client, if the vendor has reported any."""
+        """Yield the usage of a response that is complete for the client, if the vendor has reported any."""
         reported = usage_so_far(self._inner) if self._over else None
         if reported is not None and reported.prompt_tokens:
             yield early_usage(reported, Usage(0, tokens_of_size(self._size), estimated=True))

@@ -1,4 +1,4 @@
-"""A client's own body, in whose tools one that the vendor runs is spelled as in another API.
+"""Translates tools that the vendor runs and that a client's own body spells as another API does.
 
 Source: `hosted_tool` names the spellings.
 """
@@ -20,7 +20,7 @@ _NATIVE_APIS: Final = {NativeApi.MESSAGES: "anthropic", NativeApi.RESPONSES: "op
 
 
 def encode_own_body(request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-    """Return the call with the client's own body; None if the target does not speak its API. Raises Refusal."""
+    """Return the call with the client's own body; `None` if the target does not speak its API. Raises Refusal."""
     call = encode_native(request, target)
     if call is None or (named := translate_native(request, target)) is request:
         return call
@@ -28,8 +28,8 @@ def encode_own_body(request: UnifiedRequest, target: Target) -> UpstreamRequest 
 
 
 def translate_native(request: UnifiedRequest, target: Target) -> UnifiedRequest:
-    """Return a request whose own body names tools that the vendor runs as its API does. The very same if it does
-    already, as all but those with a tool in another API's form. Raises Refusal."""
+    """Return a request whose own body names tools that the vendor runs as its API does: the same object unless a tool
+    is in another API's form. Raises Refusal."""
     native = request.native
     tools = native.body.get("tools") if native is not None else None
     if native is None or not isinstance(tools, list):
