@@ -165,8 +165,8 @@ BY_FORMAT = emulated("the answer is held to the arguments of a call, and shown a
 
 
 def with_forced_calls(cells: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return the cells of a vendor, with calls forced by the format of its answer if it has formats and cannot be made
-    to call. It need not have tools for that, if the request is a chat without them."""
+    """Return the cells of a vendor, with calls forced by the format of its response if it has formats and cannot be
+    made to call. It needs no tools for that if the request is a chat without them."""
     forced = {name: BY_FORMAT for name in _FORCED if cells[name].refused}
     chats = not cells["tools"].refused or cells["messages"].native or cells["prompt"] == WRAPPED
     return {**cells, **forced} if chats and not cells["response_format.json_schema"].refused else {**cells}

@@ -82,8 +82,8 @@ def partial_usage(
     prompt_details: Mapping[str, int] | None = None,
     completion_details: Mapping[str, int] | None = None,
 ) -> Usage | None:
-    """Return the usage of a stream that ended before its counts were whole: `estimated`, since the completion may have
-    grown after the last count. `None` without a prompt's count."""
+    """Return the usage of a stream that ended before its counts were complete: `estimated`, since the completion may
+    have grown after the last count. `None` without a prompt's count."""
     return as_estimate(reported_usage(prompt, completion or 0, prompt_details, completion_details))
 
 
@@ -177,7 +177,7 @@ class Extras:
     stream, pieces of one block share `type` and `index`, and the signature comes in a piece of its own. `annotations`
     have OpenAI's form, offsets in code points of the whole text; `images` OpenRouter's; `audio` OpenAI's. `message`,
     `choice` and `answer` hold what has no common form, under the vendor's names, for the message, the choice and the
-    whole answer. `image_places` are the code points of the text, of the choice or the chunk, that come before each
+    whole answer. `image_places` are how many code points of the text, of the choice or the chunk, come before each
     image; images without a place follow the text.
     """
 

@@ -20,10 +20,10 @@ CLAUDE_FORMAT, GEMINI_FORMAT, UNKNOWN_FORMAT = "anthropic-claude-v1", "google-ge
 """OpenRouter's names for whose thinking a detail is; `unknown` is text without a signature."""
 
 PLACED_FORMATS = frozenset({CLAUDE_FORMAT, "openai-responses-v1", "azure-openai-responses-v1"})
-"""The formats of models that think between texts and calls, so that a detail has its place in the turn."""
+"""The formats of models that reason between texts and calls, so that a detail has its place in the turn."""
 
 FOREIGN_SEARCH = "srvtoolu_dragoman_"
-"""How the ids of searches begin that are shown in Anthropic's form and that another vendor made."""
+"""The prefix of the ids of searches that another vendor made and that are shown in Anthropic's form."""
 
 AFTER = "after"
 """The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""

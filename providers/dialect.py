@@ -111,7 +111,7 @@ class TaskCalls(Generic[A]):
 
     @property
     def max_tokens(self) -> None:
-        """No limit, which a task does not have."""
+        """`None`: a task has no limit."""
         return None
 
 
@@ -133,15 +133,15 @@ class StreamDecoder(Protocol):
 
 @runtime_checkable
 class UsageReporter(Protocol):
-    """A decoder, or a part of one, that knows what the vendor has reported before the end of the stream."""
+    """A decoder, or a part of one, that knows the usage that the vendor has reported before the end of the stream."""
 
     def usage_so_far(self) -> Usage | None:
-        """Return the usage that the vendor has reported, and no event has held; `None` if there is none. It is
-        `estimated` if text may have come that its completion does not count."""
+        """Return the usage that the vendor has reported and that no event has held; `None` if there is none. It is
+        `estimated` if text may have arrived that it does not count."""
 
 
 def usage_so_far(reader: object) -> Usage | None:
-    """Return what a decoder, or a part of one, knows of the usage of a stream that ended early."""
+    """Return the usage that a decoder, or a part of one, knows of a stream that ended early."""
     return reader.usage_so_far() if isinstance(reader, UsageReporter) else None
 
 

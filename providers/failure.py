@@ -78,10 +78,10 @@ VERDICTS: dict[FailureKind, Verdict] = {
     FailureKind.RATE_LIMITED: Verdict(429, "requests", "rate_limit_exceeded", True, True, False, True),
     FailureKind.QUOTA: Verdict(429, "insufficient_quota", "insufficient_quota", True, False, False, False),
     FailureKind.AUTH: Verdict(502, "server_error", "upstream_auth_failed", True, False, True, False),
-    # Of this request alone: what a firewall, the region or a check of the account lets through is a matter of each one.
+    # Of this request alone: a firewall, the region or a check of the account decides on each request.
     FailureKind.FORBIDDEN: Verdict(502, "server_error", "upstream_error", True, False, False, False),
     FailureKind.INVALID_REQUEST: Verdict(400, "invalid_request_error", "invalid_value", False, False, False, False),
-    # The model does not take what was sent; another one may.
+    # The model does not take a part of the request; another model may.
     FailureKind.UNSUPPORTED: Verdict(400, "invalid_request_error", "unsupported_parameter", True, False, False, False),
     FailureKind.CONTEXT_LENGTH: Verdict(
         400, "invalid_request_error", "context_length_exceeded", False, False, False, False
@@ -125,9 +125,9 @@ class Failure:
     on, `retry_after` seconds; of a call that was withheld `code` is what the limit counts. `overflow` holds the sizes
     that a CONTEXT_LENGTH reported, or an INVALID_REQUEST about the most tokens of an answer. `unsent` says that the
     upstream cannot have read the request. `cause` says why there was no connection. For the operator alone are `peer`,
-    the `host:port` that could not be reached, `evidence`, a vetted piece of what came instead of an answer, and
-    `said`, the vendor's vetted words if the message is in ours; `vendor_id` is
-    the vendor's id of the request if it stood in the body. `ours` says that no part of the message is the vendor's.
+    the `host:port` that could not be reached, `evidence`, a vetted part of the body that came instead of an answer, and
+    `said`, the vendor's vetted words if the message is the gateway's. `vendor_id` is the vendor's id of the request if
+    it was in the body. `ours` says that no part of the message is the vendor's.
     """
 
     kind: FailureKind
@@ -190,7 +190,7 @@ class Refusal(Exception):
 
 
 DENIALS = frozenset({FailureKind.AUTH, FailureKind.NO_MODEL})
-"""Kinds of which one failure is enough to open the circuit: only a person mends them."""
+"""Kinds of which one failure is enough to open the circuit: only the operator can correct their cause."""
 
 AGAINST_ALL = frozenset(
     {kind for kind, verdict in VERDICTS.items() if verdict.counts_against}

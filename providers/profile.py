@@ -143,9 +143,9 @@ class ResponsesWire:
     """The vendor's Responses API: its path below the base URL, and a pattern of the models that reason there.
 
     `when` says which requests of other APIs go there: none (`never`), all because the model has no other API
-    (`always`), those with tools unless the effort is `none` (`tools`), or those with tools and another effort than
-    `none` (`tools_and_reasoning`). Those with a tool that the vendor runs always go there; with `hosted` no others do,
-    not even those of the API itself. `format` is OpenRouter's name for the model's encrypted reasoning.
+    (`always`), requests with tools unless the effort is `none` (`tools`), or with tools and another effort than `none`
+    (`tools_and_reasoning`). Requests with a tool that the vendor runs always go there; with `hosted` no others do, not
+    even requests of the API itself. `format` is OpenRouter's name for the model's encrypted reasoning.
     """
 
     path: str
@@ -155,7 +155,7 @@ class ResponsesWire:
 
     @property
     def takes_own(self) -> bool:
-        """Whether requests of the API itself go there as they came."""
+        """Whether requests of the API itself go there unchanged."""
         return self.when != "hosted"
 
 
@@ -163,7 +163,7 @@ class ResponsesWire:
 class ErrorMeanings:
     """Failure kinds by a vendor's error code, status and message, where the common reading would be wrong.
 
-    `members` has them by a member of the error, `silent` by the status of a response without a message; a text that
+    `members` has kinds by a field of the error, `silent` by the status of a response without a message; a text that
     `text` matches is an error.
     """
 
@@ -194,10 +194,9 @@ class Profile:
     are the roles whose messages may have a name; `takes` names members of the body, of messages, parts, calls and
     tools that most vendors refuse; `tool_types` are patterns of the types of tools beside functions.
     `reasoning_members` are the fields in which a message of the model carries its reasoning back, one for each name
-    that some version of the vendor's server reads; `hooks` name further changes to messages. `words` are the
-    vendor's values for values of the client's, by field; an object holds members of the body that say the same.
-    `nearest` are the values whose word only comes near. `needs` are the fields that are taken only beside another
-    one that is true.
+    that some version of the vendor's server reads; `hooks` name further changes to messages. `words` are the vendor's
+    values for values of the client's, by field; an object holds fields of the body that mean the same. `nearest` are
+    the values whose word only comes near. `needs` are the fields that are taken only beside another one that is true.
     `bare_parameters` says that the schema of a function's parameters may be
     an object without properties. `with_forced_tool` holds the members of the body without which a choice
     that forces a call is refused. `streams_only` says
@@ -207,8 +206,8 @@ class Profile:
     where it must be left out. `own_member` is a member of answers in which the vendor puts `usage` and `error`;
     `usage_in_choices` says that the first choice of an answer may hold its usage.
 
-    `errors` say what the vendor's errors mean. `model_host` says where the models run, and so which rules of theirs
-    hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
+    `errors` are the meanings of the vendor's errors. `model_host` says where the models run, and so which of their
+    rules hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
     (`weights`), or at either (`any`).
     `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the vendor takes tools that it runs
     itself and that other vendors have too.

@@ -29,6 +29,9 @@ MAX_TEXT: Final = 4096
 MAX_COMPARISONS: Final = 10_000
 """The most characters that are compared one by one; only a text that is made for it takes more."""
 
+_BLOCK: Final = PIECE // 2
+"""Characters of the blocks into which a text is cut that may hold a PIECE."""
+
 _ENCODED: Final = 512
 """Characters of a long secret whose base64 and hexadecimal forms are looked for."""
 
@@ -66,11 +69,8 @@ def piece_length(secret: str) -> int:
     return max(RECOGNISABLE, min(PIECE, len(secret) * 3 // 4))
 
 
-_BLOCK: Final = 6
-
-
 def holds_piece(text: str, secret: str) -> bool:
-    """Return whether a text in lower case has the whole of a secret, or of a longer one about a PIECE."""
+    """Return whether a text in lower case has a whole secret, or of a longer secret about a PIECE."""
     if not text or len(secret) < SHORTEST:
         return False
     whole = _lower(secret)

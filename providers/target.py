@@ -238,6 +238,11 @@ class Target:
         object.__setattr__(self, "identity", (self.label, self.base_url, model))
 
     @property
+    def model_profile(self) -> Profile:
+        """The vendor's profile for the target's model, without the facts about the model itself."""
+        return self.profile.for_model(self.upstream_model, self.model)
+
+    @property
     def is_engine(self) -> bool:
         """Whether the server runs in the operator's own network, where it would act on hosts, paths or code that a
         client names."""

@@ -27,13 +27,15 @@ def estimate_usage(request: UnifiedRequest, size: int) -> Usage:
     """Return an estimated usage of an answer whose texts, reasoning and calls have `size` bytes together. Echoed
     prompts do not count as generated."""
     return Usage(
-        _prompt_tokens(request) + _beside_prompt(request), _tokens(max(0, size - _repeated(request))), estimated=True
+        _prompt_tokens(request) + _beside_prompt(request),
+        tokens_of_size(max(0, size - _repeated(request))),
+        estimated=True,
     )
 
 
 def early_usage(reported: Usage | None, estimate: Usage) -> Usage:
-    """Return the usage of a stream that ended early: what the vendor has reported, and the estimate in place of what it
-    has not. A prompt of no tokens is none: some servers write zeros until they know."""
+    """Return the usage of a stream that ended early: the counts that the vendor has reported, and the estimate in place
+    of the others. A prompt of no tokens is not reported: some servers write zeros until they have counted."""
     if reported is None:
         return estimate
     if not reported.estimated:
@@ -83,23 +85,24 @@ def _of_call(call: ToolCall | ToolCallDelta) -> int:
     return size_of(call.arguments) + (size_of(call.name) if call.name else 0)
 
 
-def _tokens(size: int) -> int:
+def tokens_of_size(size: int) -> int:
+    """Return the estimated tokens of a text of `size` bytes."""
     return -(-size // BYTES_PER_TOKEN)
 
 
 def _beside_prompt(request: UnifiedRequest) -> int:
     """Return the tokens of what a model reads with its prompt."""
     held = (request.params.get("tools"), request.params.get("response_format"))
-    return sum([_tokens(len(orjson.dumps(value))) for value in held if value])
+    return sum([tokens_of_size(len(orjson.dumps(value))) for value in held if value])
 
 
 def _prompt_tokens(request: UnifiedRequest) -> int:
     match request.prompt:
         case TextPrompt(texts):
-            return sum([_tokens(size_of(text)) for text in texts])
+            return sum([tokens_of_size(size_of(text)) for text in texts])
         case TokenPrompt(sequences):
             return sum(map(len, sequences))
         case ChatPrompt(_, _, int(tokens)):
             return tokens
         case ChatPrompt(messages):
-            return sum([_tokens(len(orjson.dumps(message))) for message in messages])
+            return sum([tokens_of_size(len(orjson.dumps(message))) for message in messages])

@@ -38,7 +38,7 @@ class GrowingExtras:
         self._choice: JsonObject = {}
 
     def add(self, extras: Extras, before: int = 0, text: int = 0) -> None:
-        """Add those of a chunk, whose text has `text` characters and follows `before` others."""
+        """Add the extras of a chunk, whose text has `text` characters and follows `before` others."""
         for detail in extras.reasoning_details:
             self._add_detail(detail)
         self._annotations += extras.annotations
@@ -52,7 +52,7 @@ class GrowingExtras:
         overlay(self._choice, extras.choice)
 
     def whole(self, length: int = 0) -> Extras | None:
-        """Return the extras of the whole choice, whose text has `length` characters; None when there are none."""
+        """Return the extras of the whole choice, whose text has `length` characters; `None` if there are none."""
         joined = Extras(
             tuple([detail.whole() for detail in self._details]),
             tuple(self._annotations),
@@ -108,14 +108,14 @@ class _GrowingDetail:
 
 
 def places_of(extras: Extras, length: int) -> list[int]:
-    """Return the place of each image in a text of `length` characters, in order; those without one follow the text."""
+    """Return the place of each image in a text of `length` characters, in order; images without one follow the text."""
     given = extras.image_places[: len(extras.images)]
     places = [*given, *[length] * (len(extras.images) - len(given))]
     return [min(place, length) for place in places]
 
 
 def known_places(places: Iterable[int], length: int) -> tuple[int, ...]:
-    """Return the places of images as `Extras.image_places` has them: none of those behind the text."""
+    """Return the places that are before the end of the text, for `Extras.image_places`."""
     return tuple([place for place in places if place < length])
 
 

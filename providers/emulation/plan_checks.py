@@ -52,11 +52,10 @@ def constraint_field(params: Params) -> str:
 
 def named_by_client(names: Iterable[str], params: Params, stands_for: str | None) -> tuple[str, ...]:
     """Return the names of emulated fields as the client has them: a format of the gateway's own stands for another
-    field, or is a JSON mode beside a prompt that tells the constraint."""
-    if FORMAT in params and stands_for is None:
-        return tuple(dict.fromkeys(names))
-    named = dict.fromkeys([stands_for if name == FORMAT else name for name in names])
-    return tuple([name for name in named if name is not None])
+    field, or is a JSON mode beside a prompt that states the constraint."""
+    own = FORMAT in params and stands_for is None
+    named = [name if own or name != FORMAT else stands_for for name in names]
+    return tuple([name for name in dict.fromkeys(named) if name is not None])
 
 
 def plan_checks(
@@ -70,13 +69,13 @@ def plan_checks(
     """Return the checks of a request's answer. Raises Unenforceable where one is required and cannot be made, and
     Refusal for strict tools that are too large.
 
-    `unheld` and `in_text` are what encoding has shown, as in UpstreamRequest. A format that `stands_for` another field
+    `unheld` and `in_text` are those of the encoded UpstreamRequest. A format that `stands_for` another field
     is checked whatever the vendor promises.
     """
     name = constraint_field(request.params)
-    required = table.verifies or name in unheld or stands_for is not None
-    text = required_check(request.params) if required else None
-    emulated = [name] if text is not None and (name in unheld or stands_for is not None) else []
+    ours = name in unheld or stands_for is not None
+    text = required_check(request.params) if ours or table.verifies else None
+    emulated = [name] if text is not None and ours else []
     if text is not None and stands_for is not None:
         text = replace(text, field=stands_for)
     tools = StrictTools(table)
@@ -107,8 +106,8 @@ def tell_in_prompt(request: UnifiedRequest, *, json_mode: bool = False) -> Unifi
 
 
 def _asks_object(schema: JsonObject) -> bool:
-    """Return whether each value that keeps a schema is an object, as far as its root shows, and what that refers to or
-    what alternatives it has."""
+    """Return whether each value that satisfies a schema is an object, as far as its root, the target of a reference
+    there, or its alternatives show."""
     root: JsonValue = schema
     for _ in range(_MOST_STEPS):
         if not isinstance(root, dict) or "$ref" not in root:

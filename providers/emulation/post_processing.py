@@ -10,7 +10,7 @@ from providers.dialect import StreamDecoder, usage_so_far
 from providers.emulation.best_of import rank, strip_logprobs
 from providers.emulation.check_answer import AnswerCheck
 from providers.emulation.echo import EchoPrefix
-from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, early_usage, estimate_usage, size_written
+from providers.emulation.estimate_missing_usage import early_usage, estimate_usage, size_written, tokens_of_size
 from providers.emulation.markdown_fence import FenceFilter
 from providers.emulation.stop_strings import StopScanner
 from providers.failure import Failure, FailureKind, UpstreamError
@@ -121,10 +121,10 @@ class StopScanningDecoder:
                 yield from self._early_usage()
 
     def _early_usage(self) -> Iterator[Usage]:
-        """Yield the usage of an answer that is whole for the client, if the vendor has reported any."""
+        """Yield the usage of a response that is complete for the client, if the vendor has reported any."""
         reported = usage_so_far(self._inner) if self._over else None
         if reported is not None and reported.prompt_tokens:
-            yield early_usage(reported, Usage(0, -(-self._size // BYTES_PER_TOKEN), estimated=True))
+            yield early_usage(reported, Usage(0, tokens_of_size(self._size), estimated=True))
 
     def usage_so_far(self) -> Usage | None:
         """See UsageReporter."""

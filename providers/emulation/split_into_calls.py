@@ -42,7 +42,7 @@ from providers.unified_request import (
 )
 
 MAX_CHOICES = 8192
-"""The most choices of one request, prompts times `n`. One of a hundred thousand takes a second to decode."""
+"""The most choices of one request, prompts times `n`. Decoding a hundred thousand takes a second."""
 
 MAX_BYTES = 128 * 2**20
 """The most bytes of several calls of one request together: four times the largest body that a client can send."""
@@ -73,7 +73,7 @@ class CallPlan:
 
     `request` is what the target will honour, without the dropped fields. Without any calls the answer is the prompts
     alone. `counted` says that the prompts must be counted and compared with the window before they are sent.
-    `max_tokens` is the limit to which the client's was lowered, None if it was not.
+    `max_tokens` is the limit to which the client's was lowered, `None` if it was not.
     """
 
     target: Target
@@ -163,7 +163,7 @@ def _plan(request: UnifiedRequest, target: Target) -> CallPlan:
 
 
 def _plan_fitted(request: UnifiedRequest, target: Target) -> CallPlan:
-    # A model that cannot be made to call is not, whichever API the client speaks.
+    # A model that cannot be forced to call is not forced, whichever API the client speaks.
     own = request.native is not None and not _forces(request, target)
     if own and (native := encode_own_body(request, target)) is not None:
         call = PlannedCall(request, native, CallShare(0, 0, 1))
@@ -181,7 +181,7 @@ def _forces(request: UnifiedRequest, target: Target) -> bool:
 
 def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
     table = target.dialect.capabilities(request, target)
-    if FORCING in request.params and forces_by_format(request.params, table):
+    if forces_by_format(request.params, table):
         try:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:

@@ -1,6 +1,6 @@
-"""The forms of tools that vendors run themselves, as profiles name them under `hosted`, and what each has of settings.
+"""The forms of tools that vendors run themselves, as profiles name them under `hosted`, and the settings of each.
 
-Sources: those of `hosted_tool`, and, November 2026: "Web search" of Perplexity's API reference; zai-sdk 0.2.3
+Sources: the sources of `hosted_tool`, and, November 2026: "Web search" of Perplexity's API reference; zai-sdk 0.2.3
 `types/chat`; "Model Studio: web search"; "Browser search" and "Compound" of Groq; "Agent tools" of xAI (vercel/ai pull
 request 15713: its chats answer 410 to a search).
 """
@@ -15,18 +15,18 @@ from providers.profile import HostedKind, HostedStyle
 from providers.request_fields import SEARCH
 
 Where = Literal["typed", "nested", "bare"]
-"""How a place is written: as Anthropic has it, with OpenAI's object within it, or without a type."""
+"""How the user's location is written: as Anthropic has it, with OpenAI's object within it, or without a type."""
 
 Choosing = Literal["named", "never", "always"]
-"""Whether a vendor can be made to use a tool: by a choice that names it, not at all, or it uses it for every answer."""
+"""Whether a vendor can be made to use a tool: by a choice that names it, not at all, or it always uses it."""
 
 
 @record
 class HostedForm:
-    """A vendor's form of a tool: the entry of `tools`, None if members of the body ask for it. `places` are the paths
+    """A vendor's form of a tool: the entry of `tools`, `None` if fields of the body request it. `places` are the paths
     of the settings that it has, in the entry or else in the body; of the two kinds of domains it takes one at a time.
-    `choice` is the `tool_choice` that names it. `off` are members of the body that switch it off, `where` is the
-    form of the user's place."""
+    `choice` is the `tool_choice` that names it. `off` are fields of the body that switch it off, `where` is the form of
+    the user's location."""
 
     tool: JsonObject | None
     places: Mapping[str, str]

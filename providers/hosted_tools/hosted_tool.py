@@ -24,9 +24,9 @@ _PLACES: Final = ("city", "country", "region", "timezone")
 
 @record
 class HostedTool:
-    """A tool. `api` is whose spelling it has, `given` its type there. `options` hold the settings that several vendors
-    know, under one name each, and `others` names those of its own vendor. `bound` is what no other vendor can honour,
-    empty for nothing."""
+    """A tool. `api` is the API whose spelling it has, `given` its type there. `options` hold the settings that several
+    vendors know, under one name each, and `others` names the settings of its own vendor. `bound` names a part that no
+    other vendor can honour, empty if there is none."""
 
     kind: HostedKind
     api: str
@@ -38,7 +38,7 @@ class HostedTool:
 
 @record
 class _Spelling:
-    """One vendor's spelling: a pattern of types. `held` is the member that may hold the settings."""
+    """One vendor's spelling: a pattern of types. `held` names the field that may hold the settings."""
 
     api: str
     kind: HostedKind
@@ -50,11 +50,14 @@ def _spelled(api: str, kind: HostedKind, types: str, *held: str) -> _Spelling:
     return _Spelling(api, kind, re.compile(types, re.ASCII), held)
 
 
+_OPENAI_SEARCH: Final = _spelled(
+    "openai", "web_search", r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", "filters"
+)
 _SPELLINGS: Final = (
     _spelled("anthropic", "web_search", r"web_search_[0-9]{8}"),
     _spelled("anthropic", "web_fetch", r"web_fetch_[0-9]{8}"),
     _spelled("anthropic", "code_execution", r"code_execution_[0-9]{8}"),
-    _spelled("openai", "web_search", r"web_search(_preview)?(_[0-9]{4}_[0-9]{2}_[0-9]{2})?", "filters"),
+    _OPENAI_SEARCH,
     _spelled("openai", "code_execution", r"code_interpreter"),
     _spelled("gemini", "web_search", r"googleSearch(Retrieval)?|google_search(_retrieval)?"),
     _spelled("gemini", "web_fetch", r"urlContext|url_context"),
@@ -69,7 +72,7 @@ _NAMES: Final[Mapping[str, str]] = {
     **{name: name for name in (ALLOWED, BLOCKED, LOCATION, CONTEXT, USES, CONTENT)},
     **dict.fromkeys(("excluded_domains", "excludeDomains", "exclude_domains"), BLOCKED),
 }
-"""Our names of settings by those of the vendors."""
+"""The gateway's names of settings by the vendors' names."""
 
 _NEUTRAL: Final[Mapping[str, tuple[JsonValue, ...]]] = {
     CONTEXT: ("medium",),
@@ -79,7 +82,7 @@ _NEUTRAL: Final[Mapping[str, tuple[JsonValue, ...]]] = {
     "defer_loading": (False,),
     "container": ({"type": "auto"},),
 }
-"""Values of settings that say what holds without them."""
+"""Values of settings that are in effect without them."""
 
 _CLIENTS: Final = ("function", "custom", None)
 _NO_SETTINGS: Final = frozenset({"type", "name"})
@@ -96,7 +99,7 @@ def is_hosted(tool: JsonObject) -> bool:
 
 
 def hosted_tool(tool: JsonObject) -> HostedTool | None:
-    """Return an entry of `tools` that the vendor runs, and that several vendors have; None for any other. Raises
+    """Return an entry of `tools` that the vendor runs, and that several vendors have; `None` for any other. Raises
     Refusal for settings that make no sense."""
     if _is_nova(tool):
         return HostedTool("web_search", "nova", _NOVA, {})
@@ -108,7 +111,7 @@ def hosted_tool(tool: JsonObject) -> HostedTool | None:
 
 
 def _spelling(tool: JsonObject) -> tuple[_Spelling, str] | None:
-    """Return whose spelling a tool has, and its type there."""
+    """Return the spelling that a tool has, and its type there; `None` if it has none of them."""
     kind = tool.get("type")
     if kind is None and len(tool) == 1:
         # Google's own spelling: the name of the tool with its settings.
@@ -126,8 +129,8 @@ def _is_nova(tool: JsonObject) -> bool:
 
 
 def search_of_options(options: JsonObject) -> HostedTool:
-    """Return the web search that `web_search_options` ask for. Raises Refusal."""
-    return _read(_SPELLINGS[3], SEARCH, options)
+    """Return the web search that `web_search_options` request. Raises Refusal."""
+    return _read(_OPENAI_SEARCH, SEARCH, options)
 
 
 def _read(found: _Spelling, kind: str, settings: JsonObject) -> HostedTool:
@@ -146,7 +149,7 @@ def _read(found: _Spelling, kind: str, settings: JsonObject) -> HostedTool:
 
 
 def _settings(found: _Spelling, kind: str, settings: JsonObject) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the settings of a tool, those in the member that holds them too."""
+    """Yield the settings of a tool, also from the field that holds them."""
     for name, value in settings.items():
         if isinstance(value, dict) and name in (*found.held, kind):
             yield from value.items()
@@ -155,7 +158,7 @@ def _settings(found: _Spelling, kind: str, settings: JsonObject) -> Iterator[tup
 
 
 def _files(settings: JsonObject) -> str:
-    """Return what a container has that only its vendor knows."""
+    """Return a name for the part of a container that only its vendor knows, empty if there is none."""
     held = settings.get("container")
     if isinstance(held, str):
         return "a container of its own vendor"
@@ -181,7 +184,7 @@ def _checked(name: str, value: JsonValue) -> JsonValue:
 
 
 def _location(value: JsonValue) -> JsonValue:
-    """Return where the user is, in the one object that most vendors have."""
+    """Return the user's location in the form that most vendors have."""
     if not isinstance(value, dict):
         raise _invalid(LOCATION, "an object")
     held = value.get("approximate")

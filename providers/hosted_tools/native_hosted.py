@@ -1,4 +1,4 @@
-"""A client's own body, in whose tools one that the vendor runs is spelled as in another API.
+"""Translates tools that the vendor runs and that a client's own body spells as another API does.
 
 Source: `hosted_tool` names the spellings.
 """
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from providers.dialect import UpstreamRequest, encode_native
-from providers.hosted_tools.hosted_tool import hosted_tool, is_hosted
+from providers.hosted_tools.hosted_tool import hosted_tool
 from providers.hosted_tools.translate_hosted import HostedWriter
 from providers.json_types import JsonObject, JsonValue
 from providers.profile import HostedKind, HostedStyle, Profile
@@ -20,7 +20,7 @@ _NATIVE_APIS: Final = {NativeApi.MESSAGES: "anthropic", NativeApi.RESPONSES: "op
 
 
 def encode_own_body(request: UnifiedRequest, target: Target) -> UpstreamRequest | None:
-    """Return the call with the client's own body; None if the target does not speak its API. Raises Refusal."""
+    """Return the call with the client's own body; `None` if the target does not speak its API. Raises Refusal."""
     call = encode_native(request, target)
     if call is None or (named := translate_native(request, target)) is request:
         return call
@@ -28,19 +28,20 @@ def encode_own_body(request: UnifiedRequest, target: Target) -> UpstreamRequest 
 
 
 def translate_native(request: UnifiedRequest, target: Target) -> UnifiedRequest:
-    """Return a request whose own body names tools that the vendor runs as its API does. The very same if it does
-    already, as all but those with a tool in another API's form. Raises Refusal."""
+    """Return a request whose own body names tools that the vendor runs as its API does: the same object unless a tool
+    is in another API's form. Raises Refusal."""
     native = request.native
     tools = native.body.get("tools") if native is not None else None
     if native is None or not isinstance(tools, list):
         return request
     own = _NATIVE_APIS[native.api]
-    if not any([isinstance(tool, dict) and _is_foreign(tool, own) for tool in tools]):
+    foreign = [isinstance(tool, dict) and _is_foreign(tool, own) for tool in tools]
+    if not any(foreign):
         return request
     work = HostedWriter(target, _native_profile(native.api, target))
     written: list[JsonValue] = []
-    for tool in tools:
-        if isinstance(tool, dict) and _is_foreign(tool, own):
+    for tool, is_foreign in zip(tools, foreign, strict=True):
+        if isinstance(tool, dict) and is_foreign:
             work.tools = []
             work.add(tool)
             written += work.tools
@@ -51,13 +52,13 @@ def translate_native(request: UnifiedRequest, target: Target) -> UnifiedRequest:
 
 def _native_profile(api: NativeApi, target: Target) -> Profile:
     """Return the profile of the target's model, as far as it holds for the client's own API."""
-    profile = target.profile.for_model(target.upstream_model, target.model)
+    profile = target.model_profile
     return replace(profile, hosted=_OF_RESPONSES) if api is NativeApi.RESPONSES else profile
 
 
 def _is_foreign(tool: JsonObject, own: str) -> bool:
     kind = tool.get("type")
-    if kind in ("function", "custom") or (kind is None and len(tool) != 1) or not is_hosted(tool):
+    if kind in ("function", "custom") or (kind is None and len(tool) != 1):
         return False
     read = hosted_tool(tool)
     return read is not None and read.api != own

@@ -1,7 +1,7 @@
 """Writes the tools that a vendor is to run itself in the target's own form, whichever API's form the client wrote.
 
-A tool is binding: one that the target has not is refused, and so are the domains that a search is kept to. Other
-settings that the target has not are left out and named.
+A tool is binding: one that the target does not have is refused, and so are domains of a search that it cannot honour.
+Other settings that it does not have are left out and named.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ _OF_OPENAI: Final = frozenset(
     {"type", "filters", "user_location", "search_context_size", "external_web_access", "search_content_types"}
     | {"container"}
 )
-"""Members of OpenAI's own search and interpreter."""
+"""Fields of OpenAI's own search and interpreter."""
 
 _SAME_API: Final[dict[HostedStyle, frozenset[str]]] = {
     "anthropic": frozenset({"anthropic"}),
@@ -45,7 +45,7 @@ _SAME_API: Final[dict[HostedStyle, frozenset[str]]] = {
     "groq": frozenset({"groq"}),
     "nova": frozenset({"nova"}),
 }
-"""Whose spellings a style's vendor takes as they are."""
+"""The APIs whose spellings a style's vendor takes unchanged."""
 
 
 @record
@@ -58,16 +58,16 @@ class HostedTranslation:
 
 
 def asks_hosted(params: Params) -> bool:
-    """Return whether a request may ask for a tool that the vendor runs. Nearly all ask for functions alone."""
+    """Return whether a request may have a tool that the vendor runs. Nearly all have functions alone."""
     if SEARCH in params:
         return True
     return "tools" in params and any([tool.get("type") != "function" for tool in params["tools"]])
 
 
 def translate_hosted(request: UnifiedRequest, target: Target) -> HostedTranslation:
-    """Return a request that `asks_hosted` in the target's form. Raises Refusal for a tool that the target has not, and
-    for what it cannot be held to."""
-    profile = target.profile.for_model(target.upstream_model, target.model)
+    """Return a request that `asks_hosted` in the target's form. Raises Refusal for a tool that the target does not
+    have, and for a setting or a choice that it cannot be held to."""
+    profile = target.model_profile
     params = request.params
     work = HostedWriter(target, profile)
     for tool in params.get("tools", ()):
@@ -86,7 +86,7 @@ def translate_hosted(request: UnifiedRequest, target: Target) -> HostedTranslati
     body = work.body
     if SEARCH in body:
         left[SEARCH] = body.pop(SEARCH)
-    unknown = {**merged(body, dict(request.unknown or {}))} or None
+    unknown = merged(body, dict(request.unknown or {})) or None
     translated = replace(request, params=cast(Params, left), unknown=unknown)
     ours = (SEARCH,) if options is not None and SEARCH not in left else ()
     return HostedTranslation(translated, ours, tuple(dict.fromkeys(work.dropped)))
@@ -94,8 +94,8 @@ def translate_hosted(request: UnifiedRequest, target: Target) -> HostedTranslati
 
 @dataclass(slots=True)
 class HostedWriter:
-    """The tools of one request so far. `found` are those that the vendor runs, with the target's forms of them: None if
-    none is known. `kept` are those sent as they came."""
+    """The tools of one request so far. `found` are the tools that the vendor runs, each with the target's form of it,
+    `None` if none is known. `kept` are the tools that are sent unchanged."""
 
     target: Target
     profile: Profile
@@ -120,7 +120,7 @@ class HostedWriter:
             self._write(read, form, "tools")
 
     def add_options(self, options: JsonObject) -> None:
-        """Add what `web_search_options` ask for. Raises Refusal."""
+        """Add the web search that `web_search_options` request. Raises Refusal."""
         if any([read.kind == "web_search" for read, _ in self.found]):
             told = f"'{SEARCH}' and a web search among the 'tools' ask for the same; send one of them."
             raise Refusal(SEARCH, told, "conflicting_parameters")
@@ -130,13 +130,13 @@ class HostedWriter:
         self._write(read, form, SEARCH)
 
     def _takes(self, read: HostedTool, tool: JsonObject, style: HostedStyle | None) -> bool:
-        """Return whether the target takes a tool as it came."""
+        """Return whether the target takes a tool unchanged."""
         if style is not None and read.api in _SAME_API.get(style, ()):
             return True
         return self.profile.takes_tool(read.given) and _is_vendors_own(tool)
 
     def _keep(self, read: HostedTool, tool: JsonObject) -> None:
-        """Add a tool as it came. Raises Refusal if the target has none of its kind."""
+        """Add a tool unchanged. Raises Refusal if the target has none of its kind."""
         if read.kind not in self.profile.hosted and not self.profile.takes_tool(read.given):
             why = f"it has no {_WORDS[read.kind]} of its own"
             raise Refusal("tools", f"A tool of type '{read.given}' is not supported by {self.target.name}: {why}.")
@@ -146,12 +146,10 @@ class HostedWriter:
     def _write(self, read: HostedTool, form: HostedForm, param: str) -> None:
         if read.bound:
             raise Refusal(param, f"A tool of type '{read.given}' with {read.bound} cannot go to {self.target.name}.")
-        made: JsonObject = dict(form.tool or {})
-        body: JsonObject = {}
+        settings: JsonObject = {}
         for name, value in read.options.items():
             if name in form.places:
-                holder = _at(form.places[name], _written(name, value, form))
-                made, body = (made, merged(body, holder)) if form.tool is None else (merged(made, holder), body)
+                settings = merged(settings, _at(form.places[name], _written(name, value, form)))
             elif name in _DOMAINS:
                 raise self._unbounded(param, name)
             else:
@@ -159,9 +157,10 @@ class HostedWriter:
         if all([name in read.options for name in _DOMAINS]):
             raise Refusal(param, f"{self.target.name} takes either {ALLOWED} or {BLOCKED} of a search, not both.")
         self.dropped += [f"{param}.{name}" for name in read.others]
-        self.body = merged(self.body, merged(form.body or {}, body))
-        if form.tool is not None and made not in self.tools:
-            self.tools.append(made)
+        if form.tool is None:
+            self.body = merged(self.body, merged(form.body or {}, settings))
+        elif (tool := merged(form.tool, settings)) not in self.tools:
+            self.tools.append(tool)
 
     def _unbounded(self, param: str, name: str) -> Refusal:
         told = f"'{name}' of a search is not supported by {self.target.name}: it cannot be kept to domains that way."
@@ -169,7 +168,7 @@ class HostedWriter:
 
 
 def _is_vendors_own(tool: JsonObject) -> bool:
-    """Return whether a tool has members that only a vendor besides OpenAI has, under a type that both have."""
+    """Return whether a tool has fields that only a vendor besides OpenAI has, under a type that both have."""
     return not _OF_OPENAI.issuperset(tool)
 
 
@@ -195,7 +194,7 @@ def _written(name: str, value: JsonValue, form: HostedForm) -> JsonValue:
 
 
 def _put_choice(params: dict[str, object], work: HostedWriter) -> None:
-    """Write the choice as the target has it. Raises Refusal for one that it cannot be held to."""
+    """Write the choice as the target has it. Raises Refusal for a choice that it cannot be held to."""
     choice = params.get(_CHOICE)
     if choice == "none":
         for _, form in work.found:
@@ -221,7 +220,7 @@ def _put_choice(params: dict[str, object], work: HostedWriter) -> None:
 
 
 def _require(params: dict[str, object], work: HostedWriter) -> None:
-    """Honour that some tool must be used. Raises Refusal if none is left that could be demanded."""
+    """Honour that some tool must be used. Raises Refusal if no tool is left that can be forced."""
     forms = [form for _, form in work.found if form is not None]
     met = next((form for form in forms if form.choosing == "always"), None)
     if met is not None:
@@ -236,15 +235,15 @@ def _require(params: dict[str, object], work: HostedWriter) -> None:
 def _chosen(
     choice: JsonObject, found: Sequence[tuple[HostedTool, HostedForm | None]], tools: Iterable[JsonObject]
 ) -> tuple[HostedTool, HostedForm | None] | None:
-    """Return the tool that the vendor runs and a choice names, by its type or as Anthropic does by its name; None for
-    any other choice. Raises Refusal for one that is not offered."""
+    """Return the tool that the vendor runs and a choice names, by its type or as Anthropic does by its name; `None`
+    for any other choice. Raises Refusal for a tool that is not offered."""
     function = choice.get("function")
     name = function.get("name") if isinstance(function, dict) else None
     if isinstance(name, str):
         if any([_name(tool) == name for tool in tools]):
             return None
         return next((each for each in found if each[0].kind == name), None)
-    read = hosted_tool({**choice})
+    read = hosted_tool(choice)
     if read is None:
         return None
     for each in found:
@@ -264,7 +263,7 @@ def _name(tool: JsonObject) -> JsonValue:
 
 
 def search_cell(profile: Profile, *names: str) -> Cell:
-    """Return what happens to `web_search_options` at the model with these names."""
+    """Return the cell of `web_search_options` for the model with these names."""
     style = profile.for_model(*names).hosted.get("web_search")
     if style is None:
         return refused("it has no web search of its own")
@@ -273,5 +272,5 @@ def search_cell(profile: Profile, *names: str) -> Cell:
 
 def is_tool(target: Target, kind: HostedKind) -> bool:
     """Return whether the target has a tool of this kind as an entry of `tools`."""
-    style = target.profile.for_model(target.upstream_model, target.model).hosted.get(kind)
+    style = target.model_profile.hosted.get(kind)
     return style is not None and FORMS[kind][style].tool is not None

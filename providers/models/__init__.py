@@ -1,1 +1,1 @@
-"""What is known of models by their names, wherever they are hosted."""
+"""Facts about models by their names, wherever they are hosted."""

@@ -1,7 +1,7 @@
 """Facts about models that decide what may be sent to one, wherever it is hosted, by the model's name.
 
-A vendor's profile says what the vendor's API has. What the model behind it takes is here once, and `with_facts` lays it
-over any profile.
+A vendor's profile describes the vendor's API. The rules of the model behind it are here once, and `with_facts` lays
+them over any profile.
 
 Sources, November 2026: OpenAI's "Reasoning models" page; `providers.models.claude` for Claude; "Gemini API: Thinking"
 and its notes on sampling; xAI's "Reasoning" page; "DeepSeek API docs: Reasoning model"; "Kimi API: Chat" for the fixed
@@ -10,9 +10,9 @@ mistral-common's template and openclaw issue 57672 for ids of calls.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from types import MappingProxyType
 
 from providers.models.claude import UNKNOWN, ClaudeModel, claude_model
@@ -23,14 +23,14 @@ Bounds = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model takes.
+    """The rules of a model.
 
     `bounds` are the least and the greatest value of a field, `unthinking` the bounds instead while thinking is off.
     `refuses` are fields that it does not have. `words` are its own words for values of `reasoning_effort`, `nearest`
     the values whose word only comes near. With `one_sampler` it takes `temperature` or `top_p`, not both; without
-    `prefill` the conversation may not end in a text of the model; without `forced_choice` no choice of tools may demand
-    a call. `nine_character_ids` says that ids of calls are nine
-    letters and digits. `most_output` is the greatest `max_tokens`, None if it is not known.
+    `prefill` the conversation may not end in a text of the model; without `forced_choice` no choice of tools may force
+    a call. `nine_character_ids` says that ids of calls are nine letters and digits. `most_output` is the greatest
+    `max_tokens`, `None` if it is not known.
     """
 
     bounds: Bounds = field(default_factory=dict)
@@ -45,7 +45,7 @@ class ModelFacts:
     most_output: int | None = None
 
     def over(self, other: "ModelFacts") -> "ModelFacts":
-        """Return these facts joined with others; of two values for the same, this one holds."""
+        """Return these facts joined with others; of two values of one fact, this one's holds."""
         return ModelFacts(
             MappingProxyType({**other.bounds, **self.bounds}),
             MappingProxyType({**other.unthinking, **self.unthinking}),
@@ -79,7 +79,7 @@ _CLOSED: frozenset[ModelHost] = frozenset({"makers", "any"})
 """Rules of models without open weights. A server of open weights may only bear such a name, for clients that know no
 other."""
 _MAKERS: frozenset[ModelHost] = frozenset({"makers"})
-"""Rules of a maker's API for open weights: other hosts of these sample as they are told to."""
+"""Rules of a maker's API for open weights: other hosts of these sample as requested."""
 
 _ONE: Bounds = {"temperature": (1, 1)}
 _PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
@@ -102,7 +102,7 @@ _ROWS: tuple[_Row, ...] = (
         ModelFacts(refuses=frozenset({"reasoning_effort"})),
         _CLOSED,
     ),
-    # From gpt-5.1 on sampling depends on reasoning_effort, and the vendor says so itself.
+    # From gpt-5.1 on sampling depends on reasoning_effort, and the vendor's own error names that.
     _row(
         rf"{_OPENAI}(o[0-9](?![a-z])|codex-|computer-use-|gpt-5(?!-chat|[.-][0-9](?![0-9])))",
         ModelFacts(bounds=_ONE, refuses=_UNSAMPLED),
@@ -118,7 +118,7 @@ _ROWS: tuple[_Row, ...] = (
         ModelFacts(words={**_THINKS_ALWAYS, "xhigh": "high", "max": "high"}, nearest=frozenset({"none"})),
         _WEIGHTS,
     ),
-    # They do not think.
+    # They do not reason.
     _row(r"gemini-(1|2\.0)", ModelFacts(refuses=frozenset({"reasoning_effort", "thinking"})), _CLOSED),
     # Sampling settings are ignored there in silence, and later models are to refuse them.
     _row(
@@ -166,25 +166,15 @@ def model_facts(host: ModelHost, upstream: str, model: str) -> ModelFacts:
     name = upstream.lower()
     if not _TELLING.search(name):
         name = model.lower()
-    return _joined([row.facts for row in _ROWS if host in row.hosts and row.match.search(name)], _of_claude(host, name))
-
-
-def _joined(found: Iterable[ModelFacts], claude: Iterator[ModelFacts]) -> ModelFacts:
-    facts = NO_FACTS
-    for each in (*found, *claude):
-        facts = facts.over(each) if facts is not NO_FACTS else each
-    return facts
-
-
-def _of_claude(host: ModelHost, name: str) -> Iterator[ModelFacts]:
-    model = claude_model(name)
-    if host in _CLOSED and model is not UNKNOWN:
-        yield _claude_facts(model)
+    found = [row.facts for row in _ROWS if host in row.hosts and row.match.search(name)]
+    if host in _CLOSED and (claude := claude_model(name)) is not UNKNOWN:
+        found.append(_claude_facts(claude))
+    return reduce(ModelFacts.over, found) if found else NO_FACTS
 
 
 def _claude_facts(model: ClaudeModel) -> ModelFacts:
     return ModelFacts(
-        # 1 is the maker's default, and asks for nothing.
+        # 1 is the maker's default, and has no effect.
         bounds={} if model.sampling else _ONE,
         refuses=frozenset() if model.sampling else frozenset({"top_p", "top_k"}),
         one_sampler=model.one_sampler,

@@ -20,7 +20,7 @@ def profile_for_model(whole: Profile, *names: str) -> Profile:
 
 
 def with_facts(profile: Profile, facts: ModelFacts) -> Profile:
-    """Return a profile with what a model takes."""
+    """Return a profile with the rules of a model."""
     if facts is NO_FACTS:
         return profile
     wires = {operation: _wire(wire, facts) for operation, wire in profile.wires.items()}

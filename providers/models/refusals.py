@@ -37,8 +37,8 @@ _ABOUT_MODEL: Final = re.compile(
 
 
 def if_model_refuses(failure: Failure) -> Failure:
-    """Return an invalid request's failure as one of the model, if its message says so. A limit of the answer that is
-    too large stays the client's, which reads the number."""
+    """Return the failure of an invalid request as a refusal by the model, if its message says so. A limit of the
+    response that is too large stays the client's error: the client reads the number."""
     if failure.kind is not FailureKind.INVALID_REQUEST or failure.overflow is not None:
         return failure
     if not _ABOUT_MODEL.search(failure.message):

@@ -67,7 +67,7 @@ class LogprobsEntry(StrictModel):
 
 
 class ErrorsEntry(StrictModel):
-    """Failure kinds by the vendor's error code, by status, by a pattern of the message, by the dotted path of a member
+    """Failure kinds by the vendor's error code, by status, by a pattern of the message, by the dotted path of a field
     that the error has and, in `silent`, by the status of a response without a message. `text` is a pattern of texts
     that are errors."""
 

@@ -92,7 +92,7 @@ class PassedCall:
 
     @property
     def max_tokens(self) -> None:
-        """No limit, which a task does not have."""
+        """`None`: a task has no limit."""
         return None
 
 

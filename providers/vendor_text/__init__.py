@@ -1,1 +1,1 @@
-"""What a vendor's own words say: whom a failure is to be blamed on, and which of the words may be shown."""
+"""Reads a vendor's own words: the cause of a failure, and the part of the words that may be shown."""

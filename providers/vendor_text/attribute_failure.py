@@ -1,4 +1,4 @@
-"""Whom a vendor's refusal is to be blamed on, as far as its status and kind alone do not say.
+"""Finds the cause of a vendor's refusal if its status and kind alone do not show it.
 
 Sources: the vendors' error pages and messages in public issue threads, November 2026.
 """
@@ -21,11 +21,11 @@ _ABSENT_MODEL = re.compile(
     rb"|\b(?:unknown|invalid|no such|unable to access|resolve|not found) (?:the )?(?:foundation )?"
     rb"(?:model|deployment)\b"
 )
-"""Words by which vendors say in lower case that they do not have a model."""
+"""Words, in lower case, by which vendors report that they do not have a model."""
 
 _NO_ROUTE = re.compile(rb"no endpoints found|no allowed providers|providers? (?:are|is) available")
-"""Words by which OpenRouter and its like say that no provider of a model is left by the account's settings or by those
-of the request, which says nothing of others' requests."""
+"""Words by which OpenRouter and similar vendors report that the settings of the account or of the request leave no
+provider of a model; other requests may have one."""
 
 MAX_SHOWN: Final = 200
 """Bytes of a page that the log shows."""
@@ -34,7 +34,7 @@ FRONT_END: Final = "A front end of the upstream refused this request with status
 
 
 def attribute(failure: Failure, target: Target, status: int, body: bytes) -> Failure:
-    """Return the failure of a call that was answered with `status` and `body`, blamed on its cause.
+    """Return the failure of a call that was answered with `status` and `body`, attributed to its cause.
 
     A model that the vendor does not have is the client's mistake if the client named it, else the deployment's
     failure. A 403 that is no error of the vendor's is about one request: web application firewalls send a page.
@@ -52,7 +52,7 @@ def _is_json(body: bytes) -> bool:
 
 
 def _is_own_error(failure: Failure, body: bytes) -> bool:
-    """Return whether a body has a vendor's form: words that its reader found, or an error without any."""
+    """Return whether a body is an error in a vendor's form: with words that its reader found, or with `error`."""
     return _is_json(body) and (bool(failure.said) or b'"error"' in body)
 
 

@@ -1,6 +1,6 @@
-"""Masks in a vendor's message what is the operator's: keys, addresses of private hosts, and paths of files.
+"""Masks keys, addresses of private hosts, and paths of files in a vendor's message: they are the operator's.
 
-Public documentation, paths of APIs and JSON pointers stay, because they tell the client how to correct its request.
+Public documentation, paths of APIs and JSON pointers stay, because they show the client how to correct its request.
 """
 
 import re
@@ -43,10 +43,10 @@ _API_PATH = re.compile(
 )
 _FILE_ROOT = re.compile(
     r"(?i)~?/(?:home|root|mnt|media|models?|data|opt|usr|var|etc|tmp|srv|proc|sys|run|dev|lib\d*|s?bin|boot|snap|nix"
-    r"|users|volumes|private|library|applications|system|work|workdir|workspaces?|[a-z]+-workspace|apps?|code|src"
-    r"|source|build|repos?|projects?|scratch|shared?|storage|nfs|efs|fsx|gpfs|lustre|cephfs?|dbfs|raid|nvme|ssd|disks?"
+    r"|users|volumes?|private|library|applications|system|work|workdir|workspaces?|[a-z]+-workspace|apps?|code|src"
+    r"|source|build|repos?|projects?|scratch|shared?|storage|nfs|efs|fsx|lustre|cephfs?|dbfs|raid|nvme|ssd|disks?"
     r"|cache|checkpoints?|ckpts?|weights|huggingface|hf|hub|content|kaggle|artifacts?|repository|model[-_]\w+|llms?"
-    r"|secrets?|configs?|venv|conda|databricks|cluster|gpfs\w*|pvc?|volume|bucket|export)\d*/"
+    r"|secrets?|configs?|venv|conda|databricks|cluster|gpfs\w*|pvc?|bucket|export)\d*/"
 )
 _FOLDER = r"/\.|/(?:site-packages|snapshots|checkpoints?|weights)/"
 _FILE_MARK = re.compile(rf"(?i){_FOLDER}|\.\w{{1,12}}$|\.(?:py|so|go|rs|c|cc|cpp|js|ts|java|rb)\b")
@@ -88,7 +88,7 @@ def _masked_url(url: str) -> str:
 
 
 def _is_shown(path: str) -> bool:
-    """Return whether a path is one of an API, or a JSON pointer."""
+    """Return whether a path is a path of an API, or a JSON pointer."""
     if _API_PATH.fullmatch(path):
         return _CERTAIN_FILE.search(path) is None
     return _FILE_ROOT.match(path) is None and not path.startswith("~") and _FILE_MARK.search(path) is None
@@ -96,7 +96,7 @@ def _is_shown(path: str) -> bool:
 
 def hide_host(text: str, base_url: str, public: str | None) -> str:
     """Return a vetted message without the target's own host, which `base_url` names. `public` is the address of the
-    vendor's profile: if the target has another one, the whole domain of that is the operator's."""
+    vendor's profile: if the target has another address, its whole domain is the operator's."""
     if not text:
         return text
     pattern = _own_hosts(base_url, public)

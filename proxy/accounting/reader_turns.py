@@ -103,7 +103,7 @@ class ReaderTurns:
 
 
 class _LedgerReading(Generic[T]):
-    """One reading: the reader that it has while it runs, the thread that interrupts it, and what came of it."""
+    """One reading: the reader that it has while it runs, the thread that interrupts it, and its result or error."""
 
     def __init__(
         self, settings: LedgerSettings, opener: Opener, reader: LedgerReader | None, work: Callable[[LedgerReader], T]
@@ -117,7 +117,7 @@ class _LedgerReading(Generic[T]):
         self._error: Exception | None = None
 
     def run(self) -> None:
-        """Read, and keep what comes of it: an error that nobody asks for any more is no fault."""
+        """Read, and store the result or the error: an error that is no longer waited for is no fault."""
         try:
             if self.reader is None:
                 self.reader = self._opener(self._settings)
@@ -130,15 +130,15 @@ class _LedgerReading(Generic[T]):
                 reader.close()
 
     def found(self) -> T:
-        """Return what was read. Raises what the reading raised."""
+        """Return the result of the reading. Raises its error."""
         if self._error is not None:
             raise self._error
         return self._found[0]
 
 
 async def _interrupt(reading: "_LedgerReading[T]", running: asyncio.Future[None]) -> None:
-    """Interrupt a reading until it has ended, for GRACE seconds at most. To interrupt may take long itself, and an
-    interruption that is under way could end what the reader reads next."""
+    """Interrupt a reading until it has ended, for GRACE seconds at most. An interruption may take long itself, and one
+    that is in flight could end the reader's next reading."""
     now = asyncio.get_running_loop().time
     until = now() + GRACE
     while (left := until - now()) > 0:
@@ -161,7 +161,7 @@ def _in_thread(work: Callable[[], None]) -> asyncio.Future[None]:
         try:
             work()
         finally:
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
+            with suppress(RuntimeError):  # the loop has ended, and the future is no longer awaited
                 loop.call_soon_threadsafe(partial(_end, done))
 
     threading.Thread(target=run, name="ledger reader", daemon=True).start()

@@ -11,13 +11,13 @@ from typing import Final
 
 from providers.completion import Chunk, StreamEvent, StreamPart, TextRun
 from proxy.answer_cache.packed_answer import EventPacker, EventReader
+from proxy.upstream.gateway_streams import WrappedStream
 from proxy.upstream.vendor_stream import (
     HandOn,
     HandRunOn,
     Parts,
     PartsStream,
     Shorten,
-    Stream,
     first_parts,
     hand_each,
     without_runs,
@@ -33,12 +33,11 @@ _COMMA: Final = 1
 
 
 @dataclass(slots=True, eq=False)
-class RecordedStream(PartsStream):
+class RecordedStream(WrappedStream, PartsStream):
     """A stream whose events are recorded. See `proxy.upstream.vendor_stream.Stream`. `ended` gets them once the client
     has the whole answer: None where they are not to be kept, because they are more than `most` bytes, or no good answer
     of `choices` choices."""
 
-    _stream: Stream
     most: int
     choices: int
     ended: Callable[[Sequence[bytes] | None], None]
@@ -47,26 +46,9 @@ class RecordedStream(PartsStream):
     _size: int = 0
     _good: int = 0
 
-    @property
-    def over(self) -> bool:
-        """See Stream."""
-        return self._stream.over
-
-    def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._recorded(self._stream.first())
-
     def first_parts(self) -> Parts:
         """See PartsStream."""
         return self._recorded_parts(first_parts(self._stream))
-
-    async def wait(self) -> None:
-        """See Stream."""
-        await self._stream.wait()
-
-    def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._recorded(self._stream.take())
 
     def each(self, hand: HandOn, hand_run: HandRunOn, shorten: Shorten | None = None) -> Awaitable[None]:
         """See PartsStream. Each part is seen here, so that nothing takes pieces before."""
@@ -80,10 +62,6 @@ class RecordedStream(PartsStream):
 
         return hand_each(self._stream, came, run_came)
 
-    def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._recorded(self._stream.conclude())
-
     async def finish(self) -> None:
         """See Stream."""
         kept = self._size <= self.most and self._good == self.choices
@@ -91,11 +69,7 @@ class RecordedStream(PartsStream):
         self._events = []
         await self._stream.finish()
 
-    def close(self) -> None:
-        """See Stream."""
-        self._stream.close()
-
-    def _recorded(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+    def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
         for event in events:
             self._record(event)
             yield event

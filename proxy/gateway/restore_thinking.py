@@ -28,6 +28,7 @@ from proxy.gateway.kept_turns import (
     with_thinking,
 )
 from proxy.routing.resolve_model import Plan
+from proxy.upstream.gateway_streams import WrappedStream
 from proxy.upstream.vendor_stream import Stream
 
 T = TypeVar("T")
@@ -132,44 +133,14 @@ class TurnKeeper:
 
 
 @dataclass(slots=True, eq=False)
-class WatchedStream:
+class WatchedStream(WrappedStream):
     """A stream whose turns are kept. See `proxy.upstream.vendor_stream.Stream`."""
 
-    _stream: Stream
     _target: Target
     _keeper: TurnKeeper
     _gathered: GatheredTurns = field(default_factory=GatheredTurns)
 
-    @property
-    def over(self) -> bool:
-        """See Stream."""
-        return self._stream.over
-
-    def first(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._kept(self._stream.first())
-
-    async def wait(self) -> None:
-        """See Stream."""
-        await self._stream.wait()
-
-    def take(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._kept(self._stream.take())
-
-    def conclude(self) -> Iterator[StreamEvent]:
-        """See Stream."""
-        return self._kept(self._stream.conclude())
-
-    async def finish(self) -> None:
-        """See Stream."""
-        await self._stream.finish()
-
-    def close(self) -> None:
-        """See Stream."""
-        self._stream.close()
-
-    def _kept(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+    def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
         for event in events:
             choice = self._gathered.add(event)
             if choice is not None:

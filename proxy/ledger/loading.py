@@ -65,7 +65,7 @@ class LedgerLoading:
         self._thread.start()
 
     def look(self) -> None:
-        """Measure what waits while the thread does not: the database is away, or has not answered for EVERY seconds.
+        """Measure the backlog while the thread does not: the database is away, or has not responded for EVERY seconds.
         To be called now and then by another thread."""
         began = self._began
         if self._failures or (began is not None and time.monotonic() - began >= EVERY):

@@ -1,7 +1,7 @@
 """A connection to PostgreSQL that blocks, with errors of our own: the only user of the driver.
 
-A server that falls silent is noticed by nobody else: a connection may look alive although nothing comes of it. So each
-wait for an answer has a limit here, after which the connection is closed without a word to the server.
+Nothing else notices a server that falls silent: a connection may look alive although no data arrives. So each wait for
+a response has a limit here, after which the connection is closed without a message to the server.
 
 The driver's messages may quote an address with its password, so none is passed on that does not come from the server.
 Prepared statements are off, which a pool in transaction mode, such as PgBouncer's, cannot keep.
@@ -29,13 +29,13 @@ ANSWER: Final = 25
 """Seconds for which a statement of a transaction may run, unless the transaction says otherwise."""
 
 LONG_ANSWER: Final = 60
-"""Of statements that may read or drop much."""
+"""The same for statements that may read or drop much."""
 
 SILENCE: Final = 30.0
-"""Seconds for which an answer is waited for; more than ANSWER, so that a server that lives says itself what is late."""
+"""Seconds to wait for a response; more than ANSWER, so that a live server reports a late statement itself."""
 
 _IDLE: Final = f"SET LOCAL idle_in_transaction_session_timeout = '{round(SILENCE)}s'"
-"""So the server lets go of the locks of a transaction whose end it does not hear of."""
+"""Lets the server release the locks of a transaction whose end it does not receive."""
 
 LOOK_EVERY: Final = 0.1
 """Seconds between two looks at the limit of a wait."""
@@ -51,8 +51,8 @@ T = TypeVar("T")
 
 
 class PostgresConnection:
-    """One connection, which does not come back once it is lost. `place` names the database in messages. An answer that
-    does not come within `patience` seconds loses the connection."""
+    """One connection, which does not come back once it is lost. `place` names the database in messages. The connection
+    is lost if a response does not arrive within `patience` seconds."""
 
     def __init__(self, url: str, place: str, patience: float = SILENCE) -> None:
         if lack := without(POSTGRES, "a ledger in PostgreSQL needs"):
@@ -64,7 +64,7 @@ class PostgresConnection:
         in_time = self._in_time
 
         class Bounded(psycopg.Connection[Row]):
-            """Waits for every answer within the limit of this connection."""
+            """Waits for every response within the limit of this connection."""
 
             def wait(self, gen: "PQGen[T]", interval: float = LOOK_EVERY, timeout: float | None = None) -> T:
                 if timeout is None:  # the driver has had the argument since 3.3
@@ -90,8 +90,8 @@ class PostgresConnection:
             )
 
     def _in_time(self, steps: "PQGen[T]") -> "PQGen[T]":
-        """Pass on what the driver waits for, and close the connection if the end does not come in time. The driver
-        comes back every LOOK_EVERY seconds, also if nothing happens."""
+        """Pass on the events that the driver waits for, and close the connection if it does not finish in time. The
+        driver resumes every LOOK_EVERY seconds, also if nothing happens."""
         patience = self._patience
         until = time.monotonic() + patience
         try:

@@ -80,8 +80,8 @@ def redacted(value: JsonValue, patterns: Patterns) -> JsonValue:
 
 
 def _text(text: str, patterns: Patterns) -> str:
-    """Return a text without what the patterns match in it as it is, and as JSON within JSON stands for it: arguments
-    of tools are such. A text that is redacted in that form is shown in it."""
+    """Return a text without the matches of the patterns, in the text itself and in the text that its JSON escapes stand
+    for: arguments of tools are JSON within JSON. A text that is redacted without its escapes is shown without them."""
     found = inner = _replaced(text, patterns)
     for _ in range(MOST_ESCAPED):
         if "\\" not in inner or (plain := _ESCAPE.sub(_character, inner)) == inner:

@@ -1,6 +1,6 @@
 """The texts of a choice of an answer, for its guards, and the choice with other texts in their place. Pure.
 
-Names of called tools, and words for why a choice ended that no list of known ones has, are texts as well.
+Names of called tools, and reasons for the end of a choice that are not on the list of known ones, are texts as well.
 
 What a rewritten choice cannot keep without telling its first form is left out: log probabilities, signatures, and all
 that has no text of its own to rewrite (details of reasoning, annotations, sounds, the vendor's own members).
@@ -36,7 +36,7 @@ from proxy.plugins.request_strings.places import OWN, is_fingerprint, is_id
 ROLE = "assistant"
 
 _WRITTEN: Final = frozenset({"output", "content", "error", "usage", "status", "service_tier"})
-"""Members of a vendor's own body that repeat nothing of the request's."""
+"""Fields of a vendor's own body that repeat no field of the request."""
 
 _PAIR: Final = r"[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPES: Final = re.compile(rf"\\(?:u(?:{_PAIR}|[0-9a-fA-F]{{4}})|/)")
@@ -93,7 +93,7 @@ def texts_of_choice(choice: Choice) -> tuple[GuardedText, ...]:
         texts.append(GuardedText(text, kind, ROLE, place))
         return text
 
-    if _has_names(choice):
+    if choice.tool_calls or has_odd_end(choice):
         _named(choice, collect)
     return (*texts, *_texts_beside(choice.extras), *_texts_of_logprobs(choice), *_texts_of_seals(choice))
 
@@ -115,7 +115,7 @@ Take = Callable[[str, TextKind, str], str]
 
 
 def _named(choice: Choice, take: Take) -> Choice:
-    """Return a choice with the names of its calls changed, and with what its end holds that is no known word."""
+    """Return a choice with the names of its calls changed, and with the reasons for its end that are not known."""
     calls = [_named_call(call, f"tool_calls[{number}]", take) for number, call in enumerate(choice.tool_calls)]
     finish, native, matched = choice.finish_reason, choice.native_finish_reason, choice.matched_stop
     if finish.lower() not in ENDS:
@@ -135,10 +135,6 @@ def _named_call(call: ToolCall, place: str, take: Take) -> ToolCall:
     return call if (name, identity) == (call.name, call.id) else replace(call, name=name, id=identity)
 
 
-def _has_names(choice: Choice) -> bool:
-    return bool(choice.tool_calls) or has_odd_end(choice)
-
-
 def has_odd_end(ended: Choice | Chunk) -> bool:
     """Return whether the end of a choice holds a text, besides words that are known."""
     words = (ended.finish_reason, ended.native_finish_reason)
@@ -146,7 +142,7 @@ def has_odd_end(ended: Choice | Chunk) -> bool:
 
 
 def _texts_of_seals(choice: Choice) -> Iterator[GuardedText]:
-    """Yield what stands where vendors put signatures, and has the form of none."""
+    """Yield the strings in fields for signatures that do not have the form of a signature."""
     sealed = None if choice.signature is None else {"type": "thinking", "signature": choice.signature}
     extras = [call.extra for call in choice.tool_calls if call.extra]
     for value, kind in ((sealed, "part"), (extras, "call")):
@@ -167,7 +163,7 @@ def _texts_of_logprobs(choice: Choice) -> Iterator[GuardedText]:
 
 
 def _tokens(logprobs: Logprobs) -> tuple[list[str], list[str]]:
-    """Return the tokens, and the candidates that are none of them at their places."""
+    """Return the tokens, and the candidates that were not chosen at their places."""
     match logprobs:
         case ContentLogprobs(content, refusal):
             tokens = [*content, *refusal]
@@ -247,18 +243,22 @@ def with_choices(completion: Completion, choices: Iterable[Choice]) -> Completio
 
 
 def texts_beside(completion: Completion, sent: JsonObject | None) -> tuple[GuardedText, ...]:
-    """Return the texts of what an answer holds beside its choices: members without a common form, those of its usage,
-    names of the vendor's system and tier, and what the vendor's own body has that is none of the choices' texts. `sent`
-    is the client's own body, of which the vendor's may repeat members."""
-    usage = completion.usage
+    """Return the texts of a response beside its choices: of the vendor's own fields, of the vendor's own fields of its
+    usage, of unknown names of the vendor's system and tier, and of the vendor's own body unless a choice has them.
+    `sent` is the client's own body, of which the vendor's may repeat fields."""
     held = [*_labels(completion)]
-    for members in (completion.extra, None if usage is None else usage.extra):
-        if members:
-            held += strings_of(members)
+    for members in _members_beside(completion):
+        held += strings_of(members)
     if completion.native is not None:
         shown = {each.text for choice in completion.choices for each in texts_of_choice(choice)}
         held += [text for text in _of_body(completion.native, sent or {}) if text not in shown]
     return tuple([GuardedText(text, "other", ROLE, "answer") for text in held])
+
+
+def _members_beside(completion: Completion) -> list[Mapping[str, JsonValue]]:
+    """Return the vendor's own fields of a response and of its usage, without empty ones."""
+    usage = completion.usage
+    return [each for each in (completion.extra, None if usage is None else usage.extra) if each]
 
 
 def _of_body(data: bytes, sent: JsonObject) -> Iterator[str]:
@@ -270,7 +270,7 @@ def _of_body(data: bytes, sent: JsonObject) -> Iterator[str]:
 
 
 def _labels(answer: Completion | Chunk) -> Iterator[str]:
-    """Yield what names the vendor's system and tier in no known way."""
+    """Yield the names of the vendor's system and tier that have no known form."""
     fingerprint, tier = answer.system_fingerprint, answer.service_tier
     if fingerprint and not is_fingerprint(fingerprint):
         yield fingerprint
@@ -280,14 +280,12 @@ def _labels(answer: Completion | Chunk) -> Iterator[str]:
 
 def size_beside(completion: Completion) -> int:
     """Return about how many characters `texts_beside` reads."""
-    usage = completion.usage
-    members = [each for each in (completion.extra, usage and usage.extra) if isinstance(each, Mapping) and each]
-    beside = sum([size_of_extras(Extras(answer=each)) for each in members])
+    beside = sum([size_of_extras(Extras(answer=each)) for each in _members_beside(completion)])
     return beside + (0 if completion.native is None else 2 * len(completion.native))
 
 
 def without_beside(completion: Completion) -> Completion:
-    """Return an answer without what `texts_beside` holds, nor what the vendor wrote of it in another form."""
+    """Return a response without the fields that `texts_beside` reads, the vendor's own body included."""
     usage = completion.usage and replace(completion.usage, extra=None)
     made = (
         completion if not any(_labels(completion)) else replace(completion, system_fingerprint=None, service_tier=None)
@@ -301,7 +299,7 @@ def labels_of_chunk(chunk: Chunk) -> tuple[GuardedText, ...]:
 
 
 def texts_of_usage(usage: Usage) -> tuple[GuardedText, ...]:
-    """Return the texts of the vendor's own members of a usage."""
+    """Return the texts of the vendor's own fields of a usage."""
     return tuple([GuardedText(text, "other", ROLE, "usage") for text in strings_of(usage.extra)])
 
 
@@ -332,29 +330,29 @@ def _with_spoken(choice: Choice, chunks: Iterable[Chunk]) -> Choice:
 
 
 def _with_each_value(extras: Extras, held: Sequence[Extras]) -> Extras:
-    """Return extras with every value that the vendor's own members have had, and with strings joined: some clients take
-    the last one of a member, others join them."""
-    message, choice, answer = (
-        {**(own or {}), **_each_value(parts)}
-        for own, parts in (
-            (extras.message, [each.message for each in held]),
-            (extras.choice, [each.choice for each in held]),
-            (extras.answer, [each.answer for each in held]),
-        )
+    """Return extras with every value that the vendor's own fields have had, and with strings joined: some clients take
+    the last value of a field, others join the values."""
+    return replace(
+        extras,
+        message=_each_value(extras.message, [each.message for each in held]),
+        choice=_each_value(extras.choice, [each.choice for each in held]),
+        answer=_each_value(extras.answer, [each.answer for each in held]),
     )
-    return replace(extras, message=message or None, choice=choice or None, answer=answer or None)
 
 
-def _each_value(parts: Iterable[Mapping[str, JsonValue] | None]) -> JsonObject:
+def _each_value(
+    joined: Mapping[str, JsonValue] | None, parts: Iterable[Mapping[str, JsonValue] | None]
+) -> JsonObject | None:
     found: dict[str, list[JsonValue]] = {}
     for part in parts:
         for name, value in (part or {}).items():
             found.setdefault(name, []).append(value)
-    repeated = {name: values for name, values in found.items() if len(values) > 1}
-    return {
+    repeated: JsonObject = {
         name: [*values, "".join([value for value in values if isinstance(value, str)])]
-        for name, values in repeated.items()
+        for name, values in found.items()
+        if len(values) > 1
     }
+    return {**(joined or {}), **repeated} or None
 
 
 def chunk_of(choice: Choice, last: Chunk) -> Chunk:

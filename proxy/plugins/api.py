@@ -10,10 +10,10 @@ and has one or more of these methods:
 - `deliver(rows, http)`, a coroutine: a usage sink. It gets facts about finished requests, never their content.
 
 A guard's methods are plain functions, no coroutines. `slow = True` says that they may take more than about a
-millisecond: they are called in threads then, and must be safe for that. So are those of a guard that blocks the event
-loop again and again, and of any guard for large requests and answers. `close()`, if there is one, is called when the
-table no longer has the plugin and no request uses it, in a thread of its own; it has two seconds. What a plugin prints
-goes to stderr: standard output is the access log's, and a command's.
+millisecond: they are called in threads then, and must be safe for that. The methods of a guard that blocks the event
+loop again and again are called in threads as well, and so are the methods of any guard for large requests and answers.
+`close()`, if there is one, is called when the table no longer has the plugin and no request uses it, in a thread of its
+own; it has two seconds. What a plugin prints goes to stderr: standard output is the access log's, and a command's.
 
 The constructor checks the options and raises OptionError. It is also called by `dragoman check`, and before worker
 processes are forked: it must open no connection and start no thread.
@@ -70,8 +70,8 @@ class RequestTexts:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTexts:
-    """One choice of an answer as its guards see it. A stream shows what it holds besides its text in parts; reasoning
-    that goes on after other content is shown again from its beginning."""
+    """One choice of an answer as its guards see it. A stream shows its content other than text in parts; reasoning that
+    goes on after other content is shown again from its beginning."""
 
     about: AboutRequest
     choice: int

@@ -80,8 +80,7 @@ class GuardChain:
         as `request_passed` does."""
         heavy = size_of_choice(choice) > LONG
         texts = await self._done(partial(texts_of_choice, choice), record, heavy=heavy)
-        about = self.about(record, record.asked)
-        left = await _passed(self.answer, texts, partial(ask_answer, about, choice.index), record, heavy=heavy)
+        left = await self._judged(texts, choice.index, record, heavy=heavy)
         if not left.names:
             return choice
         work = partial(with_texts, choice, [each.text for each in left.texts])
@@ -91,17 +90,15 @@ class GuardChain:
         return choice
 
     async def beside_passed(self, completion: Completion, sent: JsonObject | None, record: RequestRecord) -> bool:
-        """Return whether the guards of answers leave what stands beside an answer's choices as it is; see
+        """Return whether the guards of answers leave the texts beside a response's choices unchanged; see
         `texts_beside`. Raises GatewayError as `request_passed` does."""
         heavy = size_beside(completion) > LONG
         texts = await self._done(partial(texts_beside, completion, sent), record, heavy=heavy)
         return not texts or await self.unchanged(texts, record, heavy=heavy)
 
     async def unchanged(self, texts: Texts, record: RequestRecord, *, heavy: bool) -> bool:
-        """Return whether the guards of answers leave texts as they are. Raises GatewayError as `request_passed`
-        does."""
-        about = self.about(record, record.asked)
-        left = await _passed(self.answer, texts, partial(ask_answer, about, 0), record, heavy=heavy)
+        """Return whether the guards of answers leave texts unchanged. Raises GatewayError as `request_passed` does."""
+        left = await self._judged(texts, 0, record, heavy=heavy)
         if left.names and record.guarded is not None:
             record.guarded.note(left.names)
         return not left.names
@@ -111,14 +108,18 @@ class GuardChain:
         that is none, and otherwise as `choice_passed` does."""
         heavy = len(body) > LONG
         texts = await self._done(partial(texts_of_transcript, kind, body), record, heavy=heavy)
-        about = self.about(record, record.asked)
-        left = await _passed(self.answer, texts, partial(ask_answer, about, 0), record, heavy=heavy)
+        left = await self._judged(texts, 0, record, heavy=heavy)
         if not left.names:
             return body
         if record.guarded is not None:
             record.guarded.note(left.names)
         new = [each.text for each in left.texts]
         return await self._done(partial(with_transcript, kind, body, new), record, heavy=heavy)
+
+    async def _judged(self, texts: Texts, choice: int, record: RequestRecord, *, heavy: bool) -> Passed:
+        """Return the texts of a choice as the guards of answers leave them."""
+        ask = partial(ask_answer, self.about(record, record.asked), choice)
+        return await _passed(self.answer, texts, ask, record, heavy=heavy)
 
     async def _done(self, work: Callable[[], T], record: RequestRecord, *, heavy: bool) -> T:
         """Return what `work` returns, which takes long where it is `heavy`."""

@@ -63,9 +63,9 @@ def plain(chunk: Chunk) -> Chunk:
 async def passed_on(
     chain: GuardChain, record: RequestRecord, chunks: Sequence[Chunk], index: int, before: Sequence[Chunk] = ()
 ) -> Sequence[Chunk]:
-    """Return chunks of one choice as its guards leave them: the same if none changed anything. They are judged with the
-    reasoning `before` them, which clients join and have already got; if a guard changes that, nothing of the chunks is
-    returned, for what is left of them might complete what the guard took out."""
+    """Return chunks of one choice as its guards leave them: the same if none changed anything. They are checked with
+    the reasoning `before` them, which clients have already received and join with theirs; if a guard changes that
+    reasoning, none of the chunks is returned, since the rest might complete a text that the guard took out."""
     try:
         choice = choice_of([*before, *chunks], index)
     except ValueError as error:
@@ -170,8 +170,8 @@ class LiveText:
 
 class LiveReasoning:
     """The reasoning of a choice, held back until other content follows it, and judged with all that came before it:
-    clients join it over everything between. One that alternates with other content is judged when it has grown enough,
-    so that the work grows with its length."""
+    clients join it over everything between. Reasoning that alternates with other content is checked when it has grown
+    enough, so that the work grows with its length."""
 
     def __init__(self, chain: GuardChain, record: RequestRecord, index: int, held: HeldBack) -> None:
         self._chain = chain
@@ -195,13 +195,13 @@ class LiveReasoning:
         self._waiting_size += room - self._held.room
 
     async def interrupted(self) -> Iterable[Chunk]:
-        """Return what may be shown before other content. Raises GatewayError."""
+        """Return the chunks that may be shown before other content. Raises GatewayError."""
         if self._runs >= MOST_RUNS and self._waiting_size * GROWTH < self._shown_size:
             return ()
         return await self.end()
 
     async def end(self) -> Iterable[Chunk]:
-        """Return what may be shown of all that was held back. Raises GatewayError."""
+        """Return the chunks that may be shown of all reasoning that was held back. Raises GatewayError."""
         if not self._waiting:
             return ()
         chunks, self._waiting = self._waiting, []
@@ -292,8 +292,8 @@ class LiveChoice:
         return [*shown, *ends]
 
     async def _with_fit_refusal(self) -> list[Chunk]:
-        """Return what was held back, without a refusal that a guard changes if it follows the text: on some surfaces a
-        refusal is text as well. Raises GatewayError."""
+        """Return the chunks that were held back, without a refusal that a guard changes if it follows the text: on some
+        surfaces a refusal is text as well. Raises GatewayError."""
         refusal = "".join([each.refusal or "" for each in self._rest])
         if not refusal or not self._said.pieces:
             return self._rest
@@ -355,7 +355,7 @@ def _apart(chunk: Chunk) -> tuple[Chunk, ...]:
 
 
 def _holds_something(chunk: Chunk) -> bool:
-    return bool(chunk.text or chunk.refusal is not None or chunk.tool_calls or chunk.signature or chunk.extras)
+    return bool(chunk.signature or _says_more(chunk))
 
 
 def _fault_of_stream(made: object) -> str | None:

@@ -98,13 +98,13 @@ class GuardedStream:
             self._failed = stopped(self._record, error) if isinstance(error, PluginError) else error
 
     async def _judge_labels(self, chunk: Chunk) -> None:
-        """Note whether guards leave the names of the vendor's system and tier in a chunk as they are."""
+        """Note whether guards leave the names of the vendor's system and tier in a chunk unchanged."""
         texts = labels_of_chunk(chunk)
         self._labels_pass = not texts or await self._chain.unchanged(texts, self._record, heavy=False)
         self._labels = chunk.system_fingerprint, chunk.service_tier
 
     async def _plain_usage(self, usage: Usage) -> Usage:
-        """Return a usage without the vendor's own members if a guard changes them."""
+        """Return a usage without the vendor's own fields if a guard changes them."""
         if usage.extra is None or usage.extra == self._passed_extra:
             return usage
         texts = texts_of_usage(usage)
@@ -114,7 +114,7 @@ class GuardedStream:
         return usage
 
     def _settled_usage(self, usage: Usage) -> Usage:
-        """Return a usage that is shown without waiting for guards: without members that they have not seen."""
+        """Return a usage that is shown without waiting for guards: without fields that they have not seen."""
         return usage if usage.extra in (None, self._passed_extra) else replace(usage, extra=None)
 
     def _choice(self, index: int) -> GuardedChoice:

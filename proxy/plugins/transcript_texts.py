@@ -43,7 +43,7 @@ _FORMS: Final[Mapping[str, Callable[[str], bool]]] = {
     "task": _TASKS.__contains__,
     "type": _TYPES.__contains__,
 }
-"""Whether a member is no text, by its key: any other value there is shown."""
+"""Whether a field is no text, by its key: any other value of it is shown."""
 
 _KEYS: Final = KNOWN_KEYS | words(
     """
@@ -103,9 +103,7 @@ def _cues(text: str) -> list[str]:
 
 
 def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObject:
-    made: JsonObject = {}
-    for name, value in content.items():
-        made[_named(name, name, walk, made)] = _changed(value, name, name, walk)
+    made = _changed_object(content, "", walk)
     for name, value in content.items():
         before = _joined(value)
         if before is None or name not in made:
@@ -116,19 +114,24 @@ def _members(content: JsonObject, walk: TextCollector | TextReplacer) -> JsonObj
 
 
 def _changed(value: JsonValue, key: str, place: str, walk: TextCollector | TextReplacer) -> JsonValue:
-    """Return a value with each string changed but those of _FORMS."""
+    """Return a value with each string changed, except strings in the form that _FORMS has for their key."""
     if isinstance(value, str):
         form = _FORMS.get(key)
         return value if form is not None and form(value) else walk.take(value, key, place)
     if isinstance(value, dict):
-        made: JsonObject = {}
-        for name, each in value.items():
-            here = f"{place}.{name}"
-            made[_named(name, here, walk, made)] = _changed(each, name, here, walk)
-        return made
+        return _changed_object(value, f"{place}.", walk)
     if isinstance(value, list):
         return [_changed(each, key, f"{place}[{number}]", walk) for number, each in enumerate(value)]
     return value
+
+
+def _changed_object(value: JsonObject, prefix: str, walk: TextCollector | TextReplacer) -> JsonObject:
+    """Return an object with its keys and strings changed; `prefix` is the beginning of their places."""
+    made: JsonObject = {}
+    for name, each in value.items():
+        place = f"{prefix}{name}"
+        made[_named(name, place, walk, made)] = _changed(each, name, place, walk)
+    return made
 
 
 def _named(name: str, place: str, walk: TextCollector | TextReplacer, made: JsonObject) -> str:

@@ -32,7 +32,7 @@ from proxy.upstream.transport import Take, fail
 from proxy.upstream.vendor_stream import Aside, Parts, Stream, aside_of, first_parts, hand_each, read_now, read_tail
 
 LONG_PART: Final = 256 * 1024
-"""Bytes of an event, or of an answer that ends, whose frames are written on the event loop."""
+"""Bytes of an event, or of a response at its end, up to which the frames are written on the event loop."""
 
 OWN_WORK = 0.005
 """Seconds up to which a write is the gateway's own work; a longer one waits for the client to read."""
@@ -58,9 +58,9 @@ class Relay:
 
     `held` are the frames of the piece that completed the answer, its usage included: they leave with the renderer's end
     in one write, which the kernel charges as much for as all else that the end of a stream costs in user time. `size`
-    are the bytes of text, reasoning and calls so far, `_reported_at` those at the last usage. `prompt_tokens` is the
-    estimate of a heavy request, of another `None`. `aside` writes the frames of long events, and those of the end of a
-    long answer, which some APIs repeat; `_rest` are the parts of a piece from such a one on.
+    are the bytes of text, reasoning and calls so far, `_reported_at` their number at the last usage. `prompt_tokens` is
+    the estimate of a heavy request, `None` for other requests. `aside` writes in a thread the frames of long events and
+    the frames at the end of a long response, which repeat its text in some APIs; `_rest` are the parts that follow.
 
     `_short` is what `_take` compares and writes: what is before and after a text in the vendor's events, and around it
     in the client's, while the last piece was a run; `_form` is the vendor's part, as the decoder has it. `_texts`,
@@ -142,7 +142,8 @@ class Relay:
             raise
 
     def _early_usage(self) -> Usage:
-        """Return the usage of a stream that broke: the last that was reported, and what came after it."""
+        """Return the usage of a stream that broke: the last usage that was reported, and an estimate of the text after
+        it."""
         usage, more = self.record.usage, self.size - self._reported_at
         if usage is None or more <= 0:
             return usage or self._estimate()
@@ -169,7 +170,7 @@ class Relay:
         await self._emit_rest()
 
     async def _emit_rest(self) -> None:
-        """Write the frames of the parts that are left of a piece because they are long, if there are any."""
+        """Write the frames of the parts that `_until_long` has left, if there are any."""
         rest, self._rest = self._rest, None
         if rest is not None and self.aside is not None:
             await self._emit_aside(self.aside, lambda: rest)

@@ -27,11 +27,11 @@ def broken(writer: SseWriter, facts: ErrorFacts) -> bytes:
 OPENAI_STYLE = AnswerStyle(DONE, SseWriter, UsageSseWriter, broken, tool_finish="stop")
 
 BASES = ("/v1", "", *AZURE)
-"""What the paths of the API are below."""
+"""The prefixes of the API's paths."""
 
 ENGINES = (f"/engines/{MODEL}", f"/v1/engines/{MODEL}")
 DEPLOYMENTS = f"/openai/deployments/{MODEL}"
-"""What is below the name of a model, which holds whatever the body names."""
+"""Prefixes with the name of a model, which takes precedence over the body's."""
 
 VECTORS = (
     *(Endpoint("POST", f"{base}/embeddings", Task.EMBEDDINGS) for base in (*BASES, *ENGINES, DEPLOYMENTS)),

@@ -82,7 +82,7 @@ _ALL = match_endpoints(SURFACES)
 PATHS = {path: match for path, match in _ALL.items() if NAME not in path and MODEL not in path}
 
 NAMING = tuple(sorted(naming_paths(_ALL), key=lambda naming: -len(naming.suffix)))
-"""The paths that name something, those first that leave less of a path to the name."""
+"""The paths that name something. Longer suffixes come first, since they leave less of a path to the name."""
 
 _PREFIXES: tuple[tuple[str, Surface], ...] = tuple(
     sorted(

@@ -98,12 +98,12 @@ MODEL: Final = "{model}"
 """Stands for the name of a model in an endpoint's path, which may have several segments."""
 
 AZURE: Final = ("/openai/v1", "/openai")
-"""What Azure has OpenAI's paths below, in its newer API and in the one with an `api-version`."""
+"""The prefixes of OpenAI's paths at Azure, in its newer API and in the one with an `api-version`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path of a surface, and what it does. A path may have a NAME or a MODEL."""
+    """One method of one path of a surface, and its action. A path may have a NAME or a MODEL."""
 
     method: str
     path: str

@@ -191,7 +191,7 @@ ATTEMPT_FIELDS: Final = (
         "text",
         "",
         ALWAYS,
-        "What the client would be told, then the vendor's own words if those are kept from it; may be `null`.",
+        "The message for the client, then the vendor's own words if the client does not get them; may be `null`.",
         '"The upstream failed."',
     ),
     LineField("cause", "text", "", "there was no connection", "Why there was none.", '"refused"'),

@@ -105,8 +105,9 @@ class FinishedRequest(NamedTuple):
 
 
 def spans_of(request: FinishedRequest, deployments: CalledDeployments) -> Iterator[SpanValues]:
-    """Yield the spans of a sampled request; `deployments` are those of the table. The request's span counts what all of
-    its calls used, as the log does; that of the answering attempt what the answer used."""
+    """Yield the spans of a sampled request; `deployments` are the deployments of the configuration. The request's span
+    counts the tokens of all its calls, as the log does; the span of the answering attempt counts the tokens of its
+    response."""
     record, trace = request.record, request.trace
     operation = operation_of(record.path, trace.method)
     counts = _counts(record.usage)

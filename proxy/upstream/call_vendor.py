@@ -25,7 +25,7 @@ from proxy.loop_clock import loop_clock
 from proxy.off_loop.request_threads import OffLoop
 from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
-from proxy.upstream.local_stream import LocalStream
+from proxy.upstream.gateway_streams import LocalStream
 from proxy.upstream.merge_streams import MergedStream
 from proxy.upstream.read_answer import read_answer, until_content
 from proxy.upstream.send_call import CallSender, is_good, refusal

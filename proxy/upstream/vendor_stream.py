@@ -319,7 +319,7 @@ def hand_each(stream: Stream, hand: HandOn, hand_run: HandRunOn, shorten: Shorte
 
 
 def aside_of(stream: Stream) -> Aside | None:
-    """Return by what to take what is there of a stream, if it is heavy. See OpenStream."""
+    """Return the threads that are to decode the next chunk of a stream; `None` if it is light. See OpenStream."""
     return stream.aside_if_heavy if isinstance(stream, OpenStream | PartsStream) else None
 
 

@@ -24,7 +24,7 @@ class SglangRerank:
         return family_url(draft)
 
     def body(self, draft: TaskDraft, request: RerankRequest) -> JsonObject:
-        """See RerankForm. The engine repeats the documents unless it is told not to."""
+        """See RerankForm. The engine repeats the documents unless `return_documents` is false."""
         texts: JsonObject = {"query": request.query, "documents": as_json(request.documents), "return_documents": False}
         return {"model": draft.target.upstream_model, **texts, **draft.members}
 

@@ -22,7 +22,7 @@ def _url(draft: TaskDraft) -> str:
 
 
 def list_in(sent: UpstreamRequest, body: bytes) -> list[JsonValue]:
-    """Return the list that an answer is. Raises UpstreamError."""
+    """Return the list that a response consists of. Raises UpstreamError."""
     answer = parse_strictly(body)
     if isinstance(answer, list):
         return answer

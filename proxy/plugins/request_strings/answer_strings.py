@@ -1,25 +1,17 @@
 """The strings of an answer's JSON that guards see: all but those that the rules of requests let pass by their place
 and form. Pure.
 
-An answer is never refused because it cannot be read: what is no media that can be read is shown as it is.
+A response is never refused because it cannot be read: a string that is no readable media is shown unchanged.
 """
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from proxy.plugins.request_strings.known_words import ENDS, KNOWN_KEYS, WORD_KEYS, WORDS, words
-from proxy.plugins.request_strings.media_texts import (
-    MEDIA_KEYS,
-    SHORTEST,
-    NotReadable,
-    begins_as_media,
-    is_data_uri,
-    is_encoded,
-    with_base64,
-    with_uri,
-)
+from proxy.plugins.request_strings.known_words import ENDS, KNOWN_KEYS, words
+from proxy.plugins.request_strings.media_texts import SHORTEST, NotReadable, begins_as_media, is_encoded
 from proxy.plugins.request_strings.places import OWN, PLACES, Place
+from proxy.plugins.request_strings.walk_strings import is_unseen, with_text
 
 END_KEYS: Final = frozenset({"finish_reason", "native_finish_reason", "stop_reason", "status", "reason"})
 """Keys whose strings are not shown if they are in ENDS."""
@@ -37,14 +29,14 @@ _KEYS: Final = (
         """
     )
 )
-"""Keys that answers of the APIs have, too."""
+"""Keys of requests and of responses."""
 
 _NOTHING: Final[Mapping[str, object]] = {}
 
 
 def strings_of(value: object, kind: str = OWN) -> Iterator[str]:
-    """Yield each shown string of a value, keys that no API knows included; `kind` is that of its objects, of PLACES.
-    The depth of a vendor's JSON is limited where it is read."""
+    """Yield each shown string of a value, keys that no API knows included; `kind` is the kind of its objects, of
+    PLACES. The depth of a vendor's JSON is limited when it is read."""
     yield from _strings(value, "", PLACES[kind], _NOTHING, kind)
 
 
@@ -63,10 +55,9 @@ def _strings(value: object, key: str, place: Place, holder: Mapping[str, object]
 
 
 def _string(value: str, key: str, place: Place, holder: Mapping[str, object]) -> Iterator[str]:
-    if not value or (key in WORD_KEYS and value in WORDS) or (key in END_KEYS and value.lower() in ENDS):
+    if not value or (key in END_KEYS and value.lower() in ENDS):
         return
-    judge = place.unseen.get(key)
-    if (judge is not None and judge(value, holder)) or _is_media(value):
+    if is_unseen(value, key, place, holder) or _is_media(value):
         return
     seen: list[str] = []
 
@@ -74,15 +65,8 @@ def _string(value: str, key: str, place: Place, holder: Mapping[str, object]) ->
         seen.append(text)
         return text
 
-    type_of = place.encoded.get(key)
-    kind = None if type_of is None else type_of(holder)
     try:
-        if key in MEDIA_KEYS and is_data_uri(value):
-            with_uri(value, see)
-        elif kind is not None:
-            with_base64(value, kind, see)
-        else:
-            seen.append(value)
+        with_text(value, key, place, holder, see)
     except NotReadable:
         seen = [value]
     yield from seen

@@ -70,10 +70,11 @@ ENDS: Final = words(
     unload word
     """
 )
-"""Why answers end, in small letters, by OpenAI, Anthropic, Gemini, Cohere, Bedrock, watsonx and the engines."""
+"""Reasons for the end of a response, in lower case, of OpenAI, Anthropic, Gemini, Cohere, Bedrock, watsonx and the
+engines."""
 
 TIERS: Final = words("auto batch default flex on_demand performance priority reserved scale standard")
-"""Tiers of service that answers name (OpenAI, Anthropic, Groq, Bedrock)."""
+"""Tiers of service that responses name (OpenAI, Anthropic, Groq, Bedrock)."""
 
 _KEYWORDS: Final = words(
     """

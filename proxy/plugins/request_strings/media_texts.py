@@ -23,12 +23,12 @@ MEDIA_KEYS: Final = words(
 """Keys under which a data URI is media."""
 
 SHORTEST: Final = 64
-"""Characters of base64 below which it is shown as it is, too: no picture and no sound has as few."""
+"""Characters of base64 below which it is also shown encoded: no picture and no sound has as few."""
 
 _LINES: Final = rf"(?:[SIGNS]{{{SHORTEST - 4},}}+[\r\n]*+)++[SIGNS]*+={{0,2}}[\r\n]*"
 _ENCODED: Final = re.compile(_LINES.replace("SIGNS", "A-Za-z0-9+/"))
-"""What nobody writes but programs: base64 without blanks, in lines of 60 characters or more (PEM has 64, MIME 76).
-What else can be read as base64, such as words with blanks or hyphens between them, is shown as it is, too."""
+"""Base64 that only programs write: without blanks, in lines of 60 characters or more (PEM has 64, MIME 76). Any other
+string that can be read as base64, such as words with blanks or hyphens between them, is also shown encoded."""
 
 _ENCODED_IN_URI: Final = re.compile(_LINES.replace("SIGNS", "A-Za-z0-9+/_-"))
 """The same behind a head that says it is base64: in the alphabet of URLs, too."""
@@ -127,9 +127,9 @@ def with_uri(value: str, change: Callable[[str], str]) -> str:
 
 
 def with_base64(payload: str, kind: str, change: Callable[[str], str]) -> str:
-    """Return bare base64 with its text changed, if it is that of a text; `kind` is its media type, of which the
-    parameters may be missing. Unless it can only be base64, it is changed as it is, too, for a vendor may read it so.
-    Raises NotReadable, also if both are changed."""
+    """Return bare base64 with its text changed, if it encodes a text; `kind` is its media type, of which the parameters
+    may be missing. Unless it can only be base64, its characters are changed as well, since a vendor may take them for a
+    text. Raises NotReadable, also if both are changed."""
     found = _text_in(_decoded(payload), kind)
     guessed = found is not None and found[1] == _ANY
     return _with_text(payload, found, not guessed and is_encoded(payload), change)

@@ -96,7 +96,7 @@ def _source(holder: Mapping[str, object]) -> str | None:
 
 FREE: Final = "free"
 OWN: Final = "answer"
-"""A vendor's own members of an answer."""
+"""A vendor's own fields of a response."""
 
 _IDS: Final = dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id", "item_id", "file_id"), _is_id)
 _IDENTITIES: Final = dict.fromkeys(

@@ -3,7 +3,7 @@
 Not shown are words of the APIs, media, ids and seals at their places, numbers, and keys that every client sends.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol, cast
 
 from providers.json_types import JsonValue
@@ -58,21 +58,29 @@ def _object(value: Mapping[str, object], at: str, walk: StringWalk, place: Place
 
 
 def _string(value: str, key: str, at: str, walk: StringWalk, place: Place, holder: Mapping[str, object]) -> str:
-    if key in WORD_KEYS and value in WORDS:
-        return value
-    judge = place.unseen.get(key)
-    if judge is not None and judge(value, holder):
+    if is_unseen(value, key, place, holder):
         return value
     try:
-        if key in MEDIA_KEYS and is_data_uri(value):
-            return with_uri(value, lambda text: walk.take(text, key, at))
-        type_of = place.encoded.get(key)
-        kind = None if type_of is None else type_of(holder)
-        if kind is not None:
-            return with_base64(value, kind, lambda text: walk.take(text, key, at))
+        return with_text(value, key, place, holder, lambda text: walk.take(text, key, at))
     except NotReadable as error:
         raise _unreadable(at, str(error)) from None
-    return walk.take(value, key, at)
+
+
+def is_unseen(value: str, key: str, place: Place, holder: Mapping[str, object]) -> bool:
+    """Return whether a string is not shown, by its key, its place and its form."""
+    if key in WORD_KEYS and value in WORDS:
+        return True
+    judge = place.unseen.get(key)
+    return judge is not None and judge(value, holder)
+
+
+def with_text(value: str, key: str, place: Place, holder: Mapping[str, object], change: Callable[[str], str]) -> str:
+    """Return a shown string with its text changed, which media encode. Raises NotReadable."""
+    if key in MEDIA_KEYS and is_data_uri(value):
+        return with_uri(value, change)
+    type_of = place.encoded.get(key)
+    kind = None if type_of is None else type_of(holder)
+    return change(value) if kind is None else with_base64(value, kind, change)
 
 
 def _unreadable(place: str, why: str) -> GatewayError:

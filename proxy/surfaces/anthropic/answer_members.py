@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 
 from providers.completion import Extras, Usage
 from providers.conversation import FOREIGN_SEARCH
+from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
 
 BLOCKS, CITATIONS, SEARCHES = "content_blocks", "citations", "web_search_calls"
-"""Members of the unified message with Anthropic's blocks and citations that have no common form, and with OpenAI's
+"""Fields of the unified message with Anthropic's blocks and citations that have no common form, and with OpenAI's
 searches of the web."""
 
 IN_DELTA = frozenset({"stop_details", "container"})
@@ -115,31 +116,22 @@ def _citation(annotation: JsonObject) -> JsonObject | None:
 
 
 def own_blocks(extras: Extras | None) -> list[JsonObject]:
-    """Return the blocks that a vendor sent and that have no common form, and those of OpenAI's searches. One without a
-    type, such as Bedrock's, is none of this API."""
+    """Return a vendor's blocks that have no common form, and the blocks of OpenAI's searches. A block without a type,
+    such as Bedrock's, does not belong to this API."""
     message = (extras.message if extras is not None else None) or {}
-    searches = [block for item in _objects(message.get(SEARCHES)) for block in _blocks_of_search(item)]
-    return [*(block for block in _objects(message.get(BLOCKS)) if isinstance(block.get("type"), str)), *searches]
-
-
-def _listed_blocks(extras: Extras | None) -> list[JsonValue]:
-    blocks = (extras.message or {}).get(BLOCKS) if extras is not None else None
-    return blocks if isinstance(blocks, list) else []
-
-
-def _objects(listed: JsonValue) -> list[JsonObject]:
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    searches = [block for item in objects_in(message.get(SEARCHES)) for block in _blocks_of_search(item)]
+    return [*(block for block in objects_in(message.get(BLOCKS)) if isinstance(block.get("type"), str)), *searches]
 
 
 def _blocks_of_search(item: JsonObject) -> list[JsonObject]:
-    """Return the blocks of a search that OpenAI made: its query and what it found, as far as it says so."""
+    """Return the blocks of a search that OpenAI made: its query, and the sources that OpenAI names."""
     action = item.get("action")
     if not isinstance(action, dict) or action.get("type") != "search":
         return []
     identity = f"{FOREIGN_SEARCH}{_FOREIGN.sub('_', str(item.get('id') or ''))}"
     queries = action.get("queries")
     query = action.get("query") or (queries[0] if isinstance(queries, list) and queries else "")
-    urls = [url for source in _objects(action.get("sources")) if isinstance(url := source.get("url"), str)]
+    urls = [url for source in objects_in(action.get("sources")) if isinstance(url := source.get("url"), str)]
     found: list[JsonValue] = [{**_RESULT, "url": url, "title": url} for url in urls]
     return [
         {"type": "server_tool_use", "id": identity, "name": "web_search", "input": {"query": query}},
@@ -158,7 +150,7 @@ def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) 
             "images": [*extras.images],
             "audio": extras.audio,
             CITATIONS: _other_citations(extras),
-            BLOCKS: [block for block in _listed_blocks(extras) if block not in own_blocks(extras)],
+            BLOCKS: _other_blocks(extras),
         }
         members = {name: value for name, value in media.items() if value}
     else:
@@ -174,6 +166,16 @@ def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) 
     return members
 
 
+def _other_blocks(extras: Extras) -> list[JsonValue]:
+    """Return the listed blocks that `own_blocks` leaves out."""
+    listed = (extras.message or {}).get(BLOCKS)
+    return [
+        each
+        for each in (listed if isinstance(listed, list) else ())
+        if not (isinstance(each, dict) and isinstance(each.get("type"), str))
+    ]
+
+
 def _other_citations(extras: Extras) -> list[JsonValue]:
     """Return what a vendor lists as citations in a form of its own."""
     listed = (extras.message or {}).get(CITATIONS)
@@ -185,10 +187,10 @@ def _other_citations(extras: Extras) -> list[JsonValue]:
 
 
 def holds_more(extras: Extras) -> bool:
-    """Return whether extras hold anything besides thinking."""
+    """Return whether extras hold anything besides reasoning."""
     return bool(extras.annotations or extras.images or extras.audio or extras.message or extras.choice or extras.answer)
 
 
 def with_ending(stop: JsonObject, others: JsonObject) -> JsonObject:
-    """Return why an answer ended with what the vendor says of that itself."""
+    """Return the fields for the end of a response, with the vendor's own fields for it."""
     return {**stop, **{name: others[name] for name in IN_DELTA if name in others}}

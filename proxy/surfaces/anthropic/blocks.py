@@ -2,8 +2,8 @@
 
 A document of text becomes a part of text, since few vendors take text files; a search result likewise. What only
 Anthropic has (citations, files of its store, types that are not known here) is noted as binding; blocks of its server
-tools are left out. Addresses of media stay in the parts even then, where the table's rules for them are checked. Parts
-in the form of OpenAI's APIs are none of the Messages API's.
+tools are left out. Addresses of media stay in the parts even then, since the configuration's rules for them are checked
+there. Parts in the form of OpenAI's APIs do not belong to the Messages API.
 
 Sources: `anthropic` 2.12.0 types `ContentBlockParam` and what it holds, November 2026.
 """
@@ -148,8 +148,8 @@ _FOUND: Final = frozenset(
     {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"}
     | {"bash_code_execution_tool_result", "text_editor_code_execution_tool_result"}
 )
-"""Blocks of the past that a conversation makes sense without: calls of tools that a vendor ran and what they gave, of
-which its text tells."""
+"""Blocks of past calls of tools that a vendor ran, and of their results. A conversation makes sense without them, since
+its text mentions the results."""
 
 _READERS: Mapping[str, Callable[[Translation, JsonObject], _Parts]] = {
     "text": _text,

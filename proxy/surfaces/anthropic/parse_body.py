@@ -82,8 +82,8 @@ _OURS = frozenset(
 )
 """Fields of the gateway's own, which it sees to beside a body that goes on as it came too."""
 
-_NOT_SENT = frozenset({"fallbacks"})
-"""Members that go to no vendor: what they ask for is the configuration's to decide."""
+_NOT_SENT = _OURS | {"fallbacks"}
+"""Fields that go to no vendor. The configuration decides which other models a request may use."""
 
 HEADERS = ("anthropic-beta", "anthropic-version")
 """The client's headers that belong to a request in this API."""
@@ -147,7 +147,7 @@ def _native(
     if foreign:
         return None
     own = {name: value for name, value in data.items() if name in asked or name in _ANTHROPICS}
-    body = {name: value for name, value in own.items() if name not in _OURS | _NOT_SENT}
+    body = {name: value for name, value in own.items() if name not in _NOT_SENT}
     if "model" not in body:
         body["model"] = request.model
     return NativeRequest(NativeApi.MESSAGES, body, _own_headers(headers))

@@ -57,9 +57,9 @@ class MessagesRenderer(RunRenderer):
 
     `_index` is that of the next block, `_open` the type of the open one, empty for none and for a call's. `_text` is
     how an event of the open text begins, `_thought` the vendor's index of Claude's thinking that is open. `_details` is
-    what other vendors need back of their thinking, `_behind` what they sent of that behind the text: no block but those
-    of calls follows the last text, since agents take the last block for the result. `_late` has to wait for the end of
-    a call, `_extras` and `_members` for that of the answer.
+    the reasoning details that other vendors need back, `_behind` the details that came after the text: only blocks of
+    calls follow the last text, since agents take the last block for the result. `_late` has to wait for the end of a
+    call, `_extras` and `_members` for the end of the response.
     """
 
     __slots__ = (
@@ -251,16 +251,16 @@ class MessagesRenderer(RunRenderer):
         if self._text is not None:
             return b""
         self._said = True
-        sealed = b"" if self._details is None or self._open == "thinking" else self._seal(self._signature())
+        sealed = b"" if self._open == "thinking" else self._seal(self._signature())
         begun = self._begin("text", {"type": "text", "text": ""})
         self._text = TEXT % (self._index - 1)
         return sealed + begun
 
     def _thinking(self, said: str, details: Sequence[JsonObject]) -> bytes:
         """Return the events of thinking with details: Claude's in blocks by these, another vendor's as one text."""
-        own = details if len(details) == 1 and is_claudes(details[0]) else self._sorted(details, said)
-        if len(own) == 1 and len(details) == 1:
-            return self._thought_of(own[0], said)
+        if len(details) == 1 and is_claudes(details[0]):
+            return self._thought_of(details[0], said)
+        own = self._sorted(details, said)
         frames: list[bytes] = []
         if any([detail.get("text") for detail in own]):
             frames = [self._thought_of(detail, str(detail.get("text") or "")) for detail in own]
@@ -277,7 +277,7 @@ class MessagesRenderer(RunRenderer):
         return begun + THINKING % (self._index - 1) + ascii_json(said) + END
 
     def _thought_of(self, detail: JsonObject, said: str) -> bytes:
-        """Return the events of a piece of Claude's thinking."""
+        """Return the events of a chunk of Claude's thinking."""
         events = self._before_thought(detail)
         if said:
             events += THINKING % (self._index - 1) + ascii_json(said) + END
@@ -285,7 +285,7 @@ class MessagesRenderer(RunRenderer):
         return events + self._sign(signature) if signature and isinstance(signature, str) else events
 
     def _sorted(self, details: Sequence[JsonObject], said: str) -> list[JsonObject]:
-        """Return the details of Claude's, and keep the others: what another vendor needs back. `said` is the text that
+        """Return Claude's own details, and store the others, which another vendor needs back. `said` is the text that
         came with them."""
         others = [detail for detail in details if not is_claudes(detail)]
         if not said and self._open != "thinking":
@@ -343,8 +343,6 @@ class MessagesRenderer(RunRenderer):
         return [*self._taken(), *behind]
 
     def _seal_rest(self) -> bytes:
-        if self._details is None and not self._behind:
-            return b""
         return self._seal(signature_for(self._rest_of_thinking()))
 
     def _seal(self, signature: str) -> bytes:

@@ -2,7 +2,7 @@
 
 A tool without a type, or of the type `custom`, is a function. A tool that the vendor runs and that other vendors have
 too, such as a search, stays as it is. The vendor's further ones, whose types end with a date, are noted as binding. A
-function in OpenAI's form is none of the API's.
+function in OpenAI's form does not belong to this API.
 
 Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`, November 2026.
 """
@@ -38,15 +38,15 @@ def put_tools(made: Translation, value: JsonValue) -> None:
             elif tool.get("type") in (None, "custom"):
                 tools.append(_function(made, tool))
             else:
-                made.bind("tools", f"a tool of type '{kind_of({'type': _check_own(tool)})}'")
+                _check_own(tool)
+                made.bind("tools", f"a tool of type '{kind_of(tool)}'")
     if tools:
         made.chat["tools"] = cast(JsonValue, tools)
 
 
-def _check_own(tool: JsonObject) -> str:
-    """Return the type of a tool that is no function. Raises Invalid."""
-    kind = check_at(text, tool.get("type", "hosted"), "type")
-    if kind == "function":
+def _check_own(tool: JsonObject) -> None:
+    """Check a tool that is no function. Raises Invalid."""
+    if check_at(text, tool.get("type", "hosted"), "type") == "function":
         told = (
             "is 'function', as in OpenAI's APIs; a tool has no type here, but 'name', 'description' and 'input_schema'"
         )
@@ -54,7 +54,6 @@ def _check_own(tool: JsonObject) -> str:
     if tool.get("model") is not None:
         # The routing table decides which models a team may use.
         raise Invalid("cannot be set here", "model")
-    return kind
 
 
 def _function(made: Translation, tool: JsonObject) -> JsonObject:

@@ -14,9 +14,9 @@ class Translation:
     """One request in the making.
 
     `chat` holds its fields in OpenAI's chat shape, of which only `messages` is in Anthropic's until the end. `binding`
-    says by field what only Anthropic's own API can honour, `left_out` names what promised nothing, `native_left_out`
-    what goes to no vendor, `instead` fields that may give way to another, or to nothing. `instructs_later` says that
-    instructions stand within the conversation, which not every vendor takes.
+    describes by field the content that only Anthropic's own API can honour, `left_out` names the fields that promised
+    nothing, `native_left_out` the fields that go to no vendor, `instead` fields that may give way to another, or to
+    nothing. `instructs_later` says that instructions stand within the conversation, which not every vendor takes.
     """
 
     chat: JsonObject = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Translation:
         self.left_out[name] = None
 
     def leave_out_everywhere(self, name: str) -> None:
-        """Note a member that goes to no vendor, not even in the client's own body."""
+        """Note a field that goes to no vendor, not even in the client's own body."""
         self.left_out[name] = self.native_left_out[name] = None
 
     def losses(self) -> TranslationLosses | None:

@@ -12,7 +12,7 @@ from proxy.surfaces.response.text_signature import extra_content, is_of_text, ne
 
 
 def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return the details of a whole answer's thinking, and those that belong behind its text."""
+    """Return the reasoning details of a non-streaming response, and the details that belong after its text."""
     details = without_signature(() if choice.extras is None else choice.extras.reasoning_details, choice.signature)
     if choice.reasoning:
         return [*details], []
@@ -20,7 +20,7 @@ def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
 
 
 def signatures_of_text(choice: Choice) -> JsonObject:
-    """Return the signatures of a whole answer's text, which no block has a place for."""
+    """Return the signatures of the text of a non-streaming response, for which no block has a field."""
     members: JsonObject = {} if choice.signature is None else {"extra_content": extra_content(choice.signature)}
     if choice.text and not choice.tool_calls and (left := needed_back(_details_of(choice)[1])):
         members["reasoning_details"] = left
@@ -28,7 +28,7 @@ def signatures_of_text(choice: Choice) -> JsonObject:
 
 
 def blocks_of(choice: Choice) -> list[JsonObject]:
-    """Return the blocks of a whole answer, in the order of a stream."""
+    """Return the blocks of a non-streaming response, in the order of a stream."""
     extras = choice.extras
     details, behind = _details_of(choice)
     blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras)]

@@ -35,10 +35,10 @@ _FEWEST_BYTES = 3 * MANY_OBJECTS
 """Bytes that hold no more objects than that: each has two braces, and a comma or a name."""
 
 _FEW_QUOTES = 64
-"""Quotation marks up to which strings are passed by searches: `find` reads 250 KB in 12 us, and `count` in 70."""
+"""Quotation marks up to which strings are skipped by searches: `find` reads 250 KB in 12 us, and `count` in 70."""
 
 _MOST_ESCAPES = 64
-"""Backslashes in a row that are told apart from the end of a string."""
+"""Backslashes in a row up to which the end of a string is recognized."""
 
 _ELEMENT_MARKS = (b"{", b"[", b",")
 _LONG_INTEGER = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{19,}(?![0-9.eE])")
@@ -53,8 +53,8 @@ class InvalidJson(ValueError):
 
 
 def is_heavy(body: bytes) -> bool:
-    """Return whether what is done with a body may block the event loop for more than a few ms. Takes at most 0.3 ms,
-    and 20 us for 250 KB in few texts."""
+    """Return whether the work on a body may block the event loop for more than a few ms. Takes at most 0.3 ms, and 20
+    us for 250 KB in few strings."""
     size = len(body)
     return size > INLINE_PARSE_BYTES or (size > _FEWEST_BYTES and _is_dense(body))
 
@@ -66,7 +66,7 @@ def _is_dense(body: bytes) -> bool:
     if len(body) <= 5 * MANY_QUOTES // 2:
         return False
     if not occurs_more(body, b'"', _FEW_QUOTES) and _bytes_outside(body) <= 2 * MANY_COMMAS:
-        return False  # its commas are in its texts
+        return False  # its commas are in its strings
     return body.count(b'"') > MANY_QUOTES or (len(body) > 2 * MANY_COMMAS and body.count(b",") > MANY_COMMAS)
 
 

@@ -134,7 +134,7 @@ class ChatRenderer(AnswerRenderer, RunRenderer):
         return around
 
     def _around_part(self, run: TextRun) -> tuple[bytes, ...] | None:
-        """Return what is around pieces of reasoning, which may stand in two fields, or of a call's arguments."""
+        """Return the bytes around chunks of reasoning, which may stand in two fields, or of a call's arguments."""
         writer = self._writer
         if _MARK in writer.prefix or _MARK in writer.suffix:
             return None

@@ -6,9 +6,9 @@ Source: OpenAI OpenAPI 2.3.0. `native_finish_reason` (OpenRouter's name) is the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 
-from providers.completion import CallKind, Choice, Chunk, Completion, ToolCall, ToolCallDelta, Usage
+from providers.completion import CallKind, Choice, Chunk, Completion, FinishReason, ToolCall, ToolCallDelta, Usage
 from providers.json_types import JsonValue
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
@@ -16,7 +16,7 @@ from proxy.surfaces.response.extras import answer_members
 from proxy.surfaces.response.write_sse import AnswerStyle, usage_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
 
-_FINISHES: Final = frozenset({"stop", "length", "content_filter", "tool_calls", "function_call"})
+_FINISHES: Final = frozenset({*get_args(FinishReason), "function_call"})
 
 NO_USAGE = Usage(0, 0)
 """Clients read the usage of a whole answer without a check (LangChain), so there is always one."""
@@ -72,7 +72,7 @@ class AnswerRenderer:
 
 def finish_members(ended: Choice | Chunk, tool_finish: str) -> dict[str, object]:
     """Return the members that say how a choice ended. `tool_finish` replaces the reason `tool_calls`, which then
-    becomes the `native_finish_reason`, as does a vendor's own word that is none of OpenAI's."""
+    becomes the `native_finish_reason`, as does a vendor's own reason that OpenAI does not have."""
     reason, native = ended.finish_reason, ended.native_finish_reason
     if reason is not None and reason not in _FINISHES:
         reason, native = "stop", native or reason

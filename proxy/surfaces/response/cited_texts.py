@@ -1,8 +1,8 @@
 """Places the citations of an answer at its parts of text: offsets count within the part (OpenAI OpenAPI 2.3.0
 `UrlCitationBody`).
 
-A vendor may send citations before their text or after it (Gemini: with the last event). Those of the part that is open
-are events of it; those of a part that has ended stand in the final response.
+A vendor may send citations before their text or after it (Gemini: with the last event). Citations of the open part are
+sent as its events; citations of a part that has ended stand in the final response.
 """
 
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from providers.json_types import JsonObject
 
 
 class CitedTexts:
-    """The parts of text that have ended, and the citations that wait for a part. `length` are the characters of these
-    parts, which is the place of the next one."""
+    """The parts of text that have ended, and the citations that wait for a part. `length` is the number of characters
+    of these parts, which is the place of the next one."""
 
     __slots__ = ("_parts", "_waiting", "length")
 
@@ -31,8 +31,8 @@ class CitedTexts:
         self._waiting += annotations
 
     def of_open_part(self, size: int) -> list[JsonObject]:
-        """Return the waiting annotations that are of the open part, which has `size` characters so far. Those of a part
-        that has ended go there, those of what follows go on waiting."""
+        """Return the waiting annotations of the open part, which has `size` characters so far. Annotations of a part
+        that has ended are put there; annotations of later text go on waiting."""
         if not self._waiting:
             return []
         waiting, self._waiting = self._waiting, []
@@ -48,7 +48,7 @@ class CitedTexts:
         return found
 
     def settle(self) -> list[JsonObject]:
-        """Put the waiting annotations at the parts that they cite; return those of an answer without a text."""
+        """Put the waiting annotations at the parts that they cite; return them if the response has no text."""
         waiting, self._waiting = self._waiting, []
         if not self._parts:
             return waiting
@@ -65,19 +65,24 @@ class CitedTexts:
 
 
 def _start(annotation: JsonObject) -> int | None:
-    kind = annotation.get("type")
-    held = annotation.get(kind) if isinstance(kind, str) else None
-    start = held.get("start_index") if isinstance(held, dict) else None
+    held = _held(annotation)
+    start = None if held is None else held.get("start_index")
     return start if isinstance(start, int) else None
 
 
-def _flat(annotation: JsonObject, base: int) -> JsonObject:
-    """Return an annotation as this API has it: without the object around its members, its offsets in its own part."""
+def _held(annotation: JsonObject) -> JsonObject | None:
+    """Return the object around the fields of an annotation; `None` if it has none."""
     kind = annotation.get("type")
     held = annotation.get(kind) if isinstance(kind, str) else None
-    if not isinstance(held, dict):
+    return held if isinstance(held, dict) else None
+
+
+def _flat(annotation: JsonObject, base: int) -> JsonObject:
+    """Return an annotation as this API has it: without the object around its fields, its offsets in its own part."""
+    held = _held(annotation)
+    if held is None:
         return annotation
-    moved: JsonObject = {"type": kind, **held}
+    moved: JsonObject = {"type": annotation["type"], **held}
     for name in ("start_index", "end_index"):
         at = moved.get(name)
         if isinstance(at, int):

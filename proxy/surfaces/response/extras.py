@@ -94,7 +94,7 @@ def text_members(extras: Extras | None) -> dict[str, object]:
 def _numbered(entries: Iterable[JsonObject], name: str, shown: dict[str, int]) -> list[JsonObject]:
     """Return the entries of a list with an index each: their own, else their place among all of the stream.
 
-    Blocks of thinking come in pieces, which have the vendor's index and the type in common: they get the place of the
+    Blocks of thinking come in chunks, which have the vendor's index and the type in common: they get the place of the
     block, since vendors number blocks of each type, or all blocks of an answer.
     """
     found: list[JsonObject] = []

@@ -1,7 +1,7 @@
-"""The signatures of a text, as apart from those of thinking and of calls.
+"""The signatures of a text, as apart from the signatures of reasoning and of calls.
 
 Gemini signs the text of an answer in its last part, which may hold nothing else. OpenRouter shows such a signature as a
-detail of reasoning without `id`, those of calls with the call's. No thought belongs to one.
+reasoning detail without `id`, and the signature of a call with the call's `id`. No reasoning belongs to one.
 
 Sources: "Thought signatures" page of the Gemini API; OpenRouter's `reasoning_details` in @openrouter/sdk 1.3.19,
 November 2026.
@@ -14,7 +14,8 @@ from providers.json_types import JsonObject, JsonValue
 
 
 def extra_content(signature: str) -> JsonObject:
-    """Return the signature of a text where Gemini's OpenAI-compatible endpoint sends it and expects it back."""
+    """Return the field in which Gemini's OpenAI-compatible endpoint sends the signature of a text and expects it
+    back."""
     return {"google": {"thought_signature": signature}}
 
 

@@ -69,8 +69,8 @@ class OutputBuilder:
     """The output of one answer. `items` are those that are complete, `beside` what has no place in an item.
 
     `message` is the open message while it is text without log probabilities that comes. `_late` are details of
-    reasoning that came behind a text: no item follows the last text but those of calls, since agents take the last
-    message for the result. They go before the next call, else with the message.
+    reasoning that came after a text: only items of calls follow the last text, since agents take the last message for
+    the result. They go before the next call, else with the message.
     """
 
     __slots__ = (
@@ -154,7 +154,8 @@ class OutputBuilder:
             opened = self._begin_call(call.first)
             events += [opened.open(), opened.add("".join(call.pieces), call.extra)]
             events.append(self._close(status if place == len(held.calls) else "completed"))
-        overlay(self.beside, {"annotations": [*unplaced]} if (unplaced := self._texts.settle()) else None)
+        if unplaced := self._texts.settle():
+            overlay(self.beside, {"annotations": [*unplaced]})
         if self._audio is not None and (whole := self._audio.whole()) is not None and whole.audio is not None:
             self.beside["audio"] = whole.audio
         return b"".join(events)
@@ -193,7 +194,7 @@ class OutputBuilder:
         return events + item.text(text) if text else events
 
     def _seal_late(self, late: Sequence[JsonObject]) -> bytes:
-        """Return the events of an item with details that came behind a text, if the vendor wants any of them back."""
+        """Return the events of an item with details that came after a text, if the vendor wants any of them back."""
         if not needed_back(late):
             return b""
         events = self._close("completed")
@@ -202,7 +203,7 @@ class OutputBuilder:
         return events + item.open() + self._close("completed")
 
     def _put_with_text(self, name: str, value: JsonValue) -> None:
-        """Put a member of the answer's text at its last message; beside the output if there is none."""
+        """Put a field of the response's text into its last message; beside the output if there is none."""
         item = self._open
         if isinstance(item, MessageItem):
             item.extra[name] = value
@@ -260,7 +261,7 @@ class OutputBuilder:
         return b"" if message is None else message.annotate(self._texts.of_open_part(message.size()))
 
     def _search(self, query: str) -> bytes:
-        """Return the events of a search, before the text that tells of it; none within a call."""
+        """Return the events of a search, which come before the text about it; no events within a call."""
         if not self._may_open():
             return b""
         self.grow(len(query))

@@ -23,7 +23,7 @@ _GATEWAYS: Final = frozenset({"previous_response_id", "inference_timeout"})
 _WINDOW: Final = "context_length_exceeded_behavior"
 
 _OWN_MEMBERS: Final = frozenset({"extra_content"})
-"""Members of items that only this gateway writes; of messages `encrypted_content` too."""
+"""Fields of items that only this gateway writes; in messages also `encrypted_content`."""
 
 
 def native_request(

@@ -98,7 +98,7 @@ class MessageItem(OpenItem):
         return b"".join(events)
 
     def size(self) -> int:
-        """Return the characters of the open part. Each piece is counted once, however often this is called."""
+        """Return the characters of the open part. Each chunk is counted once, however often this is called."""
         counted, size = self._size
         size += sum([len(piece) for piece in self.pieces[counted:]])
         self._size = len(self.pieces), size
@@ -256,7 +256,7 @@ class CustomCallItem(CallItem):
 
 
 class TypedCallItem(CallItem):
-    """A call of a tool that has a type of its own, shown when it is whole."""
+    """A call of a tool that has a type of its own, shown when it is complete."""
 
     __slots__ = ("_tool",)
 
@@ -267,7 +267,7 @@ class TypedCallItem(CallItem):
         self._tool = tool
 
     def add(self, piece: str, extra: Mapping[str, JsonValue] | None) -> bytes:
-        """See CallItem; nothing is shown of a piece."""
+        """See CallItem; nothing is shown until the call is complete."""
         if extra:
             self.called = {**extra, **self.called}
         if piece:

@@ -111,7 +111,7 @@ class ConversationReader:
             turn.thoughts.append(said)
 
     def _open(self, turn: _ModelTurn, sealed: str) -> None:
-        """Add the details of thinking in an envelope, of a reasoning item or of a message that they came behind."""
+        """Add the reasoning details in the envelope of a reasoning item, or of the message that they came after."""
         details = self._opener.open(sealed)
         if details is None:
             self._draft.left_out[REASONING] = None
@@ -150,7 +150,7 @@ class ConversationReader:
         )
 
     def _identity(self, item: JsonObject) -> JsonValue:
-        """Return the id of a call; None for one that OpenAI ran, which is left out."""
+        """Return the id of a call; `None` if OpenAI ran it: such a call is left out."""
         identity = item.get("call_id") or item.get("id")
         if item.get("execution") != "server" and identity is not None:
             return identity
@@ -158,7 +158,7 @@ class ConversationReader:
         return None
 
     def _ran(self, item: JsonObject) -> None:
-        """Tell in the model's turn of a call that OpenAI ran."""
+        """Put a text about a call that OpenAI ran into the model's turn."""
         said, turn = RAN[str(item["type"])](item), self._begin_turn()
         turn.parts.append({"type": "text", "text": said})
         turn.said += len(said)

@@ -1,15 +1,15 @@
 """Reads the tools of a Responses request, and the choice among them, into those of a chat.
 
-A tool that only this API has is noted as such. One of another type, such as a web search, stays as it is: it becomes
-the target's own, or a target that has none refuses it. One that the client runs itself is a function, as `typed_tools`
-has it. The grammar of a custom tool is told in its description, since nothing but OpenAI's own API is known to hold a
-model to it.
+A tool that only this API has is noted as such. A tool of another type, such as a web search, stays unchanged: it
+becomes the target's own, or a target that has none refuses it. A tool that the client runs itself becomes a function;
+see `typed_tools`. The grammar of a custom tool is put into its description, since only OpenAI's own API is known to
+enforce it.
 
 Sources: OpenAI OpenAPI 2.3.0 `Tool`, `ToolChoiceParam`; openai 3.54.0 `types/responses`; bodies of Codex CLI 0.169.0,
 November 2026.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from providers.hosted_tools.hosted_tool import is_hosted
@@ -21,7 +21,7 @@ from proxy.surfaces.responses.tool_names import NamespaceNames
 from proxy.surfaces.tool_items.typed_tools import TYPED, loads_at_openai, needs_openai
 
 _HOSTED: Final = frozenset(
-    {"file_search", "computer", "computer_use_preview", "mcp", "image_generation"} | {"programmatic_tool_calling"}
+    {"file_search", "computer", "computer_use_preview", "mcp", "image_generation", "programmatic_tool_calling"}
 )
 """Types of tools that only this API has, or has in this form."""
 
@@ -227,15 +227,11 @@ def _allow(draft: ResponsesDraft, tools: list[JsonObject], choice: JsonObject) -
             allowed.add(("function", draft.typed_name(kind)))
         else:
             allowed.add((kind, _named(draft, entry) if kind in _CALLED else ""))
-    kept = [tool for tool in tools if _is_allowed(tool, allowed)]
+    kept = [tool for tool in tools if _identity(tool) in allowed]
     if not kept and not draft.parsed.refused("tools"):
         raise Invalid("must allow one of the 'tools'")
     _put_mode(draft, kept, str(mode))
     return kept
-
-
-def _is_allowed(tool: JsonObject, allowed: Collection[tuple[str, str]]) -> bool:
-    return _identity(tool) in allowed
 
 
 def _named(draft: ResponsesDraft, entry: JsonObject) -> str:

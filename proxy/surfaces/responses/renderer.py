@@ -68,7 +68,7 @@ class ResponsesRenderer:
         for choice in completion.choices[:1]:
             self._add(_as_chunk(choice))
         self._tier = completion.service_tier
-        self._usage = completion.usage or NO_USAGE
+        self._usage = completion.usage
         beside = self._output.beside
         overlay(beside, completion.extra)
         if completion.system_fingerprint is not None:

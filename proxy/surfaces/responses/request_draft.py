@@ -59,7 +59,7 @@ class ResponsesDraft:
     _typed_names: dict[str, str] = field(default_factory=dict)
 
     def typed_name(self, kind: str) -> str:
-        """Return the name of the function that a tool with a type of its own is: no other tool has it."""
+        """Return the name of the function that a tool with a type of its own becomes. No other tool has this name."""
         if kind not in self._typed_names:
             name = kind
             while name in self.names.plain:

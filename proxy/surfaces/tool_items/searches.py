@@ -1,6 +1,6 @@
 """Searches of the web that another vendor made, for the items that the Responses API has of them.
 
-Only a client that offered a tool which the vendor runs is shown them: for any other they are no part of the
+Only a client that offered a tool that the vendor runs gets them: for any other client they do not belong to the
 conversation.
 
 Sources: openai 3.54.0 type `ResponseFunctionWebSearch`; `anthropic` 2.12.0 type `ServerToolUseBlock`, November 2026.
@@ -13,7 +13,7 @@ from providers.hosted_tools.hosted_tool import is_hosted
 from providers.unified_request import UnifiedRequest
 
 _BLOCKS: Final = "content_blocks"
-"""The member of the unified message with Anthropic's blocks that have no common form."""
+"""The field of the unified message with Anthropic's blocks that have no common form."""
 
 
 def shows_searches(request: UnifiedRequest) -> bool:
@@ -22,7 +22,7 @@ def shows_searches(request: UnifiedRequest) -> bool:
 
 
 def queries_in(extras: Extras) -> list[str]:
-    """Return what the vendor searched for, in order."""
+    """Return the queries of the vendor's searches, in order."""
     listed = (extras.message or {}).get(_BLOCKS)
     found: list[str] = []
     for block in listed if isinstance(listed, list) else ():

@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from providers.dialects.shared.read_logprobs import objects_in
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.write_sse import utf8_json
@@ -28,8 +29,8 @@ def _schema(required: list[JsonValue], **properties: JsonObject) -> JsonObject:
 
 @record
 class TypedTool:
-    """A tool with a type of its own. `held` is the member of its call's item that holds the arguments, `fixed` what
-    that has besides, `needed` what it must have; `beside` are further members of the item."""
+    """A tool with a type of its own. `held` is the field of its call's item that holds the arguments, `fixed` are the
+    fields that `held` has besides, `needed` the fields that it must have; `beside` are further fields of the item."""
 
     kind: str
     about: str
@@ -52,14 +53,14 @@ class TypedTool:
         return {"type": "function", "function": {"name": name, "description": about, "parameters": parameters}}
 
     def arguments(self, item: JsonObject) -> str:
-        """Return the arguments of a call that an item is."""
+        """Return the arguments of the call that an item represents."""
         held = item.get(self.held)
         if not isinstance(held, dict):
             return held if isinstance(held, str) and held else "{}"
         return utf8_json({name: value for name, value in held.items() if name not in self.fixed}).decode()
 
     def members(self, arguments: str) -> JsonObject:
-        """Return the members of the item of a call with these arguments."""
+        """Return the fields of the item of a call with these arguments."""
         try:
             given: JsonValue = orjson.loads(arguments or "{}")
         except (orjson.JSONDecodeError, UnicodeEncodeError):
@@ -124,21 +125,24 @@ def needs_openai(tool: JsonObject) -> bool:
 
 
 def loads_at_openai(kind: str, tool: JsonObject) -> bool:
-    """Return whether a tool is OpenAI's own search of deferred tools, which nothing is left to do for where all tools
-    are offered at once."""
+    """Return whether a tool is OpenAI's own search of deferred tools, which has nothing left to do if all tools are
+    offered at once."""
     return kind == "tool_search" and tool.get("execution") != "client"
 
 
 # Results --------------------------------------------------------------------------------------------------------------
 
 
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else utf8_json(value).decode()
+
+
 def _plain(item: JsonObject) -> str:
-    output = item.get("output")
-    return output if isinstance(output, str) else utf8_json(output).decode()
+    return _as_text(item.get("output"))
 
 
 def _commands(item: JsonObject) -> str:
-    """Return what each command wrote and how it ended."""
+    """Return the output of each command and its exit code."""
     output = item.get("output")
     if not isinstance(output, list):
         return _plain(item)
@@ -173,20 +177,14 @@ OUTPUTS: Final[Mapping[str, Callable[[JsonObject], str]]] = {
 
 def tools_of(item: JsonObject) -> list[JsonObject]:
     """Return the tools that an item brings."""
-    listed = item.get("tools")
-    return [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+    return objects_in(item.get("tools"))
 
 
-# What OpenAI ran itself -----------------------------------------------------------------------------------------------
+# Calls that OpenAI ran itself -----------------------------------------------------------------------------------------
 
 
 def _ran_code(item: JsonObject) -> str:
-    outputs = item.get("outputs")
-    logs = (
-        [str(each.get("logs")) for each in outputs if isinstance(each, dict) and each.get("logs")]
-        if isinstance(outputs, list)
-        else []
-    )
+    logs = [str(each.get("logs")) for each in objects_in(item.get("outputs")) if each.get("logs")]
     ran = f"Code that was run:\n```python\n{item.get('code') or ''}\n```"
     return "\n".join([ran, "Its output:", *logs]) if logs else ran
 
@@ -194,11 +192,7 @@ def _ran_code(item: JsonObject) -> str:
 def _called_server(item: JsonObject) -> str:
     called = f"Called {item.get('name')} of {item.get('server_label')} with {item.get('arguments') or '{}'}"
     result = item.get("output") or item.get("error")
-    return (
-        called
-        if not result
-        else f"{called}\nIts result:\n{result if isinstance(result, str) else utf8_json(result).decode()}"
-    )
+    return f"{called}\nIts result:\n{_as_text(result)}" if result else called
 
 
 RAN: Final[Mapping[str, Callable[[JsonObject], str]]] = {

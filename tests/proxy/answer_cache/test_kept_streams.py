@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from providers.completion import Chunk, StreamEvent, Usage
 from proxy.answer_cache.kept_streams import SLICE, RecordedStream, ReplayedStream
 from proxy.answer_cache.packed_answer import EventPacker
-from proxy.upstream.local_stream import LocalStream
+from proxy.upstream.gateway_streams import LocalStream
 from tests.support.looped import looped
 
 END = Chunk(finish_reason="stop")

@@ -23,7 +23,7 @@ from proxy.gateway.restore_thinking import (
     WatchedStream,
 )
 from proxy.routing.resolve_model import Plan
-from proxy.upstream.local_stream import LocalStream
+from proxy.upstream.gateway_streams import LocalStream
 from tests.conformance.vendor_rules import DeepSeek, listed, thought
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import Rig, rig

@@ -9,7 +9,7 @@ from providers.completion import Chunk, StreamEvent, Usage
 from providers.failure import FailureKind, UpstreamError
 from proxy.errors import GatewayError
 from proxy.plugins.guarded_stream import GuardedStream
-from proxy.upstream.local_stream import LocalStream
+from proxy.upstream.gateway_streams import LocalStream
 from proxy.upstream.transport import fail
 from tests.proxy.plugins.kit import HIDDEN, SECRET, plugin
 from tests.proxy.plugins.test_guarded_choice import chain, record

@@ -10,7 +10,7 @@ from providers.adaptation.unique_calls import UniqueCalls
 from providers.completion import Chunk, StreamPart, TextRun
 from providers.json_types import JsonObject
 from proxy.relay.unique_stream import UniqueStream
-from proxy.upstream.local_stream import LocalStream
+from proxy.upstream.gateway_streams import LocalStream
 from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import OpenStream, Parts, aside_of, hand_each
 from tests.providers.dialects.kit import chat_request, sent_for, tool, user

@@ -3,7 +3,7 @@
 import pytest
 
 from providers.completion import Chunk
-from proxy.upstream.local_stream import LocalStream
+from proxy.upstream.gateway_streams import LocalStream
 from tests.proxy.kit.mark_streams import USAGE
 from tests.proxy.kit.merged_calls import said
 from tests.proxy.kit.virtual_time import in_virtual_time

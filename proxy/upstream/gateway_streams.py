@@ -1,0 +1,80 @@
+"""Streams that no vendor sends: of a response that the gateway has without a call, and around another stream."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from providers.completion import StreamEvent
+from proxy.upstream.vendor_stream import Stream
+
+
+class LocalStream:
+    """An answer that the gateway has without a call. See Stream."""
+
+    __slots__ = ("_events",)
+
+    over = True
+
+    def __init__(self, events: list[StreamEvent]) -> None:
+        self._events = events
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return iter(self._events)
+
+    async def wait(self) -> None:
+        """See Stream."""
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return iter(())
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return iter(())
+
+    async def finish(self) -> None:
+        """See Stream."""
+
+    def close(self) -> None:
+        """See Stream."""
+
+
+@dataclass(slots=True, eq=False)
+class WrappedStream(ABC):
+    """A stream around another one, whose events it sees. See Stream."""
+
+    _stream: Stream
+
+    @property
+    def over(self) -> bool:
+        """See Stream."""
+        return self._stream.over
+
+    def first(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._seen(self._stream.first())
+
+    async def wait(self) -> None:
+        """See Stream."""
+        await self._stream.wait()
+
+    def take(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._seen(self._stream.take())
+
+    def conclude(self) -> Iterator[StreamEvent]:
+        """See Stream."""
+        return self._seen(self._stream.conclude())
+
+    async def finish(self) -> None:
+        """See Stream."""
+        await self._stream.finish()
+
+    def close(self) -> None:
+        """See Stream."""
+        self._stream.close()
+
+    @abstractmethod
+    def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        """Yield the events as they pass on."""
