@@ -110,11 +110,6 @@ class Exchange:
             with deadlines:
                 async with self.answers.streamed(self.job) as (prepared, stream):
                     stream = self._observed(prepared, stream)
-                    let_request_go(prepared, self.job.request, heavy=self.job.heavy)
-                    if self.keeper is not None:
-                        stream = self.keeper.watched(prepared.target, stream)
-                    if record.sampled is not None:
-                        stream = noted_stream(record.sampled.notes, stream)
                     tokens = let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
@@ -161,11 +156,6 @@ class Exchange:
             stream = self.keeper.watched(prepared.target, stream)
         sampled = self.job.record.sampled
         return stream if sampled is None else noted_stream(sampled.notes, stream)
-
-    async def _end(self, renderer: Renderer) -> bytes:
-        """Return the end of a stream, which may hold all of it again and what the client sent."""
-        long = self.store is not None and (self.job.heavy or self.job.record.chunks > MANY_CHUNKS)
-        return await self.threads.run(self.job.record.owner, renderer.end) if long else renderer.end()
 
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
         """Write the end of a stream, which may hold all of it again and what the client sent."""
