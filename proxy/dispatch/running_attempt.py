@@ -160,8 +160,8 @@ class RunningAttempt:
         sent, record = self._attempt.sent, self._planned.record
         if sent is None or record.unanswered is not self._unanswered or not is_billed(error, sent):
             return
-        plan = self._prepared
-        record.note_unanswered(usage_of_call(plan.request, sent) if isinstance(plan, CallPlan) else usage_of_body(sent))
+        plan, size = self._prepared, len(sent.body)
+        record.note_unanswered(usage_of_call(plan.request, size) if isinstance(plan, CallPlan) else usage_of_body(size))
 
     def _outlasted(self, late: DeadlinePassed) -> Failure:
         """Note that a limit has passed, and return that as a failure."""

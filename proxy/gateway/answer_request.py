@@ -235,7 +235,7 @@ def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) ->
     if len(prepared.calls) != 1:
         return None
     (call,) = prepared.calls
-    tokens = usage_of_body(call.sent).prompt_tokens if heavy else None
+    tokens = usage_of_body(len(call.sent.body)).prompt_tokens if heavy else None
     call.sent.let_body_go()
     if not heavy:
         for request in (asked, prepared.request, call.request):
