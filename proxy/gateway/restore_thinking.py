@@ -41,15 +41,14 @@ TURN_SECONDS: Final = 3600.0
 MOST_RESTORED: Final = 2 * 1024 * 1024
 """Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
 
+_HOLDER: Final = 16
+"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
+
 
 class Run(Protocol):
     """Runs work, of a heavy request off the event loop, and returns its result."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
-
-
-_HOLDER: Final = 16
-"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
 
 
 def _has_it(request: UnifiedRequest, target: Target) -> bool:
@@ -80,7 +79,7 @@ class TurnMemory:
         )
 
     async def recall(
-        self, planned: Plan, request: UnifiedRequest, owner: str, run: "Run | None" = None
+        self, planned: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
     ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
         """Return the request with the thinking that its client left out, as far as it is known, and what is to keep
         that of the answer. The conversation is read by `run`, if it is given."""

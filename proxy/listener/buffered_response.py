@@ -66,7 +66,7 @@ class BufferedResponse(web.StreamResponse):
         transport = client.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError(GONE)
-        data = head + content if len(content) <= AT_ONCE else head + content[:AT_ONCE]
+        data = head + content[:AT_ONCE]
         incoming.count_sent(len(data))
         transport.write(data)
         if len(content) > AT_ONCE:

@@ -16,7 +16,7 @@ _ID_LINE = re.compile(
 )
 _ID_MEMBER = re.compile(rf'"request_?[iI]d"\s*:\s*"{_ID}"'.encode())
 
-_VALUE = rb"(?: |\t)*([\w.:+-]{1,64})[ \t]*(?=\r\n)"
+_VALUE = rb"[ \t]*([\w.:+-]{1,64})[ \t]*(?=\r\n)"
 _RETRY = rb"x-should-retry"
 _ANTHROPIC = re.compile(rb"\r\n(anthropic-ratelimit-[\w-]{1,64}|" + _RETRY + rb"):" + _VALUE, re.IGNORECASE)
 _OPENAI = re.compile(rb"\r\n(x-ratelimit-[\w-]{1,64}|" + _RETRY + rb"):" + _VALUE, re.IGNORECASE)
