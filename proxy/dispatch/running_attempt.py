@@ -208,8 +208,8 @@ class RunningAttempt:
             reports.log.warning("%s is left alone for %.1f s: %s", target.name, wait, summary(failure))
 
     def _read_head(self) -> None:
-        """Take from the head of the response what goes on to the client and into the log, unless it holds a piece of
-        the credential."""
+        """Record the vendor's id and the headers for the client from the head of the response, unless they hold part
+        of the credential."""
         attempt, record, target = self._attempt, self._planned.record, self._prepared.target
         head, attempt.head = attempt.head, b""
         if not head:
@@ -246,8 +246,8 @@ def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Fai
 
 
 def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
-    """Return the failure without the operator's credential and the deployment's host, should the vendor have repeated
-    them."""
+    """Return the failure without the operator's credential and the deployment's host, which the vendor may have
+    repeated."""
     fetched = secrets(target)
 
     def conceal(text: str) -> str:

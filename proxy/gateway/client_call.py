@@ -138,7 +138,7 @@ class ClientCall:
             raise invalid_request((FieldProblem(("model",), f"'model' in the path {bad.message}."),)) from None
 
     def for_path(self, request: R) -> R:
-        """Return the request for the model that its path names, if it does: at Azure the body's means nothing."""
+        """Return the request for the model in its path, if there is one: Azure ignores a model in the body."""
         name = self.match.tail
         if name is None or name == request.model:
             return request
@@ -268,7 +268,7 @@ class ClientCall:
 
 
 def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
-    """Record that the client is gone, unless it has the whole answer. A status that it was sent stays."""
+    """Record that the client is gone, unless it has the whole response. A status that was sent is kept."""
     if record.finished or record.outcome == "client_gone":
         return
     record.outcome, record.status = "client_gone", record.status or 499

@@ -324,7 +324,8 @@ class UpstreamCaller:
 @dataclass(slots=True, eq=False)
 class _SingleStream:
     """Context manager around the stream of one call. See UpstreamCaller.streamed. If the stream ends before its usage
-    is known, the record's gets what the vendor has reported. `_size` is the length of the body, which is freed."""
+    is known, the record gets the usage that the vendor has reported so far. `_size` is the length of the body, which is
+    freed."""
 
     _caller: UpstreamCaller
     _prepared: CallPlan

@@ -68,7 +68,7 @@ class MergedStream:
         return total_usage([self.tally.told(number) or self._early(number) for number in self._opened])
 
     def _early(self, number: int) -> Usage:
-        """Return the usage of a call that has not reported its own at an end."""
+        """Return the usage of a call whose vendor has not reported it at the end of the stream."""
         call, decoder = self._opened[number]
         estimate = usage_of_call(call.request, len(call.sent.body), self._sizes.get(number, 0))
         return early_usage(usage_so_far(decoder), estimate)

@@ -1,7 +1,7 @@
 """What a call used whose answer the client does not get: vendors bill it, so it counts.
 
 What a vendor reported counts as reported. Of a call that ended before anything was reported, because its client left or
-its time was over or its connection broke, the prompt counts as its estimate. What a vendor refused is not billed.
+its time was over or its connection broke, the prompt counts as its estimate. A refused call is not billed.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def usage_of_call(request: UnifiedRequest, length: int, size: int = 0) -> Usage:
 
 
 def estimated(call: PlannedCall, completion: Completion) -> Completion:
-    """Return the answer of a call with a usage: the vendor's, or an estimate if it reported none."""
+    """Return the response with a usage: the vendor's, or an estimate if the vendor reported none."""
     if completion.usage is not None:
         return completion
     size = sum(map(size_written, completion.choices))

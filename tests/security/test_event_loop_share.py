@@ -39,7 +39,7 @@ MOST_JSON = 512 * 1024
 """Bytes of JSON that take some 2 ms to read or to write; a little more than a body that is read on the event loop."""
 
 MOST_WRITTEN = 600_000
-"""Bytes of one write, head included: asyncio copies what a socket does not take."""
+"""Bytes of one write, head included: asyncio copies the bytes that a socket does not take."""
 
 TABLE = """
 defaults: {retries: {attempts: 1}}
@@ -262,7 +262,7 @@ HEAVY: Mapping[str, tuple[str, JsonObject, list[Script]]] = {
         _whole(reasoning_content="r", tool_calls=CALLED["tool_calls"]),
     ),
 }
-"""Heavy requests and answers: a model, what is asked in a chat, and what its vendor answers in turn."""
+"""Heavy requests and responses: a model, the fields of a chat, and the vendor's responses in turn."""
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])

@@ -12,7 +12,7 @@ ARGUMENTS = '{"city": "Rome", "n": 123456789012345678901234567890}'
 
 
 def streamed(forced: ForcedCall, pieces: list[str], reason: str) -> Choice:
-    """What a client accumulates of the pieces, the last of which ends the choice."""
+    """Return the choice that a client accumulates from the pieces, the last of which ends it."""
     processor, gatherer = PostProcessor(PostProcessing(forced=forced)), Gatherer(1)
     for number, piece in enumerate(pieces):
         ends = reason if number == len(pieces) - 1 else None

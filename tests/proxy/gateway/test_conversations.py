@@ -75,7 +75,7 @@ BODIES: Mapping[str, JsonObject] = {"/v1/chat/completions": CHAT, "/v1/messages"
 
 
 def ids_of_calls(value: JsonValue) -> Iterator[str]:
-    """The ids of the calls in what a client got, in each API's form."""
+    """Yield the ids of the calls in a client's response, in each API's form."""
     match value:
         case {"type": "tool_use", "id": str(identity)} | {"call_id": str(identity)}:
             yield identity

@@ -141,7 +141,7 @@ FILE: JsonObject = {"type": "file", "file": {"file_data": "data:application/pdf;
             [reasoning("A", "why"), called()],
             [],
         ),
-        # What nothing follows, what another vendor signed, what is a text alone.
+        # An item that nothing follows, another vendor's signature, a text alone.
         ([model(tool_calls=[call()], reasoning_details=[sealed("A", after=[0, 1])])], [called()], ["thinking"]),
         ([model("a", reasoning_details=[CLAUDES])], [model("a")], ["thinking"]),
         ([model("a", reasoning_details=[{**sealed("A"), "format": "azure-" + FORM}])], [model("a")], ["thinking"]),
