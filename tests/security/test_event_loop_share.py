@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import sys
 import threading
+import time
 from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]  # typeshed lacks it
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -289,6 +290,7 @@ async def test_threat_05_what_a_heavy_request_held_is_freed_in_a_thread(
     free = RequestThreads._free
 
     def freed(threads: RequestThreads, things: list[object]) -> None:
+        time.sleep(0.1)  # lets a thread that has just returned a result drop its own references
         held.extend((type(each).__name__, sys.getrefcount(each)) for each in things)
         free(threads, things)
 
