@@ -15,7 +15,7 @@ MAX_RETRY_AFTER = 60
 """Seconds; the Stainless SDKs ignore a longer Retry-After (openai 1.x, scale-gp, fireworks) or do not retry at all."""
 
 DAY = 86400
-"""Seconds; a vendor that wants a longer wait is not believed."""
+"""Seconds; the longest wait of a vendor's that is passed on to clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,8 +377,8 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
 
 
 def vendors_wait(seconds: float) -> dict[str, str]:
-    """Return the headers for a wait that a vendor asked for: the client is told the truth, up to a day. SDKs that take
-    a wait of more than a minute for none at all are not to try again."""
+    """Return the headers for a wait that a vendor requested, which the client gets up to a day. If it is longer
+    than a minute, which SDKs ignore, the client is not to retry."""
     after = {"retry-after": str(max(1, min(DAY, ceil(seconds))))}
     return after | (NO_RETRY if seconds > MAX_RETRY_AFTER else {})
 

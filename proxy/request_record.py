@@ -92,7 +92,7 @@ OTHER = "other"
 
 
 VENDOR_ID = "x-dragoman-upstream-request-id"
-"""The header with the vendor's id of the request, which the vendor's support asks for."""
+"""The header with the vendor's id of the request, which the vendor's support needs."""
 
 
 class RequestContent(Protocol):
@@ -184,8 +184,8 @@ class RequestRecord:
     changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
     already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
     they are in `billed`. `tags` are the team's in the table that the request began with; `aside` says that no
-    deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` is
-    what a heavy request has made of its body and answer, to be freed off the event loop. `passed` are headers of the
+    deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
+    the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
     vendor's response that go on to the client.
     """
 
@@ -264,8 +264,8 @@ class RequestRecord:
 
     @property
     def counted(self) -> Usage | None:
-        """What all calls of the request used together, as it is billed: the usage that the log, the payload log, the
-        ledger, sinks, spans and metrics show. `None` if it is unknown."""
+        """The billed usage of all calls of the request, which the log, the payload log, the ledger, sinks, spans and
+        metrics show. `None` if it is unknown."""
         return self.billed or self.usage
 
     @property

@@ -122,8 +122,8 @@ ALIASES = {"/v1", "/openai/v1", "/openai", "/anthropic"}
 
 
 def canonical(path: str) -> str:
-    """A path without what only makes it an alias: OpenAI's need no `/v1`, fireworks-ai 1.x puts it in twice, and some
-    clients put their vendor before it."""
+    """Return a path without the parts of an alias: OpenAI's paths need no `/v1`, fireworks-ai 1.x puts it in twice, and
+    some clients put their vendor before it."""
     if MODEL in path:
         return path
     once = re.sub("^/(openai|anthropic)(?=/)", "", path.replace("/v1/v1/", "/v1/"))

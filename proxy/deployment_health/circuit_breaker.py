@@ -120,8 +120,8 @@ class Breaker:
         return self._rules.panic_every if self._probing else 0.0
 
     def asked_wait(self, now: float) -> float:
-        """Return the seconds that the vendor asked for, which may be more than `wait`: the deployment is called
-        earlier, to find out, but a client that is refused meanwhile is told the vendor's."""
+        """Return the longer of `wait` and the wait that the vendor requested. The deployment is called again after
+        `wait`; a client that is refused meanwhile gets the vendor's wait."""
         return max(self.wait(now), self._asked_until - now) if self.cooling_down(now) else self.wait(now)
 
     def healthy(self, now: float, team: str = "") -> bool:
@@ -173,9 +173,9 @@ class Breaker:
         return tracked
 
     def apply_cooldown(self, now: float, kind: FailureKind, seconds: float) -> None:
-        """Apply a cooldown that the vendor told another process: for a rate limit, a spent quota, a refused credential
-        or a missing model. It lasts no longer than one of our own, as do all together until this process has sent a
-        request again."""
+        """Apply a cooldown that another process learned from the vendor: for a rate limit, a spent quota, a refused
+        credential or a missing model. It lasts no longer than one of our own, as do all together until this process has
+        sent a request again."""
         rules = self._rules
         if self._shared_since == NEVER:
             self._shared_since = now

@@ -108,7 +108,7 @@ async def first_success(
         return await make(prepared, attempt_limits(target.timeouts, planned.total, share))
     except UpstreamError as error:
         others = OtherAttempts(context, planned, make, candidates, budget, prepared)
-        del prepared  # may be large, and is not needed once another one is called
+        del prepared  # may be large, and is not needed once another target is called
         if not await others.follow(error):
             raise
     return await others.answer()
@@ -156,8 +156,8 @@ class OtherAttempts(Generic[P, T]):
             retrying.iter_state.reset()
 
     def _reason(self, last: UpstreamError) -> UpstreamError:
-        """Return the error that the client gets: the last one, but the first one if the last target's model cannot take
-        the request, as if that target had been known beforehand to refuse it."""
+        """Return the error that the client gets: the last one, or the first one if the last target's model cannot take
+        the request, as if that target had been skipped."""
         skipped = last.failure.kind is FailureKind.UNSUPPORTED
         return UpstreamError(self._first) if skipped and self._first is not None else last
 
@@ -185,11 +185,11 @@ class OtherAttempts(Generic[P, T]):
         try:
             return await self._attempt()
         except UpstreamError as error:
-            # Tenacity keeps it, and its traceback what was prepared for the attempt.
+            # Tenacity keeps the error, whose traceback holds the prepared request.
             raise error.with_traceback(None) from None
 
     def _turn_to(self, prepared: P) -> None:
-        """Call another target next. What a heavy request was prepared as for the one before is freed in a thread."""
+        """Call another target next. A heavy request as prepared for the previous one is freed in a thread."""
         before, self._next = self._next, prepared
         if self.planned.heavy:
             held = self.planned.record.heavy

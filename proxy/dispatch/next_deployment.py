@@ -45,7 +45,7 @@ class Prepared(Protocol):
 
     @property
     def max_tokens(self) -> int | None:
-        """The limit to which the client's was lowered, None if it was not."""
+        """The limit to which the client's was lowered, `None` if it was not."""
 
 
 P = TypeVar("P", bound=Prepared)

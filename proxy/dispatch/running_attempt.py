@@ -160,8 +160,8 @@ class RunningAttempt:
         sent, record = self._attempt.sent, self._planned.record
         if sent is None or record.unanswered is not self._unanswered or not is_billed(error, sent):
             return
-        plan = self._prepared
-        record.note_unanswered(usage_of_call(plan.request, sent) if isinstance(plan, CallPlan) else usage_of_body(sent))
+        plan, size = self._prepared, len(sent.body)
+        record.note_unanswered(usage_of_call(plan.request, size) if isinstance(plan, CallPlan) else usage_of_body(size))
 
     def _outlasted(self, late: DeadlinePassed) -> Failure:
         """Note that a limit has passed, and return that as a failure."""
@@ -208,8 +208,8 @@ class RunningAttempt:
             reports.log.warning("%s is left alone for %.1f s: %s", target.name, wait, summary(failure))
 
     def _read_head(self) -> None:
-        """Take from the head of the response what goes on to the client and into the log, unless it holds a piece of
-        the credential."""
+        """Record the vendor's id and the headers for the client from the head of the response, unless they hold part
+        of the credential."""
         attempt, record, target = self._attempt, self._planned.record, self._prepared.target
         head, attempt.head = attempt.head, b""
         if not head:
@@ -246,8 +246,8 @@ def _attributed(failure: Failure, planned: PlannedRequest[ClientRequest]) -> Fai
 
 
 def _unquoted(failure: Failure, target: Target, secrets: Secrets) -> Failure:
-    """Return the failure without the operator's credential and the deployment's host, should the vendor have repeated
-    them."""
+    """Return the failure without the operator's credential and the deployment's host, which the vendor may have
+    repeated."""
     fetched = secrets(target)
 
     def conceal(text: str) -> str:

@@ -177,7 +177,7 @@ class _Reading:
     _most: int = 0
 
     async def add(self, data: bytes) -> None:
-        # The parser copies what follows each part.
+        # After each part, the parser copies the rest of its input.
         for at in range(0, len(data), FED_AT_ONCE):
             await self._feed(data[at : at + FED_AT_ONCE])
 

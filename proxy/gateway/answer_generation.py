@@ -180,11 +180,7 @@ class TextGeneration:
             continued = await self._continued(call, body, heavy=heavy)
             heavy = heavy or continued.heavy
             parse = partial(_parse_in_context, parse, call.http.headers, continued, not self._responses.off)
-        if not heavy:
-            return call.for_path(parse()), heavy
-        request = await threads.run(call.record.owner, parse)
-        call.record.heavy.append(request)
-        return call.for_path(request), heavy
+        return call.for_path(await call.parsed(threads, parse, heavy=heavy)), heavy
 
     async def _shorter(
         self, call: ClientCall, job: PlannedRequest[UnifiedRequest], error: GatewayError

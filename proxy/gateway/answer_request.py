@@ -110,11 +110,6 @@ class Exchange:
             with deadlines:
                 async with self.answers.streamed(self.job) as (prepared, stream):
                     stream = self._observed(prepared, stream)
-                    let_request_go(prepared, self.job.request, heavy=self.job.heavy)
-                    if self.keeper is not None:
-                        stream = self.keeper.watched(prepared.target, stream)
-                    if record.sampled is not None:
-                        stream = noted_stream(record.sampled.notes, stream)
                     tokens = let_request_go(prepared, self.job.request, heavy=self.job.heavy)
                     timeouts = prepared.target.timeouts
                     deadlines.commit(timeouts.idle, timeouts.progress, timeouts.stream)
@@ -154,7 +149,7 @@ class Exchange:
         return response or web.Response(status=499)
 
     def _observed(self, prepared: CallPlan, stream: Stream) -> Stream:
-        """Return the stream with unique ids of calls, seen by whoever keeps or notes what is in it."""
+        """Return the stream with unique ids of calls, observed by the turn keeper and by the request's span."""
         if (unique := unique_calls(self.job.request)) is not None:
             stream = UniqueStream(stream, unique)
         if self.keeper is not None:
@@ -162,13 +157,8 @@ class Exchange:
         sampled = self.job.record.sampled
         return stream if sampled is None else noted_stream(sampled.notes, stream)
 
-    async def _end(self, renderer: Renderer) -> bytes:
-        """Return the end of a stream, which may hold all of it again and what the client sent."""
-        long = self.store is not None and (self.job.heavy or self.job.record.chunks > MANY_CHUNKS)
-        return await self.threads.run(self.job.record.owner, renderer.end) if long else renderer.end()
-
     async def _write_end(self, response: StreamedResponse, relay: Relay, renderer: Renderer) -> None:
-        """Write the end of a stream, which may hold all of it again and what the client sent."""
+        """Write the end of a stream, which may repeat the whole response and the request."""
         record, held, end = self.job.record, relay.held, renderer.end
         if relay.size > LONG:
             record.heavy += (relay, renderer)
@@ -238,14 +228,14 @@ def _weight(choice: Choice) -> int:
 
 def let_request_go(prepared: CallPlan, asked: UnifiedRequest, *, heavy: bool) -> int | None:
     """Free the memory of what has been sent for a stream that has begun. Of several calls some may be still to come.
-    Return the tokens of a heavy request by its length, since its texts are not read on the event loop.
+    Return the prompt tokens of a heavy request, estimated by its length: its texts are not read on the event loop.
 
     The conversation of a heavy request stays: freeing it would take too long here.
     """
     if len(prepared.calls) != 1:
         return None
     (call,) = prepared.calls
-    tokens = usage_of_body(call.sent).prompt_tokens if heavy else None
+    tokens = usage_of_body(len(call.sent.body)).prompt_tokens if heavy else None
     call.sent.let_body_go()
     if not heavy:
         for request in (asked, prepared.request, call.request):
@@ -311,7 +301,7 @@ def record_cancelled(record: RequestRecord, metrics: Metrics, http: web.BaseRequ
 
 def attempt_headers(record: RequestRecord) -> dict[str, str]:
     """Return headers with the deployment called last, the number of attempts, the vendor's id of the last one, and the
-    name that answers where a budget chose it; none where none was called."""
+    name that answers if a budget chose it; no headers if no deployment was called."""
     if record.called is None:
         return {}
     headers = _called(record.called, len(record.attempts))

@@ -44,10 +44,7 @@ class TaskAnswers:
         body = await call.read_body()
         heavy = is_heavy(body)
         parse = partial(api.parse, body, call.default_model(task))
-        request = await self._threads.run(record.owner, parse) if heavy else parse()
-        if heavy:
-            record.heavy.append(request)
-        request = call.for_path(request)
+        request = call.for_path(await call.parsed(self._threads, parse, heavy=heavy))
         record.asked = request.model
         if call.guards is not None:
             request = await call.guards.request_passed(request, record, heavy=heavy)

@@ -15,6 +15,7 @@ from proxy.listener.client_request import Incoming
 from proxy.listener.request_body import read_body, received_body
 from proxy.listener.response_headers import STREAM_HEADERS
 from proxy.listener.streamed_response import StreamedResponse
+from proxy.off_loop.request_threads import RequestThreads
 from proxy.overload.admission_limits import Admitted
 from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.request_record import RequestRecord
@@ -97,6 +98,7 @@ class Named(Protocol):
 
 
 R = TypeVar("R", bound=Named)
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -125,25 +127,30 @@ class ClientCall:
         return f"team {self.team.tenant}" if self.team.tenant else f"client {self.record.client}"
 
     def default_model(self, task: Task | None = None) -> str | None:
-        """Return the model of a body that names none: that of its path, or the table's. Raises as `in_path` does."""
-        if self.match.tail is not None:
-            return self.model_in_path(self.match.tail)
-        surface, snapshot = self.match.surface.name, self.snapshot
-        return snapshot.default_models.get(surface) if task is None else snapshot.task_models.get((surface, task))
-
-    def model_in_path(self, name: str) -> str:
-        """Return a model's name out of the path. Raises GatewayError for one that can be none."""
+        """Return the model of a request whose body names none: the path's, or else the configuration's. Raises
+        GatewayError for a path with an invalid name."""
+        if self.match.tail is None:
+            surface, snapshot = self.match.surface.name, self.snapshot
+            return snapshot.default_models.get(surface) if task is None else snapshot.task_models.get((surface, task))
         try:
-            return model(name)
+            return model(self.match.tail)
         except Invalid as bad:
             raise invalid_request((FieldProblem(("model",), f"'model' in the path {bad.message}."),)) from None
 
     def for_path(self, request: R) -> R:
-        """Return the request for the model that its path names, if it does: at Azure the body's means nothing."""
+        """Return the request for the model in its path, if there is one: Azure ignores a model in the body."""
         name = self.match.tail
         if name is None or name == request.model:
             return request
         return cast(R, replace(cast(UnifiedRequest, request), model=name))
+
+    async def parsed(self, threads: RequestThreads, parse: Callable[[], T], *, heavy: bool) -> T:
+        """Return the result of `parse`: of a heavy body in a thread, where it is freed once the request has ended."""
+        if not heavy:
+            return parse()
+        request = await threads.run(self.record.owner, parse)
+        self.record.heavy.append(request)
+        return request
 
     def plan(self, name: str, load: Load) -> Plan:
         """Return the plan of a request for `name` of the call's team, and note it in the record. Raises GatewayError
@@ -261,7 +268,7 @@ class ClientCall:
 
 
 def record_client_gone(record: RequestRecord, metrics: Metrics) -> None:
-    """Record that the client is gone, unless it has the whole answer. A status that it was sent stays."""
+    """Record that the client is gone, unless it has the whole response. A status that was sent is kept."""
     if record.finished or record.outcome == "client_gone":
         return
     record.outcome, record.status = "client_gone", record.status or 499

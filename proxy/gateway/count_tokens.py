@@ -48,14 +48,11 @@ class TokenCounting:
 
     async def answer(self, call: ClientCall) -> web.StreamResponse:
         """Answer a call. Raises GatewayError for an invalid body, and for a model that the team may not use."""
-        record, snapshot, surface = call.record, call.snapshot, call.surface
+        snapshot, surface = call.snapshot, call.surface
         body = await call.read_body()
         parse = partial(parse_count, body, snapshot.default_models.get(surface.name), call.http.headers)
-        threads = self._dispatcher.off_loop.threads
         heavy = is_heavy(body)
-        request = await threads.run(record.owner, parse) if heavy else parse()
-        if heavy:
-            record.heavy.append(request)
+        request = await call.parsed(self._dispatcher.off_loop.threads, parse, heavy=heavy)
         tokens, headers = await self.count(call, request, heavy=heavy)
         return await call.respond(orjson.dumps({"input_tokens": tokens}), headers)
 

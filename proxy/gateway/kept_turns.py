@@ -36,7 +36,7 @@ _LONGEST_ID: Final = 256
 """Characters of an id that are looked at for what makes it unique."""
 
 _LONG_TEXT: Final = 64 * 1024
-"""Characters of a text that is part of a key as it is; of a longer one its hash is."""
+"""Characters of a text that is part of a key unchanged; a longer one is hashed first."""
 
 _RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
 
@@ -76,7 +76,7 @@ class MissingTurn:
 
 
 def wants_signatures(target: Target) -> bool:
-    """Return whether the deployment signs or encrypts what its model thinks, and wants it back so."""
+    """Return whether the deployment signs or encrypts its model's reasoning, and needs it back in that form."""
     if target.profile.dialect in _SIGNING or target.profile.name in _SIGNING_PROFILES:
         return True
     api = target.profile.for_model(target.upstream_model, target.model).responses
@@ -114,8 +114,8 @@ def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
 
 
 def turn_key(call_id: str, name: str, before: JsonValue) -> str:
-    """Return the name under which a turn is kept, a hash: of the id of its first call, and if that is not unique, such
-    as Kimi's `functions.search:0`, of the function's name and of the marks of the message before as well."""
+    """Return the name under which a turn is stored: a hash of the id of its first call and, if the id is not unique,
+    such as Kimi's `functions.search:0`, of the function's name and the marks of the preceding message."""
     return _key(call_id, name, marks_of(before))
 
 
@@ -128,7 +128,7 @@ def _key(call_id: str, name: str, marks: Iterable[str]) -> str:
 
 
 def marks_of(message: JsonValue) -> Iterator[str]:
-    """Yield what tells a message from others: each of its texts, of a long one the hash. That of 30 MB takes 20 ms."""
+    """Yield the texts that identify a message, each long one as its hash. Hashing 30 MB takes 20 ms."""
     for text in _texts(message):
         if len(text) <= _LONG_TEXT:
             yield text
@@ -137,7 +137,7 @@ def marks_of(message: JsonValue) -> Iterator[str]:
 
 
 def key_of_answer(choice: Choice, marks: Iterable[str]) -> str:
-    """Return the key of a choice with tool calls; `marks` are those of the message that it answers."""
+    """Return the key of a choice with tool calls; `marks` are the marks of the message that it answers."""
     first = choice.tool_calls[0]
     return _key(first.id, first.name, marks)
 

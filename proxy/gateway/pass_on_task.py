@@ -79,11 +79,8 @@ class PassThrough:
         """Answer a request whose body is a JSON object. Raises GatewayError while nothing has been written."""
         body = await call.read_body()
         read = partial(read_passed, task, body, call.default_model(task))
-        if is_heavy(body):
-            request = await self._threads.run(call.record.owner, read)
-            call.record.heavy.append(request)
-            return await self._answer(call, request, heavy=True)
-        return await self._answer(call, read(), heavy=False)
+        heavy = is_heavy(body)
+        return await self._answer(call, await call.parsed(self._threads, read, heavy=heavy), heavy=heavy)
 
     async def answer_form(self, task: Task, call: ClientCall) -> web.StreamResponse:
         """Answer a request whose body is a form. Raises GatewayError while nothing has been written."""

@@ -42,6 +42,9 @@ TURN_SECONDS: Final = 3600.0
 MOST_RESTORED: Final = 2 * 1024 * 1024
 """Bytes that are put into one request, the latest turns first; reading them takes a few ms."""
 
+_HOLDER: Final = 16
+"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
+
 
 class Run(Protocol):
     """Runs work, of a heavy request off the event loop, and returns its result."""
@@ -49,12 +52,8 @@ class Run(Protocol):
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
-_HOLDER: Final = 16
-"""Bytes that an object or a list counts besides its text, since a million empty ones take 50 ms to read."""
-
-
 def _has_it(request: UnifiedRequest, target: Target) -> bool:
-    """Return whether a target gets the client's own items of the Responses API, reasoning among them."""
+    """Return whether a target gets the client's own items of the Responses API, which include reasoning."""
     native = request.native
     wire = target.profile.responses
     return native is not None and native.api is NativeApi.RESPONSES and wire is not None and wire.takes_own
@@ -81,10 +80,10 @@ class TurnMemory:
         )
 
     async def recall(
-        self, planned: Plan, request: UnifiedRequest, owner: str, run: "Run | None" = None
+        self, planned: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
     ) -> tuple[UnifiedRequest, "TurnKeeper | None"]:
-        """Return the request with the thinking that its client left out, as far as it is known, and what is to keep
-        that of the answer. The conversation is read by `run`, if it is given."""
+        """Return the request with the thinking that its client left out, as far as it is known, and the keeper of the
+        response's thinking. The conversation is read by `run`, if it is given."""
         if not isinstance(request.prompt, ChatPrompt) or not self.concerns(planned, request):
             return request, None
         messages = request.prompt.messages
@@ -103,14 +102,14 @@ class TurnMemory:
 
 @dataclass(slots=True, eq=False)
 class TurnKeeper:
-    """Keeps what the answer to one request thought; `marks` are those of the client's last message."""
+    """Stores the thinking of the response to one request; `marks` are the marks of the client's last message."""
 
     _memory: TurnMemory
     _owner: str
     _marks: Sequence[str]
 
     def packed(self, target: Target, choices: Iterable[Choice]) -> dict[str, bytes]:
-        """Return what to keep of choices, which `target` answered with: the thinking of those that called tools."""
+        """Return the thinking of the choices with tool calls in a response of `target`, packed, by key."""
         packed: dict[str, bytes] = {}
         for choice in choices:
             thinking = thinking_to_keep(choice, target)
@@ -119,7 +118,7 @@ class TurnKeeper:
         return packed
 
     def put(self, packed: Mapping[str, bytes]) -> None:
-        """Keep what `packed` returned."""
+        """Store the result of `packed`."""
         if packed:
             self._memory.entries.put(self._owner, packed)
 
@@ -158,7 +157,7 @@ def _read(messages: Sequence[JsonObject]) -> tuple[list[MissingTurn], tuple[str,
 
 
 def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThinking]:
-    """Return the turns that were found; none that would make the request too large."""
+    """Return the turns that were found, as far as the request does not become too large."""
     known: dict[str, TurnThinking] = {}
     left = MOST_RESTORED
     for key in keys:

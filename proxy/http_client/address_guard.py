@@ -77,8 +77,8 @@ def _resolved(host: str, port: int) -> list[Found]:
 
 
 def in_own_network(found: list[Found]) -> list[Found]:
-    """Return the addresses that plain http may be sent to, which are those that are not public: it would show keys and
-    prompts to everybody on the way. Raises OSError if there is none."""
+    """Return the addresses that plain http may be sent to: not the public ones, since keys and prompts could be read
+    on the way there. Raises OSError if there is none."""
     own = [each for each in found if reach(str(each[4][0]).partition("%")[0]) != "public"]
     if not own:
         raise WithheldAddress(None, "the name leads only to public addresses, which plain http may not be sent to")

@@ -32,8 +32,8 @@ STALE_WITHIN = 1.0
 """Seconds in which a reused connection must break for its request to count as unread; later, work may have begun."""
 
 AT_ONCE: Final = 512 * 1024
-"""Bytes of a body that one event loop iteration writes. Asyncio copies what the socket does not take, and takes as long
-again to shorten the copy: 40 ms for 30 MB."""
+"""Bytes of a body that one event loop iteration writes. Asyncio copies the bytes that the socket does not take, and
+takes as long again to shorten the copy: 40 ms for 30 MB."""
 
 NO_DESCRIPTOR_LEFT: Final = frozenset({errno.EMFILE, errno.ENFILE})
 NO_DESCRIPTOR: Final = "The gateway has no descriptor left for a connection to the upstream."
@@ -120,8 +120,8 @@ class HttpTransport:
 
 
 async def _send_body(body: bytes, connection: Http1Connection) -> None:
-    """Send a large body in parts, each once the vendor has taken most of those before. A vendor that refuses it gets no
-    more of it, and no other call on this connection; one that answers early gets the rest without a wait."""
+    """Send a large body in parts, each once the vendor has taken most of the previous ones. A vendor that refuses it
+    gets no more of it, and no other call on this connection; one that responds early gets the rest without a wait."""
     for at in range(0, len(body), AT_ONCE):
         while connection.writing_held and connection.state == "head":
             await connection.signal

@@ -1,5 +1,5 @@
-"""The health paths, which both listeners answer without a key: the gateway's own, and those that probes written for
-LiteLLM ask for (its documentation, "Health Checks", November 2026)."""
+"""The health paths, which both listeners answer without a key: the gateway's own, and the paths of probes written for
+LiteLLM (its documentation, "Health Checks", November 2026)."""
 
 from aiohttp import web
 
@@ -10,7 +10,7 @@ HEALTH_PATHS = LIVE_PATHS | {"/health", "/health/ready", "/health/readiness"}
 
 
 def health_response(path: str, ready: bool) -> web.Response:
-    """Return 200 where the process is ready, and always for the liveness paths; else 503."""
+    """Return 200 if the process is ready, and always for the liveness paths; else 503."""
     if ready or path in LIVE_PATHS:
         status, body = 200, b'{"status":"ok"}'
     else:

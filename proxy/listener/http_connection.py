@@ -153,7 +153,7 @@ class PublicHandler(EagerRequests):
             self._stalled_looks = self._unread = 0
 
     def note_progress(self) -> None:
-        """Note that the client has read, so that a following part of its answer is written."""
+        """Note that the client has read, so that the next part of its response is written."""
         self._stalled_looks = 0
 
     def _refuse_head(self, status: int) -> None:

@@ -75,7 +75,7 @@ def _unreadable() -> GatewayError:
 
 
 async def _read_arriving(http: web.BaseRequest, on_received: Callable[[int], None]) -> bytes:
-    # Its value is no copy: that of 30 MB takes 15 ms.
+    # The value of BytesIO is no copy: copying 30 MB takes 15 ms.
     body, received = BytesIO(), 0
     started = asyncio.get_running_loop().time()
     deadline = asyncio.timeout(BODY_WAIT)

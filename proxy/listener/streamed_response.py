@@ -73,7 +73,7 @@ class StreamedResponse(web.StreamResponse):
         return client._drain_helper() if client._paused else True
 
     async def _send_parts(self, data: bytes | bytearray | memoryview, end: bytes) -> None:
-        """Send a long piece in parts, each once the client has read most of those before."""
+        """Send a long chunk in parts, each once the client has read most of the previous ones."""
         last = (len(data) - 1) // AT_ONCE * AT_ONCE
         view = memoryview(data)
         for at in range(0, last, AT_ONCE):

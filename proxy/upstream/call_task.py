@@ -117,11 +117,11 @@ class TaskCaller:
             refuse_page(body)
         except BaseException as error:
             if is_billed(error, sent):
-                record.note_unanswered(usage_of_body(sent))
+                record.note_unanswered(usage_of_body(len(sent.body)))
             raise
         decode = partial(prepared.decode, sent, response.headers, body)
         try:
             return decode() if len(body) <= LONG else await self._off_loop.threads.run(record.owner, decode)
         except UpstreamError as error:
-            record.note_unanswered(usage_in_body(body) or usage_of_body(sent))
+            record.note_unanswered(usage_in_body(body) or usage_of_body(len(sent.body)))
             raise with_status(error, response) from None

@@ -37,7 +37,7 @@ from proxy.upstream.transport import (
     Repeats,
     fail,
 )
-from proxy.upstream.unanswered_usage import LONG_BODY, CountedCall, estimated, usage_by_length, usage_of_call
+from proxy.upstream.unanswered_usage import CountedCall, estimated, usage_of_call
 from proxy.upstream.vendor_stream import OpenStream, Stream, read_through
 
 T = TypeVar("T")
@@ -202,7 +202,7 @@ class UpstreamCaller:
             return _whole(gatherer)
         except BaseException:
             reported = gatherer.usage or usage_so_far(stream.decoder)
-            record.note_unanswered(early_usage(reported, usage_of_call(call.request, call.sent, size)))
+            record.note_unanswered(early_usage(reported, usage_of_call(call.request, len(call.sent.body), size)))
             raise
         finally:
             stream.close()
@@ -324,7 +324,8 @@ class UpstreamCaller:
 @dataclass(slots=True, eq=False)
 class _SingleStream:
     """Context manager around the stream of one call. See UpstreamCaller.streamed. If the stream ends before its usage
-    is known, the record's gets what the vendor has reported. `_size` is the length of the body, which is freed."""
+    is known, the record gets the usage that the vendor has reported so far. `_size` is the length of the body, which is
+    freed."""
 
     _caller: UpstreamCaller
     _prepared: CallPlan
@@ -356,8 +357,7 @@ class _SingleStream:
 
     def _estimate(self) -> Usage:
         """Return an estimate of the prompt, by its length if that is long: see `usage_of_call`."""
-        call = self._prepared.calls[0]
-        return usage_by_length(self._size) if self._size > LONG_BODY else usage_of_call(call.request, call.sent)
+        return usage_of_call(self._prepared.calls[0].request, self._size)
 
 
 def _whole(gatherer: Gatherer) -> Completion:

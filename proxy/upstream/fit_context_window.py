@@ -126,7 +126,7 @@ class Fitting:
                 while (question := await self._done(call, record, counting.next)) is not None:
                     asked = replace(sent, method=question.method, url=question.url, body=question.body, stream=False)
                     answered = await self._answer(replace(call, sent=asked), record)
-                    # Of a long prompt, it may hold as many tokens.
+                    # The response for a long prompt may hold as many tokens.
                     await self._done(call, record, partial(counting.answer, *answered))
         except (TimeoutError, UpstreamError) as error:
             if WINDOW in call.request.injected:

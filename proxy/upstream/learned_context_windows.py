@@ -32,7 +32,7 @@ class Windows:
 
 def named_by_vendor(sent: UpstreamRequest, overflow: Overflow) -> int | None:
     """Return the window that an error named, unless the call had that number in its body or headers: if a vendor
-    repeats what it was sent, one client could set the window of all."""
+    repeats its input, one client could set the window of all."""
     window = overflow.window
     if not window:
         return None

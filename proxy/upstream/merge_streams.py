@@ -68,9 +68,10 @@ class MergedStream:
         return total_usage([self.tally.told(number) or self._early(number) for number in self._opened])
 
     def _early(self, number: int) -> Usage:
-        """Return the usage of a call that has not reported its own at an end."""
+        """Return the usage of a call whose vendor has not reported it at the end of the stream."""
         call, decoder = self._opened[number]
-        return early_usage(usage_so_far(decoder), usage_of_call(call.request, call.sent, self._sizes.get(number, 0)))
+        estimate = usage_of_call(call.request, len(call.sent.body), self._sizes.get(number, 0))
+        return early_usage(usage_so_far(decoder), estimate)
 
     async def until_content(self) -> None:
         """Wait for the first content of any call. Raises UpstreamError."""

@@ -84,8 +84,7 @@ class CallSender:
     async def _changed(
         self, call: PlannedCall, failure: Failure, repeats: Repeats, record: RequestRecord
     ) -> tuple[RepeatCause, PlannedCall] | None:
-        """Return the call that the vendor may take in place of one that it has refused, and why; `None` if there is
-        none."""
+        """Return why and as which call a refused call is made again; `None` if it is not."""
         if failure.code == _FOREIGN_REASONING and RepeatCause.REASONING_REFUSED not in repeats:
             bare = _without_reasoning(call, record)
             return None if bare is None else (RepeatCause.REASONING_REFUSED, bare)
@@ -155,8 +154,8 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
 
 
 def _without_reasoning(call: PlannedCall, record: RequestRecord) -> PlannedCall | None:
-    """Return the call without the reasoning of earlier turns, which is noted as dropped; `None` if it has none, or is
-    the client's own."""
+    """Return the call without the reasoning of earlier turns, which is recorded as dropped; `None` if it has none, or
+    has the client's own body."""
     prompt = call.request.prompt
     if call.sent.native or not isinstance(prompt, ChatPrompt) or not any(_DETAILS in each for each in prompt.messages):
         return None

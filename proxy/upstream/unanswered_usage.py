@@ -1,7 +1,7 @@
 """What a call used whose answer the client does not get: vendors bill it, so it counts.
 
 What a vendor reported counts as reported. Of a call that ended before anything was reported, because its client left or
-its time was over or its connection broke, the prompt counts as its estimate. What a vendor refused is not billed.
+its time was over or its connection broke, the prompt counts as its estimate. A refused call is not billed.
 """
 
 import asyncio
@@ -44,28 +44,23 @@ def is_billed(error: BaseException, sent: UpstreamRequest) -> bool:
     return good and failure.kind in _GENERATED and not failure.evidence
 
 
-def usage_of_body(sent: UpstreamRequest, size: int = 0) -> Usage:
-    """Return an estimate by the length of what was sent, and of `size` bytes of an answer."""
-    return usage_by_length(len(sent.body), size)
+def usage_of_body(length: int, size: int = 0) -> Usage:
+    """Return an estimate from the bytes of a call's body and of its response."""
+    return Usage(-(-length // BYTES_PER_TOKEN), -(-size // BYTES_PER_TOKEN), estimated=True)
 
 
-def usage_by_length(body: int, size: int = 0) -> Usage:
-    """Return an estimate by the bytes of a body and of an answer."""
-    return Usage(-(-body // BYTES_PER_TOKEN), -(-size // BYTES_PER_TOKEN), estimated=True)
-
-
-def usage_of_call(request: UnifiedRequest, sent: UpstreamRequest, size: int = 0) -> Usage:
-    """Return an estimate of what a call used of whose answer `size` bytes came. It is made on the event loop, which the
-    messages of a long request would hold: there the length of what was sent counts."""
-    return usage_of_body(sent, size) if len(sent.body) > LONG_BODY else estimate_usage(request, size)
+def usage_of_call(request: UnifiedRequest, length: int, size: int = 0) -> Usage:
+    """Return an estimate of the usage of a call with a body of `length` bytes, of whose response `size` bytes came. It
+    is made on the event loop, which reading a long prompt would block: its length counts instead."""
+    return usage_of_body(length, size) if length > LONG_BODY else estimate_usage(request, size)
 
 
 def estimated(call: PlannedCall, completion: Completion) -> Completion:
-    """Return the answer of a call with a usage: the vendor's, or an estimate if it reported none."""
+    """Return the response with a usage: the vendor's, or an estimate if the vendor reported none."""
     if completion.usage is not None:
         return completion
     size = sum(map(size_written, completion.choices))
-    return replace(completion, usage=usage_of_call(call.request, call.sent, size))
+    return replace(completion, usage=usage_of_call(call.request, len(call.sent.body), size))
 
 
 class CountedCall:
@@ -92,7 +87,7 @@ class CountedCall:
         reported = shown[-1] if shown else usage_so_far(self.decoder)
         size = sum([_size_of(each) for each in self.seen])
         if reported is not None or size or is_billed(error, self._call.sent):
-            estimate = usage_of_call(self._call.request, self._call.sent, size)
+            estimate = usage_of_call(self._call.request, len(self._call.sent.body), size)
             self._record.note_unanswered(early_usage(reported, estimate))
 
 

@@ -1,4 +1,4 @@
-"""What the head of a vendor's response says of the request: the vendor's id of it, and the vendor's own limits.
+"""Reads the vendor's id of a request, and the vendor's own limits, from the head of its response.
 
 Sources: "Debugging requests" and "Rate limits" pages of OpenAI, "Errors" and "Rate limits" of Anthropic,
 `apim-request-id` of Azure OpenAI, botocore 1.44.5 (`x-amzn-requestid`), November 2026. Pure.
@@ -16,7 +16,7 @@ _ID_LINE = re.compile(
 )
 _ID_MEMBER = re.compile(rf'"request_?[iI]d"\s*:\s*"{_ID}"'.encode())
 
-_VALUE = rb"(?: |\t)*([\w.:+-]{1,64})[ \t]*(?=\r\n)"
+_VALUE = rb"[ \t]*([\w.:+-]{1,64})[ \t]*(?=\r\n)"
 _RETRY = rb"x-should-retry"
 _ANTHROPIC = re.compile(rb"\r\n(anthropic-ratelimit-[\w-]{1,64}|" + _RETRY + rb"):" + _VALUE, re.IGNORECASE)
 _OPENAI = re.compile(rb"\r\n(x-ratelimit-[\w-]{1,64}|" + _RETRY + rb"):" + _VALUE, re.IGNORECASE)
@@ -28,7 +28,7 @@ _OWN: Final[Mapping[tuple[str, str], re.Pattern[bytes]]] = {
         for profile in ("openai", "azure", "azure_v1")
     },
 }
-"""The vendor's headers that are passed on, by surface and profile: clients read those of their API's own vendor."""
+"""The vendor's headers that are passed on, by surface and profile: clients read the headers of their API's vendor."""
 
 MOST_PASSED: Final = 32
 
@@ -48,7 +48,7 @@ def request_id_in_body(body: bytes) -> str:
 
 
 def passed_headers(head: bytes, surface: str, profile: str) -> Mapping[str, str]:
-    """Return the headers that clients of a surface get as its own vendor sent them, with lower-case names."""
+    """Return the headers that clients of a surface get unchanged from its own vendor, with lower-case names."""
     pattern = _OWN.get((surface, profile))
     if pattern is None:
         return {}

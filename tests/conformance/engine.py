@@ -26,7 +26,7 @@ LOGPROBS = (-0.5, -0.25, -0.75, -1.0)
 """The log probability of every token of a candidate, by its number."""
 
 THOUGHT = 16
-"""Tokens that a model thinks where what it thinks counts towards the limit, if that leaves room for a text."""
+"""Reasoning tokens of a model whose reasoning counts towards the limit, if the limit leaves room for a text."""
 
 PATTERN = "[0-9]{3}"
 FINDS: Mapping[str, str] = {PATTERN: "123", "(yes|no)": "no"}
@@ -124,7 +124,7 @@ def prompt_tokens(request: EngineRequest) -> int:
 
 def constrained(body: JsonObject) -> str | None:
     """Return a text that matches the body's constraint in any form that a server documents; None without a
-    constraint. One that the prompt tells says more than a JSON mode beside it."""
+    constraint. A constraint in the prompt takes precedence over a JSON mode, which says less."""
     if (told := _told(body)) is not None:
         return told
     for name in ("", "structured_outputs", "nvext", "response_format", "output_config"):

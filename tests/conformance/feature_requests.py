@@ -170,7 +170,7 @@ _ONLY_VALUE: Mapping[str, JsonObject] = {
 Claude Opus 4.7"; "Kimi API: Chat"; Cohere's "Chat", which lists no alternatives)."""
 
 _LIMITS: Mapping[str, JsonObject] = {"gpt-5.1-codex": {"max_tokens": THOUGHT + 3}}
-"""Models whose API takes no limit as low as that of the others: what they think is part of it."""
+"""Models whose API takes no limit as low as the other models' limit: their reasoning counts towards it."""
 
 
 def fields_for(feature: str, row: MatrixEntry, *, refused: bool) -> JsonObject:

@@ -1,7 +1,7 @@
 """OpenAI's Responses API as a fake vendor that thinks, and refuses a conversation without its encrypted reasoning.
 
-OpenAI itself takes such a conversation, and the model then thinks anew: its guide "Reasoning models" asks for the items
-to be passed back, November 2026. What it does refuse is a reasoning item without what followed it.
+OpenAI itself takes such a conversation, and the model then reasons again: its guide "Reasoning models" recommends that
+the items are passed back, November 2026. It refuses a reasoning item without the item that followed it.
 """
 
 from collections.abc import Iterator

@@ -125,7 +125,7 @@ def api_path(profile: str) -> str:
 
 
 _TOLD_A_LIMIT = ("anthropic", "anthropic_vertex", "bedrock_anthropic", "llm_engine", "triton")
-"""Dialects whose vendors must be told a limit. Others get no greatest limit, to which clients' would be lowered."""
+"""Dialects that require a limit. Others get no greatest limit, to which the clients' limit would be lowered."""
 
 _LIMIT = 3072
 """A limit that leaves room for a prompt in the window, and for a budget of thinking."""

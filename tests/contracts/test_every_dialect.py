@@ -141,7 +141,7 @@ async def a_stream_cut_off_is_never_taken_for_whole(fixtures: FixtureSet) -> Non
 
     Only what follows the last finish reason may be missing then. A body that breaks off is known to the transport, so
     that nothing is asked of the decoder but to be incomplete; one that ends in good order is a failure of the decoder's
-    to tell, unless that end is all that ends an answer. The usage that has come by then is no more than the whole one.
+    to tell, unless that end is all that ends an answer. The usage up to then is at most that of the whole stream.
     """
     data = fixtures.stream("text")
     whole, _ = read(fixtures, data)

@@ -16,7 +16,7 @@ ROWS = [row for row in load_profiles() if row not in UNJUDGED]
 
 
 def faults(judges: Judges, judged: JudgedBy, body: Body) -> str | None:
-    """What a row's judge finds wrong with a body, or that of its vendor's Responses API."""
+    """Return the fault that a row's judge, or the judge of its vendor's Responses API, finds in a body; else `None`."""
     if body.path.endswith("/responses"):
         fault = judges.fault("responses.sdk_types", "body", [orjson.dumps(body.body)], "responses")
         return fault and f"{body.path} {', '.join(body.features)}: {fault}"

@@ -1,5 +1,5 @@
 """What a client's SDK accumulates from a stream is the whole response: for each recorded stream and answer, on each
-surface that streams, in many pieces or in one. The last text is what a person is shown."""
+surface that streams, in many chunks or in one. The last text is the one shown to a person."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ CUTS: Final = (3, 64, 1 << 20)
 """Bytes of a piece."""
 
 ONE_AFTER_OTHER: Final = frozenset({"openai/vllm/chat.sse"})
-"""Streams that think within their text: a whole response has no order of the two, so only what is said is compared."""
+"""Streams with reasoning within their text: a whole response has no order of the two, only the texts are compared."""
 
 SUMMED: Final = frozenset({"token_id"})
 """Members that OpenAI's SDK adds up, because they are numbers."""
@@ -153,7 +153,7 @@ def stream_of(renderer: Renderer, events: tuple[StreamEvent, ...]) -> bytes:
 
 
 def plain(value: JsonValue) -> JsonValue:
-    """Return a value without what accumulators leave behind: places in lists, absent members, repeated words."""
+    """Return a value without the traces of accumulators: places in lists, absent fields, repeated words."""
     if isinstance(value, list):
         return [plain(each) for each in value]
     if not isinstance(value, dict):

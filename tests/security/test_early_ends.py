@@ -33,7 +33,7 @@ GUESSED = len(SAID) // 4
 
 
 class Counts(NamedTuple):
-    """What is expected to be counted; `prompt` `None` is an estimate."""
+    """The expected counts; if `prompt` is `None`, it is an estimate."""
 
     prompt: int | None
     cached: int | None
@@ -42,7 +42,7 @@ class Counts(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """A vendor's stream up to where it ends early, the error that may end it, and what it has reported."""
+    """A vendor's stream up to its early end, the error that may end it, and the usage that it has reported."""
 
     model: str
     pieces: Sequence[bytes]
@@ -108,7 +108,7 @@ STREAMS: Mapping[str, Stream] = {
     "openai": Stream(
         "gpt-4.1", data_frames({**OPENAI, "usage": OPENAI_USAGE}), data_frames({"error": {"message": "no"}})[0], COUNTED
     ),
-    # What follows the last counts is estimated beside them.
+    # Text after the last counts is estimated in addition.
     "later": Stream(
         "m",
         data_frames({**OPENAI, "usage": OPENAI_USAGE}, OPENAI),
@@ -191,7 +191,7 @@ async def call(served: Rig, path: str, model: str, end: str) -> None:
 
 
 def kept(record: RequestRecord) -> list[Counts]:
-    """What the log and the ledger have of a request."""
+    """Return the counts of a request in the log and in the ledger."""
     line, row = orjson.loads(request_line(record)), read_line(row_line(record, 1, 1), "g").row
     assert line["cost_usd"] == pytest.approx((row.cost or 0) / 1e9)
     return [

@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import sys
 import threading
+import time
 from asyncio.selector_events import _SelectorSocketTransport  # type: ignore[attr-defined]  # typeshed lacks it
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ MOST_JSON = 512 * 1024
 """Bytes of JSON that take some 2 ms to read or to write; a little more than a body that is read on the event loop."""
 
 MOST_WRITTEN = 600_000
-"""Bytes of one write, head included: asyncio copies what a socket does not take."""
+"""Bytes of one write, head included: asyncio copies the bytes that a socket does not take."""
 
 TABLE = """
 defaults: {retries: {attempts: 1}}
@@ -262,7 +263,7 @@ HEAVY: Mapping[str, tuple[str, JsonObject, list[Script]]] = {
         _whole(reasoning_content="r", tool_calls=CALLED["tool_calls"]),
     ),
 }
-"""Heavy requests and answers: a model, what is asked in a chat, and what its vendor answers in turn."""
+"""Heavy requests and responses: a model, the fields of a chat, and the vendor's responses in turn."""
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
@@ -289,6 +290,7 @@ async def test_threat_05_what_a_heavy_request_held_is_freed_in_a_thread(
     free = RequestThreads._free
 
     def freed(threads: RequestThreads, things: list[object]) -> None:
+        time.sleep(0.1)  # lets a thread that has just returned a result drop its own references
         held.extend((type(each).__name__, sys.getrefcount(each)) for each in things)
         free(threads, things)
 

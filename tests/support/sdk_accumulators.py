@@ -1,4 +1,4 @@
-"""What clients' SDKs make of a stream: the rules of their accumulators, for tests without the SDKs' packages.
+"""Accumulates streams by the rules of clients' SDKs, for tests without the SDKs' packages.
 
 Sources: `openai` 3.54.0 `lib/streaming/_deltas.py` (`accumulate_delta`), `lib/streaming/responses/_responses.py`
 (`accumulate_event`), November 2026; `tests/contracts/test_sdk_accumulators.py` holds the first against the package.
@@ -56,8 +56,8 @@ def _is_indexed(value: JsonValue) -> bool:
 
 
 def accumulate_chat(events: Iterable[JsonObject]) -> JsonObject:
-    """Return the chat completion that the chunks make. Members that the SDK does not know are joined as those of a
-    delta are."""
+    """Return the chat completion that the chunks make. Fields that the SDK does not know are joined as the
+    fields of a delta are."""
     whole: JsonObject = {}
     choices: dict[int, JsonObject] = {}
     for event in events:
@@ -137,7 +137,7 @@ class ResponseAccumulator:
             grow(self.items[cast(int, event["output_index"])], event)
 
     def _end(self, grown: JsonObject, done: JsonObject) -> None:
-        """Check that an item at its end is what its deltas made, and take the rest of its members."""
+        """Check that an item at its end equals the sum of its deltas, and take the rest of its fields."""
         for name in ("content", "summary", "arguments", "input"):
             assert grown.get(name) == done.get(name) or (not grown.get(name) and not done.get(name)), name
         grown.update(done)

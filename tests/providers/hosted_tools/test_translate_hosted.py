@@ -49,7 +49,7 @@ SEARCHES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
     ("dashscope", "qwen-plus", {"enable_search": True}),
     ("bedrock", "amazon.nova-premier-v1:0", {"toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]}}),
 )
-"""What the body of a vendor holds of a search."""
+"""The fields of a search in the bodies of vendors."""
 
 WITHOUT: Final = (
     ("vllm", "m"),
@@ -71,7 +71,7 @@ MEMBERS: Final = (
 
 
 def sent(request: UnifiedRequest, vendor: str, model: str) -> tuple[JsonObject, tuple[str, ...], tuple[str, ...]]:
-    """What the body holds of tools and searches, and what is named as emulated and dropped."""
+    """Return the tools and searches of the body, and the fields named as emulated and as dropped."""
     plan = plan_calls(request, target_of(vendor, model, base_url="https://host"))
     (call,) = plan.calls
     body = orjson.loads(call.sent.body)

@@ -171,7 +171,7 @@ async def test_one_discovered_model_is_told_with_its_window_before_any_list_was_
     card = (await made.get("/v1/models/cl%2Fclaude-haiku-4-5-20251001")).json()
     assert card["context_length"] == 200000
     assert made.vendors["openai"].connections == 0
-    # What the vendor does not list is passed on all the same.
+    # A model that the vendor does not list is passed on nevertheless.
     assert (await made.get("/v1/models/cl/claude-unlisted")).json()["id"] == "cl/claude-unlisted"
 
 

@@ -3,7 +3,9 @@
 import pytest
 
 from providers.completion import Usage
+from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN
 from providers.json_types import JsonObject, JsonValue
+from proxy.surfaces.request.parse_json import MANY_COMMAS
 from tests.proxy.kit.api_cases import (
     FIREWORKS,
     OPENAI,
@@ -294,3 +296,12 @@ async def test_76_the_body_ends_with_the_terminator_and_the_connection_serves_on
         again = await client.answer()
     assert (streaming.whole, streaming.events()[-1]) == (True, b"[DONE]")
     assert (again.status, texts(again)) == (200, {0: "y"})
+
+
+async def test_the_prompt_of_a_heavy_stream_without_a_usage_counts_by_its_length(served: Rig) -> None:
+    served.vendor.answer(sse_answer([pieces(choice("ab"))[0], DONE]))
+    answer = await served.post(OPENAI, ask("both/m", prompt=[7] * (MANY_COMMAS + 2), stream=True))
+    assert texts(answer) == {0: "ab"}
+    (record,) = await served.finished(1)
+    sent = len(served.vendor.requests[0].body)
+    assert record.usage == Usage(-(-sent // BYTES_PER_TOKEN), 1, estimated=True)

@@ -85,11 +85,6 @@ def by_responses(whole: JsonObject = WHOLE) -> Callable[[Received], Script]:
     return answer
 
 
-def sent(served: Rig) -> JsonObject:
-    body: JsonObject = orjson.loads(served.vendor.requests[-1].body)
-    return body
-
-
 def asked(model: str, stream: bool, **fields: JsonValue) -> JsonObject:
     more: JsonObject = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
     return {"model": model, "messages": [{"role": "user", "content": "hi"}], "tools": [TOOL], **more, **fields}
@@ -119,7 +114,7 @@ async def test_a_chat_is_answered_in_its_own_form(served: Rig, path: str, model:
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (40, 20, 60)
     assert cast(JsonObject, usage["prompt_tokens_details"])["cached_tokens"] == 30
     assert cast(JsonObject, usage["completion_tokens_details"])["reasoning_tokens"] == 8
-    body = sent(served)
+    body = served.sent()
     assert (body["model"], body["store"], body["include"]) == ("gpt-5.6", False, ["reasoning.encrypted_content"])
     assert body["tools"] == [{"type": "function", "name": "f", "parameters": PARAMETERS, "strict": False}]
 
@@ -144,7 +139,7 @@ async def test_a_message_is_answered_in_its_own_form_and_its_thinking_comes_back
     assert message["stop_reason"] == "tool_use"
     usage = cast(JsonObject, message["usage"])
     assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"]) == (10, 30, 20)
-    assert (sent(served)["reasoning"], sent(served)["max_output_tokens"]) == ({"effort": "high"}, 900)
+    assert (served.sent()["reasoning"], served.sent()["max_output_tokens"]) == ({"effort": "high"}, 900)
     results: JsonValue = [
         {"type": "tool_result", "tool_use_id": "c1", "content": "one"},
         {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "two"}]},
@@ -155,7 +150,7 @@ async def test_a_message_is_answered_in_its_own_form_and_its_thinking_comes_back
     turns: list[JsonValue] = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [*blocks]}]
     again = await served.post("/v1/messages", {**fields, "messages": [*turns, {"role": "user", "content": results}]})
     assert again.status == 200, again.body
-    assert sent(served)["input"] == [
+    assert served.sent()["input"] == [
         {"role": "user", "content": "hi"},
         {
             "type": "reasoning",
@@ -261,7 +256,7 @@ async def test_neutral_values_are_taken_and_advisory_ones_are_named(served: Rig)
     advisory: JsonObject = {"prediction": {"type": "content", "content": "x"}, "metadata": {"a": "b"}, "user": "u"}
     answer = await served.post(CHATS[0], asked(CODEX, False, **neutral, **advisory))
     assert (answer.status, answer.headers["x-dragoman-dropped"]) == (200, "prediction")
-    assert (sent(served)["metadata"], sent(served)["user"]) == ({"a": "b"}, "u")
+    assert (served.sent()["metadata"], served.sent()["user"]) == ({"a": "b"}, "u")
     steering: JsonObject = {"seed": 7, "presence_penalty": 0.5, "logit_bias": {"5": 1}}
     without = await served.post(CHATS[0], asked("openai/gpt-5.3-codex", False, **steering))
     assert (without.status, {*without.headers["x-dragoman-dropped"].split(", ")}) == (200, {*steering})
@@ -357,7 +352,7 @@ async def test_a_limit_is_lowered_as_far_as_the_api_takes_it(
     if limit is None:
         assert reply.code == "context_length_exceeded"
     else:
-        assert sent(served)["max_output_tokens"] == limit
+        assert served.sent()["max_output_tokens"] == limit
 
 
 @looped("stream", [False, True])
@@ -381,4 +376,4 @@ async def test_a_conversation_that_moved_to_another_account_goes_on_without_its_
     assert (reply.status, reply.headers["x-dragoman-dropped"]) == (200, "thinking"), reply.body
     assert len(served.vendor.requests) == before + 2
     said = [{"role": each["role"], "content": each["content"]} for each in cast(list[JsonObject], messages)]
-    assert sent(served)["input"] == said
+    assert served.sent()["input"] == said

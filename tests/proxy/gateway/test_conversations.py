@@ -1,23 +1,19 @@
 """What a client has of a conversation keeps its invariants through the gateway, on every API, whole and streamed."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import orjson
 import pytest
-import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
-from tests.proxy.kit.gateway_rig import AUTH, Rig, rig
+from tests.proxy.kit.gateway_rig import AUTH, Rig, gateway_fixture
 from tests.proxy.kit.raw_client import exchange, request
 from tests.support.http_scripts import DONE, data_frames, json_answer, sse_answer
 
 pytestmark = pytest.mark.smoke
 
 
-@pytest_asyncio.fixture
-async def served() -> AsyncIterator[Rig]:
-    async with rig() as made:
-        yield made
+served = gateway_fixture()
 
 
 def calls(*ids: str) -> list[JsonValue]:
@@ -79,7 +75,7 @@ BODIES: Mapping[str, JsonObject] = {"/v1/chat/completions": CHAT, "/v1/messages"
 
 
 def ids_of_calls(value: JsonValue) -> Iterator[str]:
-    """The ids of the calls in what a client got, in each API's form."""
+    """Yield the ids of the calls in a client's response, in each API's form."""
     match value:
         case {"type": "tool_use", "id": str(identity)} | {"call_id": str(identity)}:
             yield identity

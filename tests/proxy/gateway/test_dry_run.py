@@ -36,10 +36,10 @@ from proxy.surfaces.openai import OPENAI
 from tests.proxy.cli.conftest import CANARY, TABLE
 from tests.proxy.kit.gateway_rig import rig
 from tests.proxy.kit.raw_client import exchange, request
-from tests.proxy.surfaces.kit import there
 from tests.support.gateway import running_gateway
 from tests.support.http_scripts import json_answer
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 from tests.support.openai_wire import chat
 from tests.support.vendor import FakeVendor
 
@@ -87,7 +87,7 @@ def error_of(explanation: Explanation) -> tuple[int, Mapping[str, str]]:
 
 def test_the_targets_come_in_the_order_of_the_plan_with_their_calls(snapshot: Snapshot) -> None:
     found = ask(snapshot, chatting("fast"))
-    assert [(step.rule, step.name) for step in there(found.plan).steps] == [
+    assert [(step.rule, step.name) for step in not_none(found.plan).steps] == [
         ("route", "fast"),
         ("model", "openai/gpt-4o-mini"),
         ("model", "anthropic/claude-haiku-4-5"),
@@ -332,7 +332,7 @@ def test_what_is_passed_on_is_shown_as_it_would_go(path: str) -> None:
 def test_a_task_has_its_own_model_in_a_dry_run_too() -> None:
     table = build_snapshot(load_text(PASSED, "t.yaml", {}))
     found = ask(table, {"input": "hi"}, "/v1/moderations")
-    assert there(found.plan).asked == "openai/m"
+    assert not_none(found.plan).asked == "openai/m"
 
 
 def test_a_form_cannot_be_shown() -> None:

@@ -27,9 +27,9 @@ from proxy.gateway.kept_turns import (
     with_thinking,
 )
 from tests.providers.dialects.openai.kit import target
-from tests.proxy.surfaces.kit import there
 from tests.support.cpu_growth import excess
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 CLAUDE, DEEPSEEK = target("anthropic"), replace(target("deepseek"), upstream_model="deepseek-v4")
 SIGNED: JsonObject = {
@@ -152,12 +152,12 @@ def test_the_key_of_an_answer_is_that_of_the_client_s_next_request() -> None:
 def test_a_turn_is_stored_as_json_and_read_back() -> None:
     extra: JsonObject = {"extra_content": {"google": {}}}
     for kept in (KEPT, TurnThinking(text="hm"), TurnThinking((SIGNED,), "other", "t", {"c": extra})):
-        assert unpack_turn(there(pack_turn(kept))) == kept
+        assert unpack_turn(not_none(pack_turn(kept))) == kept
 
 
 def test_the_text_is_stored_once_and_a_turn_that_is_too_long_is_not() -> None:
     long = "x" * 1000
-    assert len(there(pack_turn(TurnThinking(({**SIGNED, "text": long},), long)))) < 1200
+    assert len(not_none(pack_turn(TurnThinking(({**SIGNED, "text": long},), long)))) < 1200
     assert pack_turn(TurnThinking(text="x" * (MOST_BYTES - 100))) is not None
     assert pack_turn(TurnThinking(text="x" * MOST_BYTES)) is None
     assert pack_turn(TurnThinking(({"nested": [["x" * 1000] * 1000]},))) is None
@@ -191,12 +191,12 @@ def test_any_bytes_are_a_turn_or_none(data: bytes) -> None:
 
 
 def test_thinking_goes_back_into_the_message_that_lacks_it_or_has_its_text_unchanged() -> None:
-    messages = there(restored(USER, ASKED, RESULT))
+    messages = not_none(restored(USER, ASKED, RESULT))
     assert messages == (USER, {**ASKED, "reasoning_details": [SIGNED], "reasoning_content": "hm"}, RESULT)
     assert messages[0] is USER
     assert "reasoning_details" not in ASKED
     said: JsonObject = {**ASKED, "reasoning_content": "hm\n"}
-    assert there(restored(USER, said, RESULT))[1] == {**said, "reasoning_details": [SIGNED]}
+    assert not_none(restored(USER, said, RESULT))[1] == {**said, "reasoning_details": [SIGNED]}
     assert restored(USER, {**ASKED, "reasoning": "of my own"}, RESULT) is None
 
 
@@ -222,12 +222,12 @@ def test_the_client_s_own_thinking_stays_and_plain_turns_are_not_looked_up(messa
 def test_signatures_go_back_to_the_calls_and_the_text_that_lack_them() -> None:
     extra: JsonObject = {"extra_content": {"google": {"thought_signature": "s"}}}
     kept = TurnThinking(signature="t", calls={ID: extra})
-    messages = there(restored(USER, ASKED, kept=kept))
+    messages = not_none(restored(USER, ASKED, kept=kept))
     assert messages[1]["tool_calls"] == [{**CALL, **extra}]
     assert messages[1]["extra_content"] == {"google": {"thought_signature": "t"}}
     own: JsonObject = {"extra_content": {"google": {"thought_signature": "own"}}}
     calls: list[JsonValue] = [{**CALL, **own}, "odd"]
-    messages = there(restored(USER, {**ASKED, **own, "tool_calls": calls}, kept=kept))
+    messages = not_none(restored(USER, {**ASKED, **own, "tool_calls": calls}, kept=kept))
     assert messages[1] == {**ASKED, **own, "tool_calls": calls}
 
 
@@ -255,7 +255,7 @@ def test_a_stream_s_turn_is_gathered_until_it_ends() -> None:
     gathered = GatheredTurns()
     assert [gathered.add(chunk) for chunk in chunks()] == [None] * 6
     assert gathered.add(Usage(1, 1)) is None
-    ended = there(gathered.add(Chunk(finish_reason="tool_calls")))
+    ended = not_none(gathered.add(Chunk(finish_reason="tool_calls")))
     assert thinking_to_keep(ended, CLAUDE) == KEPT
     assert key_of_answer(ended, marks_of(USER)) == turn_key(ID, "f", USER)
 
@@ -273,7 +273,7 @@ def test_choices_are_gathered_apart() -> None:
         for chunk in chunks():
             gathered.add(replace(chunk, index=index))
     for index in (1, 0):
-        assert there(gathered.add(Chunk(index, finish_reason="tool_calls"))).reasoning == "hm"
+        assert not_none(gathered.add(Chunk(index, finish_reason="tool_calls"))).reasoning == "hm"
 
 
 @looped(

@@ -53,18 +53,13 @@ def ask(model: str = "plain/m", **fields: JsonValue) -> JsonObject:
     return {"model": model, "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}], **fields}
 
 
-def sent(served: Rig) -> JsonObject:
-    body: JsonObject = orjson.loads(served.vendor.requests[-1].body)
-    return body
-
-
 async def test_a_vendor_that_speaks_the_api_gets_the_client_s_own_body(served: Rig) -> None:
     served.vendor.default = json_answer(200, NATIVE)
     asked = ask("claude-x", of_tomorrow={"x": 1}, container="c")
     answer = await served.post(f"{PATH}?beta=true", asked, {"anthropic-beta": "a", "anthropic-version": "2023-06-01"})
     assert answer.status == 200
     assert answer.json() == {**NATIVE, "model": "claude-x"}
-    assert sent(served) == {**asked, "model": "claude-x"}
+    assert served.sent() == {**asked, "model": "claude-x"}
     assert served.vendor.requests[-1].header("anthropic-beta") == "a"
     assert answer.headers["request-id"] == answer.headers["x-request-id"]
     assert answer.headers["x-dragoman-deployment"] == "anthropic/claude-x/default"
@@ -77,7 +72,7 @@ async def test_another_vendor_gets_a_translation(served: Rig) -> None:
     body = answer.json()
     assert (body["type"], body["model"], body["stop_reason"]) == ("message", "plain/m", "end_turn")
     assert body["content"] == [{"type": "text", "text": "hello"}]
-    wire = sent(served)
+    wire = served.sent()
     assert isinstance(wire["messages"], list)
     assert isinstance(wire["tools"], list)
     assert len(wire["messages"]) == 6

@@ -50,11 +50,6 @@ def ask(model: str = "plain/m", **fields: JsonValue) -> JsonObject:
     return {"model": model, "input": "hi", "store": False, **fields}
 
 
-def sent(served: Rig) -> JsonObject:
-    body: JsonObject = orjson.loads(served.vendor.requests[-1].body)
-    return body
-
-
 def piece(finish: str | None = None, **delta: JsonValue) -> JsonObject:
     """A chunk of a chat."""
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
@@ -71,7 +66,7 @@ async def test_a_vendor_that_speaks_the_api_gets_the_client_s_own_body(served: R
     assert answer.status == 200
     assert answer.json() == {**NATIVE, "model": "openai/gpt-x", "store": False, "previous_response_id": None}
     assert served.vendor.requests[-1].path.endswith("/responses")
-    body = sent(served)
+    body = served.sent()
     assert (body["of_tomorrow"], body["truncation"], body["tools"]) == ({"x": 1}, "auto", [typed("web_search")])
     assert "x-dragoman-dropped" not in answer.headers
 
@@ -89,7 +84,7 @@ async def test_another_vendor_gets_codex_translated(served: Rig) -> None:
     assert output(final(events(answer.body)))[0]["content"] == [
         typed("output_text", text="Hi", annotations=[], logprobs=[])
     ]
-    tools = sent(served)["tools"]
+    tools = served.sent()["tools"]
     assert isinstance(tools, list)
     assert {str(tool["type"]) for tool in tools if isinstance(tool, dict)} == {"function"}
     dropped = answer.headers["x-dragoman-dropped"].split(", ")

@@ -28,10 +28,10 @@ from tests.conformance.vendor_rules import DeepSeek, listed, thought
 from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.tables import digest_of
-from tests.proxy.surfaces.kit import there
 from tests.support.cpu_growth import excess
 from tests.support.http_scripts import json_answer
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 pytestmark = pytest.mark.smoke
 
@@ -132,7 +132,7 @@ async def test_a_request_is_given_no_more_than_so_much_the_latest_turns_first() 
     ids = [f"{ID}{number}" for number in range(9)]
     messages: list[JsonObject] = [{**ASKED, "tool_calls": [{**CALL, "id": each}]} for each in ids]
     for missing in missing_turns(messages):
-        data = there(pack_turn(TurnThinking(text="x" * (MOST_RESTORED // 4 - 100))))
+        data = not_none(pack_turn(TurnThinking(text="x" * (MOST_RESTORED // 4 - 100))))
         turns.entries.put("a", {missing.key: data})
     restored = await sent(turns, *messages)
     assert ["reasoning_content" in message for message in restored] == [False] * 5 + [True] * 4
@@ -289,7 +289,7 @@ async def test_a_flood_of_turns_leaves_a_light_request_its_own_and_drops_few_eac
     assert await ask(made, "b", USER) == 200
     turns = made.gateway.turns
     kept = turns.entries.kept
-    data = there(pack_turn(TurnThinking(text="x" * 500_000)))
+    data = not_none(pack_turn(TurnThinking(text="x" * 500_000)))
     dropped = []
     for number in range(5_000):
         before = kept.evicted

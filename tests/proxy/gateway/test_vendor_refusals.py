@@ -32,7 +32,7 @@ PAGE: Final = b"<html><body>Attention Required!</body></html>"
 
 
 class Row(NamedTuple):
-    """How a vendor refuses: `said` is what the log has of its words, `alone` whether the circuit opens."""
+    """How a vendor refuses: `said` is the log's excerpt of its words, `alone` whether the circuit opens."""
 
     profile: str
     status: int

@@ -43,7 +43,7 @@ def joined(answer: Answer) -> JsonObject:
 
 
 def only_choice(answer: Answer) -> JsonObject:
-    """The same of a whole answer."""
+    """Return the same of a non-streaming response."""
     choice = listed(answer.json(), "choices")[0]
     message = cast(JsonObject, choice["message"])
     names = ("content", "reasoning_content", "reasoning_details", "annotations")

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import orjson
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -114,6 +115,11 @@ class Rig:
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         """The answer to a GET with the team's key."""
         return await exchange(self.port, request("GET", path, None, AUTH if headers is None else headers))
+
+    def sent(self) -> JsonObject:
+        """The body of the last call of the vendor."""
+        body: JsonObject = orjson.loads(self.vendor.requests[-1].body)
+        return body
 
     def table(self, text: str) -> None:
         table = snapshot(text.replace("PORT", str(self.vendor.port)))

@@ -4,13 +4,14 @@ from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease import LeaseGrant
 from proxy.shared_state.lease_keeper import REFUSED_FOR
-from tests.proxy.limits.kit.still_keeper import StillKeeper, there
+from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.support.not_none import not_none
 
 WALL = 0.0
 
 
 def exchange(places: LeasedPlaces, counter: LeaseCounter, process: str, now: float) -> None:
-    ask = there(places.ask(now))
+    ask = not_none(places.ask(now))
     places.tell(counter.exchange(process, [ask], now * 1e6)[0], now)
 
 
@@ -132,7 +133,7 @@ def test_alone_it_goes_on_with_its_part_and_at_least_one_place() -> None:
     assert not places.fetchable(1, 0.0)
     assert not LeasedPlaces("t", 1, keeper).lacks(1, 0.0, WALL)
     keeper.alone = False
-    assert there(places.ask(0.0)).held == 10
+    assert not_none(places.ask(0.0)).held == 10
     assert places.exceeded("team t", 1, 0.0, WALL).alone is None
 
 

@@ -14,7 +14,7 @@ from proxy.limits.limit_book import FREE, LimitBook
 from proxy.limits.limit_views import Exceeded, LimitKind
 from proxy.limits.reservation import Meters, Reservation
 from tests.proxy.limits.kit.simulation import BERLIN, WALL
-from tests.proxy.limits.kit.still_keeper import there
+from tests.support.not_none import not_none
 
 SCOPES = ("team t", "key t/k", "team t model m")
 
@@ -149,7 +149,7 @@ def test_the_refusal_that_lasts_longest_is_told() -> None:
     desk.take(1000).settle(1000, 0)
     told = desk.refused(500)
     assert (told.kind, told.limit, told.used, told.requested) == (LimitKind.QUOTA, 1, 1, 1)
-    assert told.wait == there(told.ends) - WALL
+    assert told.wait == not_none(told.ends) - WALL
     desk.now = told.wait
     desk.take(500)
 

@@ -21,8 +21,9 @@ from proxy.shared_state.lease import LeaseGrant
 from proxy.shared_state.lease_keeper import REJOIN
 from tests.proxy.kit.virtual_time import VirtualLoop, in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, SimulatedProcess, World, all_admitted, fleet, stop
-from tests.proxy.limits.kit.still_keeper import StillKeeper, there
+from tests.proxy.limits.kit.still_keeper import StillKeeper
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 DAY = Quota(Unit.REQUESTS, 240, Period.DAY)
 COUNT = 4
@@ -190,13 +191,13 @@ def test_back_among_others_it_claims_what_it_has_left_of_its_part_and_no_more() 
     assert not each.lacks(250, 5.0, WALL)
     each.take(100, 5.0, WALL)
     keeper.alone, keeper.rejoining = False, True
-    ask = there(each.ask(6.0))
+    ask = not_none(each.ask(6.0))
     assert (ask.amount, ask.held, ask.want) == (100, 0, 150)
     each.tell(LeaseGrant(120, 300.0, 1.0, 2), 6.0)
     assert each.room == 120
     assert each.lacks(121, 6.0, WALL)
     assert not each.fetchable(121, 6.0)
-    ask = there(each.ask(6.1))
+    ask = not_none(each.ask(6.1))
     assert (ask.held, ask.want) == (120, 0)
     each.tell(LeaseGrant(0, 300.0, 1.0, 2), 6.1)
     assert each.exceeded("team t", 130, 6.1, WALL).alone == 120
@@ -211,12 +212,12 @@ def test_what_is_granted_by_who_has_lost_its_memory_counts_only_as_far_as_ones_p
     each.ask(1.0)
     each.tell(LeaseGrant(0, 600.0, 1.0, 2, epoch=1), 1.0)
     each.wait_for(200)
-    ask = there(each.ask(2.0))
+    ask = not_none(each.ask(2.0))
     assert ask.want >= 200
     each.tell(LeaseGrant(ask.want, 0.0, 1.0, 1, epoch=2), 2.0)
     each.wait_no_more(200)
     assert (each.room, keeper.noted) == (100, ["wake"])
-    assert there(each.ask(2.1)).want == 100
+    assert not_none(each.ask(2.1)).want == 100
     each.tell(LeaseGrant(100, 600.0, 1.0, 2, epoch=2), 2.1)
     assert each.lacks(101, 2.1, WALL)
     assert not each.fetchable(101, 2.1)

@@ -11,7 +11,8 @@ from proxy.limits.limit import Period, Rate, Unit
 from proxy.limits.rate_lease import AGAIN, RateLease
 from proxy.shared_state.lease import LeaseGrant, RateAsk
 from proxy.shared_state.lease_keeper import GONE, REJOIN
-from tests.proxy.limits.kit.still_keeper import StillKeeper, there
+from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.support.not_none import not_none
 
 MINUTE = Rate(Unit.REQUESTS, 600, Period.MINUTE, 600)
 WALL = 0.0
@@ -29,7 +30,7 @@ def lease(keeper: StillKeeper) -> RateLease:
 
 def told(lease: RateLease, granted: int, now: float, level: float = 0.0, share: float = 0.5, count: int = 2) -> RateAsk:
     """Exchange, whatever it asks for."""
-    ask = there(lease.ask(now))
+    ask = not_none(lease.ask(now))
     lease.tell(LeaseGrant(min(granted, ask.want), level, share, count), now)
     return ask
 
@@ -77,7 +78,7 @@ def test_it_leases_ahead_by_its_demand_and_never_a_large_part(lease: RateLease) 
         lease.ask(tick / 100)
     assert lease.demand == pytest.approx(500, rel=0.2)
     lease.tell(LeaseGrant(1, 300.0, 0.5, 2), 1.0)
-    assert lease.balance + there(lease.ask(1.0)).want == 3
+    assert lease.balance + not_none(lease.ask(1.0)).want == 3
 
 
 def test_it_fetches_before_all_is_used(keeper: StillKeeper) -> None:
@@ -120,7 +121,7 @@ def test_units_that_are_not_used_go_back_after_half_a_second(lease: RateLease, k
     assert lease.renew(0.5)
     assert lease.lacks(1, 0.5, WALL)
     assert keeper.noted == ["due"]
-    assert there(lease.ask(0.5)).back == 10
+    assert not_none(lease.ask(0.5)).back == 10
     assert not lease.holds()
 
 
@@ -128,14 +129,14 @@ def test_more_than_a_burst_leaves_a_debt_that_is_told_at_once(keeper: StillKeepe
     counter = LeaseCounter()
     lease = RateLease("t", MINUTE, keeper)
     lease.wait_for(1500)
-    ask = there(lease.ask(0.0))
+    ask = not_none(lease.ask(0.0))
     assert ask.least == 600
     lease.tell(counter.exchange("one", [ask], 0.0)[0], 0.0)
     lease.wait_no_more(1500)
     assert not lease.lacks(1500, 0.0, WALL)
     lease.take(1500, 0.0, WALL)
     assert keeper.noted == ["wake"]
-    ask = there(lease.ask(0.1))
+    ask = not_none(lease.ask(0.1))
     assert ask.back == -900
     grant = counter.exchange("one", [ask], 0.1e6)[0]
     lease.tell(grant, 0.1)
@@ -191,7 +192,7 @@ def test_back_among_others_it_tells_what_it_used_alone(lease: RateLease, keeper:
     keeper.alone = False
     assert lease.lacks(1, 10.0, WALL)
     assert keeper.noted == ["watch", "due"]
-    ask = there(lease.ask(10.0))
+    ask = not_none(lease.ask(10.0))
     assert ask.back == -75
     lease.tell(LeaseGrant(ask.want, 500.0, 0.5, 2), 10.0)
     assert lease.remaining(10.0, WALL) == 500 + ask.want
@@ -218,7 +219,7 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
 
 def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: RateLease, keeper: StillKeeper) -> None:
     lease.wait_for(50)
-    there(lease.ask(0.0))
+    not_none(lease.ask(0.0))
     lease.tell(LeaseGrant(50, 150.0, 0.25, 4, epoch=1), 0.0)
     lease.wait_no_more(50)
     assert lease.attempt(50, 0.0, WALL)
@@ -230,12 +231,12 @@ def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: RateLe
     assert not lease.attempt(40, 0.1, WALL)
     assert lease.attempt(35, 0.1, WALL)
     assert lease.share()[0] == 0.25
-    assert there(lease.ask(0.2)).share == pytest.approx(0.25)
+    assert not_none(lease.ask(0.2)).share == pytest.approx(0.25)
     assert not lease.lacks(0, GONE, WALL)  # one of them has told nothing
     assert lease.holds()
     keeper.told_since = 0.2
     assert not lease.lacks(0, 0.1 + REJOIN, WALL)
-    assert there(lease._held).local is None
+    assert not_none(lease._held).local is None
 
 
 def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: RateLease, keeper: StillKeeper) -> None:
@@ -245,19 +246,19 @@ def test_what_is_used_alone_is_told_by_who_is_not_asked_any_more(lease: RateLeas
     assert lease.holds()
     keeper.alone = False
     assert lease.renew(2.0)
-    assert there(lease.ask(2.0)).back == -95
+    assert not_none(lease.ask(2.0)).back == -95
 
 
 def test_an_answer_that_is_lost_counts_nothing_twice(lease: RateLease) -> None:
     counter = LeaseCounter()
     lease.wait_for(10)
-    ask = there(lease.ask(0.0))
+    ask = not_none(lease.ask(0.0))
     lease.tell(counter.exchange("one", [ask], 0.0)[0], 0.0)
     lease.wait_no_more(10)
     lease.take(10, 0.0, WALL)
     lease.settle(10, 15)
     for used, back in ((15, -5), (12, -2), (19, -9)):
-        ask = there(lease.ask(0.0))
+        ask = not_none(lease.ask(0.0))
         assert ask.back == back
         level = counter.exchange("one", [replace(ask, want=0)], 0.0)[0].level
         assert level == 590 + back
@@ -270,7 +271,7 @@ def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: RateLease, keepe
     counter, keeper.expected = LeaseCounter(), 1
     lease = RateLease("t", MINUTE, keeper)
     lease.wait_for(500)
-    ask = there(lease.ask(0.0))
+    ask = not_none(lease.ask(0.0))
     lease.tell(counter.exchange("one", [ask], 1e6)[0], 0.0)
     lease.wait_no_more(500)
     assert lease.attempt(500, 0.0, WALL)
@@ -281,7 +282,7 @@ def test_after_a_memory_was_lost_all_of_it_is_told_again(lease: RateLease, keepe
         counter = LeaseCounter()
     for _ in range(2):  # the first answer is lost
         lease.lacks(1, 1.0, WALL)
-        ask = there(lease.ask(1.0))
+        ask = not_none(lease.ask(1.0))
         assert (ask.back, ask.owed) == (-50, 490)
         assert counter.exchange("one", [replace(ask, want=0)], 2e6)[0].level == 60
 
@@ -311,7 +312,7 @@ def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: Ra
     assert lease.renew(AGAIN)
     assert told(lease, 1, AGAIN, 599.0).want >= 1
     assert not lease.lacks(1, AGAIN, WALL)
-    assert there(lease.ask(AGAIN)).back <= -140
+    assert not_none(lease.ask(AGAIN)).back <= -140
 
 
 def test_a_division_from_before_a_restart_is_assumed(lease: RateLease, keeper: StillKeeper) -> None:
@@ -358,6 +359,6 @@ def test_one_request_takes_no_more_than_the_largest_debt_and_gives_no_more_back(
     lease.take(10**9, 0.0, WALL)
     assert lease.balance == 600 - most
     lease.settle(10**9, 10**12)
-    assert there(lease.ask(0.1)).back == 600 - 2 * most
+    assert not_none(lease.ask(0.1)).back == 600 - 2 * most
     lease.settle(10**9, 100)
     assert lease.ask(0.2) is not None

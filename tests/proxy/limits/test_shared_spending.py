@@ -15,7 +15,8 @@ from proxy.limits.spending import OTHERS_HOLD, SpendingNotes, rules_of
 from proxy.shared_state.lease import LeaseGrant
 from tests.proxy.kit.virtual_time import in_virtual_time
 from tests.proxy.limits.kit.simulation import BERLIN, WALL, World, all_admitted, fleet, stop
-from tests.proxy.limits.kit.still_keeper import StillKeeper, there
+from tests.proxy.limits.kit.still_keeper import StillKeeper
+from tests.support.not_none import not_none
 
 DAY = Quota(Unit.TOKENS, 1000, Period.DAY)
 HUNDRED = Limits(quotas=(Quota(Unit.REQUESTS, 100, Period.DAY),))
@@ -46,7 +47,7 @@ def test_a_process_tells_what_no_ledger_holds_and_hears_the_same_of_others() -> 
     each.take(5, NOW, WALL)
     assert keeper.noted[0] == "watch"
     assert each.renew(NOW)
-    ask = there(each.ask(NOW))
+    ask = not_none(each.ask(NOW))
     assert (ask.amount, ask.key) == (35, f"team t tokens day {each.clock.start}")
     each.tell(LeaseGrant(0, 500.0, 1.0, 2), NOW)
     each.untold()
@@ -73,7 +74,7 @@ def test_what_was_used_beyond_the_reservation_is_taken_from_the_claim() -> None:
     assert each.room == 5
     each.settle(0, 50)
     assert each.room == -45
-    ask = there(each.ask(NOW))
+    ask = not_none(each.ask(NOW))
     assert (ask.amount, ask.held) == (75, 0)
 
 
@@ -141,7 +142,7 @@ def test_warnings_alone_claim_nothing() -> None:
     each = spending(StillKeeper(), TeamBudget(Unit.TOKENS, 50, Period.DAY, 0.5, "warn"))
     assert not each.lacks(10**12, NOW, WALL)
     each.take(30, NOW, WALL)
-    ask = there(each.ask(NOW))
+    ask = not_none(each.ask(NOW))
     assert (ask.amount, ask.want, ask.held) == (30, 0, 0)
     each.tell(LeaseGrant(0, 30.0, 1.0, 2), NOW)
     assert (each.spent, each.room) == (60, math.inf)
@@ -158,17 +159,17 @@ def test_a_refusal_tells_what_others_have_claimed_and_to_come_back_in_a_moment()
 def test_a_part_too_small_for_a_request_is_not_claimed() -> None:
     each = claimed(StillKeeper(), 50, level=600)
     each.take(50, NOW, WALL)
-    ask = there(each.ask(NOW))
+    ask = not_none(each.ask(NOW))
     assert (ask.held, ask.want) == (0, 0)
     small = claimed(StillKeeper(), 5, level=600)
     small.take(5, NOW, WALL)
-    assert there(small.ask(NOW)).want == 5
+    assert not_none(small.ask(NOW)).want == 5
 
 
 def test_who_waits_for_more_than_it_holds_gives_that_back_and_asks_for_all_at_once() -> None:
     each = claimed(StillKeeper(), 30)
     each.wait_for(50)
-    ask = there(each.ask(NOW))
+    ask = not_none(each.ask(NOW))
     assert (ask.held, ask.want, ask.least) == (0, 50, 50)
 
 
@@ -302,7 +303,7 @@ class SharedModel:
         self.open: list[tuple[int, int]] = []
 
     def exchange(self, number: int, *, answered: bool = True) -> None:
-        ask = there(self.every[number].ask(self.now))
+        ask = not_none(self.every[number].ask(self.now))
         (grant,) = self.counter.exchange(f"p{number}", [ask], self.now * 1e6)
         if answered:
             self.every[number].tell(grant, self.now)

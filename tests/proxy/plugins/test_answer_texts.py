@@ -179,7 +179,7 @@ def test_names_of_calls_and_unknown_words_for_an_end_are_shown_and_replaced(choi
 
 
 def _upper(choice: Choice) -> Choice:
-    """The choice with what is shown of it in capitals."""
+    """Return the choice with all that a client is shown of it in capitals."""
     calls = tuple([replace(call, name=call.name.upper(), id=call.id.upper()) for call in choice.tool_calls])
     finish = "ODD" if choice.finish_reason == "odd" else choice.finish_reason
     native = "ODD" if choice.native_finish_reason == "odd" else choice.native_finish_reason

@@ -1,7 +1,7 @@
 """Short ways to parse and to render in the tests of the surfaces."""
 
 import json
-from typing import TypeVar, cast
+from typing import cast
 
 import orjson
 import pytest
@@ -21,8 +21,6 @@ from tests.support.looped import looped
 ROWS = {"openai": OPENAI, "scale_v4": SCALE_V4, "scale_v5": SCALE_V5, "fireworks": FIREWORKS, "pais": PAIS}
 FACTS = AnswerFacts("1", 1795246123, "openai/gpt-x")
 USAGE = Usage(6, 2)
-
-T = TypeVar("T")
 
 every_row = looped("row", ROWS.values(), ids=ROWS.keys())
 
@@ -73,9 +71,3 @@ def objects(stream: bytes) -> list[JsonObject]:
 
 def choices(*bodies: JsonObject) -> list[JsonObject]:
     return [choice for body in bodies for choice in cast(list[JsonObject], body["choices"])]
-
-
-def there(value: T | None) -> T:
-    """The value, which is not None."""
-    assert value is not None
-    return value

@@ -2,11 +2,8 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from proxy.shared_state.lease_keeper import Lease
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -31,9 +28,3 @@ class StillKeeper:
 
     def wake(self, lease: Lease) -> None:
         self.noted.append("wake")
-
-
-def there(value: T | None) -> T:
-    """The value, which is not None."""
-    assert value is not None
-    return value

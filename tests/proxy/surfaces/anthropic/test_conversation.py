@@ -5,8 +5,8 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.conversation import BILLING_HEADER, ROLES
 from proxy.surfaces.thinking_envelope import seal
 from tests.proxy.surfaces.anthropic.kit import chat, parse, refused, turn
-from tests.proxy.surfaces.kit import there
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 MARK: JsonObject = {"cache_control": {"type": "ephemeral"}}
 SEALED: list[JsonObject] = [
@@ -27,8 +27,8 @@ def test_instructions_come_first_as_one_message() -> None:
 
 def test_the_billing_header_of_claude_code_is_left_out_and_named() -> None:
     request = parse(system=[{"type": "text", "text": f"{BILLING_HEADER}: cc=1"}, {"type": "text", "text": "S"}])
-    assert there(request.losses).left_out == (BILLING_HEADER,)
-    assert str(there(request.native).body["system"]).count(BILLING_HEADER) == 1
+    assert not_none(request.losses).left_out == (BILLING_HEADER,)
+    assert str(not_none(request.native).body["system"]).count(BILLING_HEADER) == 1
     assert chat([{"role": "user", "content": "x"}], system=[{"type": "text", "text": BILLING_HEADER}]) == [
         {"role": "user", "content": "x"}
     ]
@@ -124,7 +124,7 @@ def test_a_spoilt_envelope_is_left_out_and_named() -> None:
     spoilt = seal(SEALED)[:-5]
     thought: JsonObject = {"type": "thinking", "thinking": "hm", "signature": spoilt}
     request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": [thought]}])
-    assert there(request.losses).left_out == ("thinking",)
+    assert not_none(request.losses).left_out == ("thinking",)
 
 
 def test_blocks_of_server_tools_are_left_out_and_named() -> None:
@@ -134,7 +134,7 @@ def test_blocks_of_server_tools_are_left_out_and_named() -> None:
         {"type": "text", "text": "It is sunny."},
     ]
     request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": blocks}])
-    assert there(request.losses).left_out == ("messages.server_tool_use", "messages.web_search_tool_result")
+    assert not_none(request.losses).left_out == ("messages.server_tool_use", "messages.web_search_tool_result")
     assert chat(messages=[{"role": "assistant", "content": blocks}])[-1]["content"] == "It is sunny."
 
 

@@ -11,8 +11,8 @@ from proxy.errors import GatewayError
 from proxy.surfaces.anthropic.parse_body import RULES, parse_count, parse_messages
 from proxy.surfaces.request.field_rules import FIELDS
 from tests.proxy.surfaces.anthropic.kit import body, parse, refused
-from tests.proxy.surfaces.kit import there
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 CLAUDE_CODE = Path("tests/fixtures/anthropic/claude_code_request.json").read_bytes()
 
@@ -38,7 +38,7 @@ def test_the_gateway_s_own_fields_do_not_go_on() -> None:
         inference_extra_headers={"x-y": "z"},
         context_length_exceeded_behavior="truncate",
     )
-    assert set(there(request.native).body) == {"model", "max_tokens", "messages"}
+    assert set(not_none(request.native).body) == {"model", "max_tokens", "messages"}
     assert (request.timeout, request.extra_params, request.extra_headers) == (3.0, {"x": 1}, {"x-y": "z"})
     assert request.params["context_length_exceeded_behavior"] == "truncate"
 
@@ -52,7 +52,7 @@ def test_a_field_that_anthropic_does_not_have_is_translated_with_all_others(fiel
 
 def test_fields_that_ask_for_nothing_do_not_stand_in_the_way() -> None:
     request = parse(n=1, logprobs=False, echo=None, frequency_penalty=0, top_logprobs=0, tools=None)
-    assert set(there(request.native).body) == {"model", "max_tokens", "messages", "tools"}
+    assert set(not_none(request.native).body) == {"model", "max_tokens", "messages", "tools"}
     assert "logprobs" not in request.params
 
 
@@ -68,7 +68,7 @@ def test_every_field_of_the_unified_request_is_taken() -> None:
 def test_a_model_that_is_not_named_is_the_table_s() -> None:
     request = parse_messages(orjson.dumps({"max_tokens": 1, "messages": [{"role": "user", "content": "x"}]}), "m", {})
     assert request.model == "m"
-    assert there(request.native).body["model"] == "m"
+    assert not_none(request.native).body["model"] == "m"
 
 
 def test_every_problem_of_a_body_is_told() -> None:
@@ -91,7 +91,7 @@ def test_a_member_that_names_another_address_is_refused() -> None:
 @looped("value", ["a\nb", "é", "x" * 5000, ""])
 def test_headers_that_could_harm_do_not_go_on(value: str) -> None:
     request = parse_messages(body(), None, {"anthropic-beta": value})
-    assert there(request.native).headers == {}
+    assert not_none(request.native).headers == {}
 
 
 def test_a_count_needs_no_limit() -> None:
@@ -99,7 +99,7 @@ def test_a_count_needs_no_limit() -> None:
     for given in ({}, {"max_tokens": 9}, {"stream": True}, {"max_tokens": 0}):
         request = parse_count(orjson.dumps({"model": "m", "messages": messages, **given}), None, {})
         assert not request.stream
-        assert there(request.native).body == {"model": "m", "messages": messages}
+        assert not_none(request.native).body == {"model": "m", "messages": messages}
 
 
 def test_the_body_of_claude_code_is_read_whole() -> None:
@@ -119,7 +119,7 @@ def test_the_body_of_claude_code_is_read_whole() -> None:
     assert request.losses is not None
     assert request.losses.binding == {}
     assert request.losses.left_out == ("x-anthropic-billing-header", "context_management")
-    assert there(request.native).body == orjson.loads(CLAUDE_CODE)
+    assert not_none(request.native).body == orjson.loads(CLAUDE_CODE)
     assert "device_id" not in str({**request.params})
 
 

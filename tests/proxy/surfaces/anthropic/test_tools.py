@@ -4,8 +4,8 @@ import pytest
 
 from providers.json_types import JsonObject, JsonValue
 from tests.proxy.surfaces.anthropic.kit import parse, refused
-from tests.proxy.surfaces.kit import there
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
 TOOL: JsonObject = {"name": "f", "input_schema": SCHEMA}
@@ -39,14 +39,14 @@ def test_no_tools_are_as_good_as_an_empty_list() -> None:
 
 def test_how_anthropic_offers_a_function_is_left_out_and_named() -> None:
     request = parse(tools=[{**TOOL, "eager_input_streaming": True, "allowed_callers": ["direct"]}])
-    assert there(request.losses).left_out == ("eager_input_streaming",)
+    assert not_none(request.losses).left_out == ("eager_input_streaming",)
     assert request.params["tools"] == [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
 
 
 @looped("kind", ["bash_20250124", "memory_20250818", "mcp_toolset", "of_tomorrow"])
 def test_a_tool_of_the_vendor_s_own_is_binding(kind: str) -> None:
     request = parse(tools=[TOOL, {"type": kind, "name": "x"}])
-    assert there(request.losses).binding == {"tools": f"'tools' with a tool of type '{kind}'"}
+    assert not_none(request.losses).binding == {"tools": f"'tools' with a tool of type '{kind}'"}
 
 
 @looped(

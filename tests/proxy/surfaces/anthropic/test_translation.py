@@ -4,7 +4,7 @@ import pytest
 
 from proxy.surfaces.anthropic.translation import At, Translation, kind_of
 from proxy.surfaces.request.rule_kinds import Invalid
-from tests.proxy.surfaces.kit import there
+from tests.support.not_none import not_none
 
 
 def test_a_translation_that_says_everything_loses_nothing() -> None:
@@ -12,7 +12,7 @@ def test_a_translation_that_says_everything_loses_nothing() -> None:
 
 
 def test_instructions_within_the_conversation_are_for_the_planning_to_know_of() -> None:
-    losses = there(Translation(instructs_later=True).losses())
+    losses = not_none(Translation(instructs_later=True).losses())
     assert (losses.binding, losses.left_out, losses.instead) == ({}, (), {})
 
 
@@ -22,7 +22,7 @@ def test_the_first_of_a_field_s_bindings_is_told() -> None:
     made.bind("tools", "a tool of type 'b'")
     made.bind("container")
     made.leave_out("display")
-    losses = there(made.losses())
+    losses = not_none(made.losses())
     assert losses.binding == {"tools": "'tools' with a tool of type 'a'", "container": "'container'"}
     assert losses.left_out == ("display",)
 

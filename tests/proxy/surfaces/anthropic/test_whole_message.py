@@ -53,7 +53,7 @@ def test_no_block_but_those_of_calls_follows_the_last_text(
     assert all(sealed)
     (choice,) = whole.choices
     others = signatures_of_text(choice)
-    # A whole response does not tell that hidden thinking came behind its text.
+    # A non-streaming response does not show that hidden thinking came after its text.
     assert set(kinds.split()) <= {str(block["type"]) for block in blocks_of(choice)}
     if choice.reasoning is None and members.keys() != {"reasoning_details"}:
         assert others == members

@@ -7,8 +7,9 @@ import orjson
 from providers.completion import ContentLogprobs, LegacyLogprobs, TokenLogprob
 from providers.json_types import JsonValue
 from proxy.surfaces.response.logprobs import TextLogprobs, chat_logprobs, content_json
-from tests.proxy.surfaces.kit import complete, converse, there
+from tests.proxy.surfaces.kit import complete, converse
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 CONTENT = ContentLogprobs(
     (TokenLogprob("Hi", -0.1, (72, 105), (TokenLogprob("Hi", -0.1, (72, 105)),)), TokenLogprob("!", -math.inf, None))
@@ -66,7 +67,10 @@ def test_a_refusals_tokens_are_shown_as_such() -> None:
     ],
 )
 def test_offsets_count_from_the_start_of_the_prompt(fields: dict[str, JsonValue], index: int, base: int) -> None:
-    assert there(TextLogprobs(complete(logprobs=0, **fields)).render(index, CONTENT))["text_offset"] == (base, base + 2)
+    assert not_none(TextLogprobs(complete(logprobs=0, **fields)).render(index, CONTENT))["text_offset"] == (
+        base,
+        base + 2,
+    )
 
 
 def test_each_choice_keeps_its_own_place_across_a_stream() -> None:
@@ -109,6 +113,6 @@ def test_arrays_are_listed_for_who_asked_for_the_list() -> None:
         "content": [entry],
         "refusal": None,
     }
-    merged = there(TextLogprobs(complete(logprobs=True, top_logprobs=1)).render(0, native))
+    merged = not_none(TextLogprobs(complete(logprobs=True, top_logprobs=1)).render(0, native))
     assert written(merged["content"]) == [entry]
     assert merged["token_logprobs"] == [None, -0.1]

@@ -3,7 +3,7 @@
 from providers.json_types import JsonObject
 from proxy.surfaces.responses.gather_details import GatheredDetails
 from proxy.surfaces.thinking_envelope import open_sealed
-from tests.proxy.surfaces.kit import there
+from tests.support.not_none import not_none
 
 
 def sealed(*pieces: JsonObject) -> list[JsonObject] | None:
@@ -23,7 +23,10 @@ def test_pieces_of_a_block_are_joined_up_to_its_signature_and_what_follows_is_an
         {"type": "reasoning.text", "text": "ab", "index": 0, "format": "f", "signature": "s"},
         {"type": "reasoning.text", "text": "cd", "index": 1, "format": "f", "signature": "t"},
     ]
-    assert [block["text"] for block in there(sealed(text("a", signature="s"), text("b", signature="t")))] == ["a", "b"]
+    assert [block["text"] for block in not_none(sealed(text("a", signature="s"), text("b", signature="t")))] == [
+        "a",
+        "b",
+    ]
 
 
 def test_encrypted_blocks_stay_whole_and_text_that_nobody_signed_is_not_sealed() -> None:
@@ -37,6 +40,6 @@ def test_many_tiny_pieces_are_joined_in_one_pass() -> None:
     gathered = GatheredDetails()
     gathered.add([text("x") for _ in range(50_000)])
     gathered.add([text(None, signature="s")])
-    envelope = there(gathered.sealed())
+    envelope = not_none(gathered.sealed())
     (block,) = open_sealed(envelope) or [{}]
     assert block["text"] == "x" * 50_000

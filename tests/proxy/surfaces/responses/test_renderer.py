@@ -14,7 +14,7 @@ from proxy.surfaces.openai import OPENAI
 from proxy.surfaces.responses.responses_surface import RESPONSES
 from proxy.surfaces.surface import Renderer
 from tests.proxy.surfaces.kit import FACTS as CHAT_FACTS
-from tests.proxy.surfaces.kit import converse, there
+from tests.proxy.surfaces.kit import converse
 from tests.proxy.surfaces.responses.kit import (
     FACTS,
     USAGE,
@@ -28,6 +28,7 @@ from tests.proxy.surfaces.responses.kit import (
     whole,
 )
 from tests.support.looped import looped
+from tests.support.not_none import not_none
 
 END = Chunk(finish_reason="stop")
 BROKEN = ErrorFacts(502, "server_error", "upstream_error", "The upstream closed the connection.")
@@ -163,7 +164,7 @@ def test_what_is_stored_is_what_the_client_got_with_its_own_items() -> None:
     item = typed("message", role="user", content="x")
     renderer = rendering(stream=True, input=[item, {**item, "id": "mine"}])
     found = events(play(renderer, Chunk(text="a"), END))
-    kept = there(renderer.stored())
+    kept = not_none(renderer.stored())
     assert (kept.id, kept.ancestors) == ("resp_u1", ())
     assert kept.input == ({**item, "id": "msg_u1_i0"}, {**item, "id": "mine"})
     assert orjson.loads(orjson.dumps(kept.response)) == final(found)
@@ -173,7 +174,7 @@ def test_a_whole_answer_is_stored_too_unless_the_client_forbids_it_and_nothing_b
     renderer = rendering()
     assert renderer.stored() is None
     body = renderer.completion(Completion((Choice(0, "a", "length"),), USAGE))
-    assert there(renderer.stored()).response == orjson.loads(body)
+    assert not_none(renderer.stored()).response == orjson.loads(body)
     renderer = rendering(stream=True, store=False)
     play(renderer, Chunk(text="a"), END)
     assert renderer.stored() is None
