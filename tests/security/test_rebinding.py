@@ -60,7 +60,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 async def refused(transport: HttpTransport, vendor: FakeVendor) -> None:
     """A call of a public name that reaches nobody, least of all the vendor inside."""
-    kind = await failure(transport, f"http://rebinding.example:{vendor.port}/", STRANGER)
+    kind = await failure(transport, f"https://rebinding.example:{vendor.port}/", STRANGER)
     assert kind is FailureKind.CONNECT
     assert vendor.connections == 0
 
