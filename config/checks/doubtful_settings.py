@@ -2,7 +2,7 @@
 cooldowns, discovery and teams without effect, collectors."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from pydantic import SecretStr
@@ -20,7 +20,7 @@ from config.checks.doubtful_collectors import doubtful_collectors
 from config.defaults import duration
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
-from config.sections.route_section import RouteTarget
+from config.sections.route_section import ROUTE_SETTINGS, RouteSection, RouteTarget
 from config.table.table_schema import DeploymentSection, GatewayConfig
 
 _SHELL_NAME: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
@@ -128,6 +128,35 @@ def _mixed_spaces(context: CheckContext) -> Iterator[Problem]:
                 yield context.at_key((*at, name), message)
 
 
+def _settings_behind_choices(context: CheckContext) -> Iterator[Problem]:
+    """Warn of settings of a route that do not hold for requests by the name of another route, which chooses between it
+    and other targets."""
+    for at, own in route_maps(context.config):
+        routes = {**context.config.routes, **own}
+        for name, route in own.items():
+            for index, member in enumerate(route.targets if len(route.targets) > 1 else ()):
+                hidden = _settings_of(member.target, routes) - route.model_fields_set
+                if hidden:
+                    listed = " and ".join(each for each in ROUTE_SETTINGS if each in hidden)
+                    message = f"{listed} of this route: without effect here, where other targets stand beside it"
+                    meant = f"{message}; if meant for {shown(name)}, write it there"
+                    yield context.at_value((*at, name, "targets", index, "target"), meant)
+
+
+def _settings_of(name: str, routes: Mapping[str, RouteSection]) -> Set[str]:
+    """Return the names of the settings that are written at a route, or at the route that it stands for. A circle of
+    routes is an error of its own, so that it ends here."""
+    written: set[str] = set()
+    passed: set[str] = set()
+    while name in routes and name not in passed:
+        passed.add(name)
+        written |= routes[name].model_fields_set.intersection(ROUTE_SETTINGS)
+        if len(routes[name].targets) > 1:
+            break
+        name = routes[name].targets[0].target
+    return written
+
+
 def _model_named(context: CheckContext, target: str) -> str:
     """Return the model of a route's target, which may be one of its deployments."""
     model = target.rpartition("/")[0]
@@ -148,6 +177,7 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _capped_cooldowns,
     _nothing_to_ask_for,
     _mixed_spaces,
+    _settings_behind_choices,
     _nothing_to_discover,
     doubtful_collectors,
 )

@@ -43,8 +43,8 @@ def _secret_enough(secret: SecretStr | None) -> SecretStr | None:
 
 class CacheSection(MaybeEmptySection):
     """Answers that are given again to equal requests. The nearest level that has the section says all of it: a route,
-    or else `defaults`; a model, or else its vendor, or else `defaults`. It is for requests that ask for it: by
-    `temperature: 0`, or by the header `x-dragoman-cache: use`."""
+    or else the route or model that is its only target, or else `defaults`; a model, or else its vendor, or else
+    `defaults`. It is for requests that ask for it: by `temperature: 0`, or by the header `x-dragoman-cache: use`."""
 
     ttl: Annotated[Duration, AfterValidator(_long_enough)] = Field(
         default=600.0, description="How long an answer is given again, from 1s to 24h."

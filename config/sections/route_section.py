@@ -7,6 +7,7 @@ from config.sections.section import Section, ShorthandSection
 from config.sections.value_types import Policy, Switch, TargetName, Weight
 
 WEIGHT = "Its share under policy weighted, what it can carry under least_busy. 0 takes it out, except under priority."
+LISTED = "Whether the list of models names it to those who may use it. A name that is not listed works all the same."
 POLICIES = (
     "priority: as written. weighted: drawn by weight. round_robin: in turn. least_busy: the fewest requests under way"
     " for its weight. fastest: the soonest usual first byte, and any for one request in twenty, so that a slow one is"
@@ -34,7 +35,8 @@ class FallbacksSection(Section):
 
 
 class RouteSection(ShorthandSection):
-    """A name of our own over models; a bare name is a route with one target."""
+    """A name of our own over models; a bare name is a route with one target. A route whose only target is another
+    route, or a model, has the `fallbacks`, `same_space` and `cache` of that one, except those written at the route."""
 
     targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
     policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {POLICIES}")
@@ -49,10 +51,16 @@ class RouteSection(ShorthandSection):
     )
     cache: CacheSection | None = Field(
         default=None,
-        description="Which answers are given again to equal requests for this name. None written: as `defaults` say.",
+        description="Which answers are given again to equal requests for this name. None written: as its only target, "
+        "or else `defaults`, has it.",
     )
+    listed: Switch = Field(default=True, description=LISTED)
 
     @model_validator(mode="before")
     @classmethod
     def _from_name(cls, value: object) -> object:
         return {"targets": [value]} if isinstance(value, str) else value
+
+
+ROUTE_SETTINGS = tuple(name for name in RouteSection.model_fields if name not in ("targets", "policy", "listed"))
+"""The settings that a name over one route or model takes from that one, if they are not written at the name itself."""

@@ -16,7 +16,7 @@ from config.sections.failover_section import CircuitBreakerSection, RetriesSecti
 from config.sections.limits_section import Concurrent, LimitsSection
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
-from config.sections.route_section import POLICIES, WEIGHT, RouteSection
+from config.sections.route_section import LISTED, POLICIES, WEIGHT, RouteSection
 from config.sections.section import MaybeEmptySection, Section
 from config.sections.server_section import ServerSection
 from config.sections.team_section import TeamSection
@@ -272,6 +272,7 @@ class ModelSection(DeploymentSettings):
     deployments: dict[DeploymentName, DeploymentSection] = Field(
         default={}, description="Where the model runs, by name. None listed: one deployment named default."
     )
+    listed: Switch = Field(default=True, description=LISTED)
 
 
 class GatewayConfig(Section):

@@ -12,8 +12,9 @@ from providers.target import Target
 from proxy.admin.status import DeploymentState, ProcessStatus
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.routing.policies import WEIGHED
-from proxy.routing.resolve_model import reached
-from proxy.routing.snapshot import ANYONE, FALLBACKS, Route, RouteMember, Snapshot, Team
+from proxy.routing.resolve_model import reached, settings_of
+from proxy.routing.route_settings import FALLBACKS
+from proxy.routing.snapshot import ANYONE, Route, RouteMember, Snapshot, Team
 
 MOST_TARGETS: Final = 20
 """Targets of a route that are shown, in the order of the table: the first are those that matter."""
@@ -100,6 +101,7 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
         _target(status, route, member, reached(snapshot, team, member.name), whole if route.policy in WEIGHED else 0)
         for member in route.members
     ]
+    fallbacks = settings_of(snapshot, team, route).fallbacks
     return RouteRow(
         route.name,
         "" if team is ANYONE else team.name,
@@ -107,7 +109,7 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
         targets[:MOST_TARGETS],
         len(targets[MOST_TARGETS:]),
         sum(1 for target in targets if target.why),
-        [f"on {FALLBACKS[kind]}: {', '.join(names)}" for kind, names in route.fallbacks.items()],
+        [f"on {FALLBACKS[kind]}: {', '.join(names)}" for kind, names in fallbacks.items()],
     )
 
 

@@ -17,8 +17,9 @@ from proxy.process.load_table import Source
 from proxy.routing.cache_rules import ASKED_BY, CacheRules
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.policies import WEIGHED
-from proxy.routing.resolve_model import allowed, covered, plan
-from proxy.routing.snapshot import FALLBACKS, WILDCARD, Route, Snapshot, Team
+from proxy.routing.resolve_model import allowed, covered, plan, settings_of
+from proxy.routing.route_settings import FALLBACKS
+from proxy.routing.snapshot import WILDCARD, Route, Snapshot, Team
 
 Row = tuple[str, ...]
 
@@ -65,8 +66,12 @@ def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
     shared = {name: each for name, each in snapshot.routes.items() if covered(user, name) and name not in user.routes}
     models = [*model_rows(snapshot, user), *wildcard_rows(snapshot, user)]
     own = [row for each in teams for row in route_rows(snapshot, each, each.routes, each.name)]
-    caches = [(name, NONE, each.cache) for name, each in shared.items()]
-    caches += [(name, each.name, route.cache) for each in teams for name, route in each.routes.items()]
+    caches = [(name, NONE, settings_of(snapshot, user, each).cache) for name, each in shared.items()]
+    caches += [
+        (name, each.name, settings_of(snapshot, each, route).cache)
+        for each in teams
+        for name, route in each.routes.items()
+    ]
     asked = {row[0] for row in models}
     named = (*snapshot.models.values(), *snapshot.wildcards.values())
     caches = [(each.name, NONE, each.cache) for each in named if each.name in asked] + caches
@@ -218,7 +223,7 @@ def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner
         for member in route.members:
             weight = str(member.weight) if route.policy in WEIGHED else NONE
             yield (route.name, owner, route.policy, weight, member.name, _reached(snapshot, team, member.name))
-        for kind, names in route.fallbacks.items():
+        for kind, names in settings_of(snapshot, team, route).fallbacks.items():
             for name in names:
                 yield (route.name, owner, f"on {FALLBACKS[kind]}", NONE, name, _reached(snapshot, team, name))
 

@@ -1,7 +1,7 @@
 """Resolves a model string to the ordered targets that may answer it; state and chance come from the load."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from difflib import get_close_matches
 from itertools import chain
 from typing import TypeAlias
@@ -14,6 +14,7 @@ from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_no
 from proxy.routing.cache_rules import CacheRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.policies import POLICIES
+from proxy.routing.route_settings import RouteSettings
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team, expand
 
 _ANY_MODEL = "vendor/*"
@@ -182,9 +183,25 @@ def _order_targets(found: _Match, load: Load) -> Iterator[Target]:
 def _plan_route(snapshot: Snapshot, team: Team, route: Route, meaning: _NameMeaning, load: Load) -> Plan:
     steps = [*meaning.steps]
     targets = tuple(dict.fromkeys(_expand_route(snapshot, team, route, load, steps)))
-    fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in route.fallbacks.items()}
+    settings = settings_of(snapshot, team, route)
+    fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in settings.fallbacks.items()}
     found = (meaning.asked, route.name, targets, True, tuple(steps), fallbacks)
-    return Plan(*found, same_space=route.same_space, cache=route.cache)
+    return Plan(*found, same_space=settings.same_space, cache=settings.cache)
+
+
+def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
+    """Return the settings that hold for requests by a route's name: its own, and those of the route or model that it
+    stands for, however many names lie between."""
+    settings = route.own_settings
+    while len(route.members) == 1:
+        name = route.members[0].name
+        inner = _inner_route(snapshot, team, name)
+        if inner is None:
+            found = _find(snapshot, name)
+            return settings if found is None else settings.over(RouteSettings(cache=found.model.cache))
+        settings = settings.over(inner.own_settings)
+        route = inner
+    return settings
 
 
 def _targets_of(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:
@@ -211,7 +228,7 @@ def _expand_route(snapshot: Snapshot, team: Team, route: Route, load: Load, step
 
 
 def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps: list[Step]) -> Iterator[Target]:
-    inner = team.inner_routes.get(name) or snapshot.routes.get(name)
+    inner = _inner_route(snapshot, team, name)
     if inner is not None:
         steps.append(Step("route", inner.name))
         yield from _expand_route(snapshot, team, inner, load, steps)
@@ -220,6 +237,11 @@ def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps:
     if found is not None:
         steps.append(Step(found.rule, name))
         yield from _order_targets(found, load)
+
+
+def _inner_route(snapshot: Snapshot, team: Team, name: str) -> Route | None:
+    """Return the route that a name means inside another route. A team's own come first."""
+    return team.inner_routes.get(name) or snapshot.routes.get(name)
 
 
 def _granted(snapshot: Snapshot, team: Team, found: _Match, name: str) -> bool:
@@ -262,7 +284,7 @@ def knows(snapshot: Snapshot, team: Team, name: str) -> bool:
 
 def _reachable(snapshot: Snapshot, team: Team, route: Route) -> Iterator[Target]:
     yield from _expand_route(snapshot, team, route, IDLE, [])
-    for names in route.fallbacks.values():
+    for names in settings_of(snapshot, team, route).fallbacks.values():
         yield from _targets_of(snapshot, names, IDLE)
 
 
@@ -296,17 +318,19 @@ def covered(team: Team, route: str) -> bool:
 
 
 def visible(snapshot: Snapshot, team: Team) -> Sequence[str]:
-    """Return every name that the team may use, as the models list has them: routes first, without `vendor/*`. A route
-    hides the model or deployment of its name."""
+    """Return every name that the team may use and that is listed, as the models list has them: routes first, without
+    `vendor/*`. A route hides the model or deployment of its name."""
     return tuple(dict.fromkeys(each_visible(snapshot, team)))
 
 
 def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
     """Yield those names one by one, for callers that must yield to other work; a name may occur again."""
-    routes = snapshot.routes
-    yield from team.routes
-    yield from (name for name in routes if covered(team, name))
+    routes = {**snapshot.routes, **team.routes}
+    yield from (name for name, route in team.routes.items() if route.listed)
+    yield from (name for name, route in snapshot.routes.items() if route.listed and covered(team, name))
     for model in snapshot.models.values():
+        if not model.listed:
+            continue
         whole = allowed(snapshot, team, model.name)
         if whole and model.name not in routes:
             yield model.name
@@ -322,7 +346,7 @@ def each_discovered(
     them, with the targets as the entry itself has them. None where the name leads elsewhere: to a route, to an entry of
     its own, or to a deployment."""
     whole = _discovered(snapshot, team, f"{vendor}/{model}")
-    if whole is None or whole.rule != _ANY_MODEL:
+    if whole is None or whole.rule != _ANY_MODEL or not whole.model.listed:
         return
     targets = whole.model.targets
     mine = _granted(snapshot, team, whole, whole.model.name)
@@ -346,7 +370,7 @@ def _discovered(snapshot: Snapshot, team: Team, name: str) -> _Match | None:
 def _unexpanded(wildcard: Model, name: str) -> Model:
     """Return a `vendor/*` entry under a model's name, its targets as they are: whole lists of names would displace from
     the cache of `expand` the models that are in use."""
-    return Model(f"{wildcard.targets[0].vendor}/{name}", wildcard.policy, wildcard.targets, wildcard.cache)
+    return replace(wildcard, name=f"{wildcard.targets[0].vendor}/{name}")
 
 
 def nearest(snapshot: Snapshot, team: Team, name: str) -> tuple[str, ...]:

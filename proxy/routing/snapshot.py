@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Literal
 from config.allowed_names import covers
 from config.load_config import Loaded
 from config.problem import ConfigError, Path, Problem
-from config.sections.route_section import FallbacksSection, RouteSection
+from config.sections.route_section import RouteSection
 from config.sections.server_section import SurfaceName, SurfaceSettings
 from config.sections.team_section import TeamKey, TeamSection
 from config.table.inheritance import IMPLICIT_DEPLOYMENT, effective
 from config.table.table_schema import GatewayConfig
 from config.time_zones import zone_named
-from providers.failure import FailureKind
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
 from proxy.limits.limit import UNLIMITED, Limits, TeamLimits
 from proxy.request_record import NO_TEAM
 from proxy.routing.build_target import make_target, unknown_profile
-from proxy.routing.cache_rules import CacheRules, cache_rules, model_cache
+from proxy.routing.cache_rules import CacheRules, model_cache
 from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits
+from proxy.routing.route_settings import RouteSettings, route_settings
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import REASONING_FIELDS
 
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
     from proxy.routing.resolve_model import KeptNames
 
 WILDCARD = "*"
-
-FALLBACKS: Mapping[FailureKind, str] = {
-    FailureKind.CONTEXT_LENGTH: "context_window",
-    FailureKind.CONTENT_FILTER: "content_filter",
-}
-"""The kinds of failure for which a route has fallbacks of their own, with their names in the table."""
 
 BUILT_IN_VENDORS: dict[str, str] = {
     surface.name: surface.default_vendor for surface in SURFACES if surface.default_vendor
@@ -50,13 +44,14 @@ _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """One entry of `models`: its targets in the order of the table, the policy that orders them, and the rules of its
-    answer cache (None = none)."""
+    """One entry of `models`: its targets in the order of the table, the policy that orders them, the rules of its
+    answer cache (`None`: no cache), and whether the list of models names it."""
 
     name: str
     policy: str
     targets: tuple[Target, ...]
     cache: CacheRules | None = None
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +64,14 @@ class RouteMember:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """A name over models. `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of
-    all of them may be compared, `cache` the rules of its answer cache (None = none)."""
+    """A name over models: its members, the policy that orders them, and whether the list of models names it.
+    `own_settings` are those of the route alone; `settings_of` tells which hold for requests by its name."""
 
     name: str
     policy: str
     members: tuple[RouteMember, ...]
-    fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
-    same_space: bool = False
-    cache: CacheRules | None = None
+    own_settings: RouteSettings = field(default_factory=RouteSettings)
+    listed: bool = True
 
 
 _AS_ROUTES: Mapping[str, Route] = MappingProxyType({})
@@ -281,7 +275,7 @@ def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
             targets.append(made)
         else:
             problems.extend(problem for problem in made if problem not in problems)
-    return Model(name, model.policy, tuple(targets), model_cache(loaded.config, name))
+    return Model(name, model.policy, tuple(targets), model_cache(loaded.config, name), model.listed)
 
 
 def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
@@ -350,16 +344,11 @@ def _routes(routes: Mapping[str, RouteSection], config: GatewayConfig) -> dict[s
             name,
             route.policy,
             tuple(RouteMember(member.target, member.weight) for member in route.targets),
-            MappingProxyType(_fallbacks(route.fallbacks)),
-            route.same_space,
-            cache_rules(config.defaults.cache if route.cache is None else route.cache),
+            route_settings(route, config.defaults.cache),
+            route.listed,
         )
         for name, route in routes.items()
     }
-
-
-def _fallbacks(lists: FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:
-    return {kind: tuple(names) for kind, key in FALLBACKS.items() if (names := getattr(lists, key))}
 
 
 @lru_cache(maxsize=4096)
@@ -369,4 +358,4 @@ def expand(model: Model, name: str) -> Model:
     Cached, because dialects compile each target once; bounded, because clients choose the names.
     """
     targets = tuple(replace(target, model=name, upstream_model=name) for target in model.targets)
-    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets, model.cache)
+    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets, model.cache, model.listed)

@@ -127,3 +127,18 @@ def test_a_route_over_models_of_different_spaces_is_a_warning(route: str, warned
     assert bool(found) is warned
     if warned:
         assert found[0].startswith("8:3 routes.r: embeddings are refused here: v/text-embedding-3-small and v/bge-m3")
+
+
+def test_settings_of_a_route_that_do_not_hold_behind_another_are_a_warning() -> None:
+    text = (
+        f"{BASE}routes:\n"
+        "  real: {targets: [local/x], cache: {ttl: 5s}, fallbacks: {content_filter: [local/y]}}\n"
+        "  alias: real\n"
+        "  one: {targets: [alias]}\n"
+        "  two: {targets: [local/x, alias]}\n"
+        "  said: {targets: [alias, local/x], cache: {where: 'off'}, fallbacks: {}}\n"
+    )
+    without = "without effect here, where other targets stand beside it; if meant for two, write it there"
+    assert [each for each in warnings(text) if "of this route" in each] == [
+        f"12:28 routes.two.targets.1: fallbacks and cache of this route: {without}"
+    ]

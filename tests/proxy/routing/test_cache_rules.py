@@ -32,7 +32,7 @@ def test_the_nearest_level_that_says_cache_says_all_of_it() -> None:
     }
     assert found == {
         **{"v/m": 1.0, "v/own": 3.0, "v/own/eu": 3.0, "v/off": None, "w/any": 2.0},
-        **{"plain": 1.0, "own": 4.0},
+        **{"plain": 3.0, "own": 4.0},
     }
 
 

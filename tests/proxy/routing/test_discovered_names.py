@@ -2,7 +2,7 @@
 
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import each_discovered, plan
+from proxy.routing.resolve_model import each_discovered, nearest, plan, visible
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
 
@@ -66,3 +66,28 @@ def test_listing_many_names_leaves_the_models_in_use_where_they_are() -> None:
         assert len([*each_discovered(table, table.teams["all"], "v", f"m{number}")]) == 3
         assert len([*each_discovered(table, table.teams["place"], "v", f"m{number}")]) == 0
     assert plan(table, table.teams["all"], "v/in-use", "openai", IDLE).targets[0] is kept[0]
+
+
+def test_a_name_that_is_not_listed_works_and_is_neither_listed_nor_suggested() -> None:
+    table = snapshot(
+        f"""
+vendors: {{v: {{profile: openai, api_key: k}}}}
+models:
+  v/open: {{}}
+  v/behind: {{listed: false, deployments: {{a: {{}}, b: {{}}}}}}
+  v/own: {{}}
+  v/*: {{listed: false}}
+routes: {{helper: {{targets: [v/behind], listed: false}}, shown: helper}}
+teams:
+  t:
+    keys: ["{digest_of("t")}"]
+    models: ["*"]
+    routes: {{mine: {{targets: [v/open], listed: false}}, v/own: {{targets: [v/open], listed: false}}}}
+"""
+    )
+    team = table.teams["t"]
+    assert visible(table, team) == ("shown", "v/open")
+    assert nearest(table, team, "v/behint") == ()
+    assert not [*each_discovered(table, team, "v", "found")]
+    for name in ("helper", "mine", "v/behind", "v/behind/a", "v/own", "v/found"):
+        assert plan(table, team, name, "openai", IDLE).targets

@@ -1,0 +1,47 @@
+"""The settings of a route beside its targets, and how a name that stands for one route takes them over."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from config.sections.cache_section import CacheSection
+from config.sections.route_section import ROUTE_SETTINGS, FallbacksSection, RouteSection
+from providers.failure import FailureKind
+from proxy.routing.cache_rules import CacheRules, cache_rules
+
+FALLBACKS: Mapping[FailureKind, str] = {
+    FailureKind.CONTEXT_LENGTH: "context_window",
+    FailureKind.CONTENT_FILTER: "content_filter",
+}
+"""The kinds of failure for which a route has fallbacks of their own, with their names in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSettings:
+    """The settings of a route that are about its targets as a whole.
+
+    `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of all targets may be
+    compared; `cache` has the rules of the answer cache (`None`: no cache). `written` are the names of the settings that
+    the operator wrote at this route: each other one has its built-in value, or that of `defaults`. Every field but
+    `written` has the name that it has in the table.
+    """
+
+    fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
+    same_space: bool = False
+    cache: CacheRules | None = None
+    written: frozenset[str] = frozenset()
+
+    def over(self, inner: "RouteSettings") -> "RouteSettings":
+        """Return the settings of a name that stands for one route: its own, or those of that route if not written."""
+        taken = {name: getattr(inner, name) for name in ROUTE_SETTINGS if name not in self.written}
+        return replace(self, **taken, written=self.written | inner.written)
+
+
+def route_settings(route: RouteSection, default_cache: CacheSection | None) -> RouteSettings:
+    """Return the settings of a route as the table has them; `default_cache` is the `cache` of `defaults`."""
+    written = frozenset(route.model_fields_set.intersection(ROUTE_SETTINGS))
+    cache = cache_rules(default_cache if route.cache is None else route.cache)
+    return RouteSettings(_fallbacks(route.fallbacks), route.same_space, cache, written)
+
+
+def _fallbacks(lists: FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:
+    return {kind: tuple(names) for kind, key in FALLBACKS.items() if (names := getattr(lists, key))}
