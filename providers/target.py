@@ -191,7 +191,8 @@ class Target:
     the surface's); a team's settings override both. `authorities` are trusted for the vendor's certificate (None = the
     system's). `permits` is what clients may send to it, `concurrent` how many requests it may have in flight (None = no
     such limit). `input_type` is what embedded inputs are for where the client does not say (None = nothing is said).
-    `stream_upstream` says whether an answer that the client wants whole may be requested as a stream.
+    `stream_upstream` says whether an answer that the client wants whole may be requested as a stream, `out_of_service`
+    that it gets no new requests.
     """
 
     vendor: str
@@ -220,6 +221,7 @@ class Target:
     stream_upstream: Literal["auto", "off"] = "off"
     concurrent: int | None = None
     input_type: str | None = None
+    out_of_service: bool = False
     name: str = field(init=False)
     """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
     label: str = field(init=False)

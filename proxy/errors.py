@@ -304,6 +304,12 @@ def no_healthy_deployment(wait: float, why: FailureKind | None) -> GatewayError:
     return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, headers=headers))
 
 
+def out_of_service(name: str) -> GatewayError:
+    """Return the error for a name whose deployments the operator has all taken out of service."""
+    message = f"Every deployment of the model '{name}' is out of service."
+    return GatewayError(ErrorFacts(503, "server_error", "no_healthy_deployment", message, "model", headers=NO_RETRY))
+
+
 def cooling_down(wait: float, why: FailureKind | None) -> GatewayError:
     """Return the error for a request whose deployments are all cooling down on its vendor's word, the next for `wait`
     seconds, or is out of credit."""

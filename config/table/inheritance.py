@@ -109,6 +109,7 @@ class Settings:
     media: MediaSettings
     concurrent: int | None
     input_type: str | None
+    out_of_service: bool
     weight: int
     origins: Mapping[str, Path]
 
@@ -201,6 +202,7 @@ def effective(config: GatewayConfig, vendor: str, model: str, deployment: str) -
         media=_media(level),
         concurrent=level.first("concurrent", lambda s: s.concurrent),
         input_type=level.first("input_type", lambda s: s.input_type),
+        out_of_service=level.first("out_of_service", lambda s: s.out_of_service) or False,
         weight=own.weight,
         origins=MappingProxyType(level.origins),
     )

@@ -130,6 +130,11 @@ class DeploymentSettings(MaybeEmptySection):
         description="Instead of api_key: credentials that expire and are fetched again. aws, google, entra, or a "
         "mapping of one of these or oidc.",
     )
+    out_of_service: OptionalSwitch = Field(
+        default=None,
+        description="Whether it gets no new requests, under every policy and by its own name; streams under way end as "
+        "usual. Routes go on to their next target. Built in: false.",
+    )
     base_url: BaseUrl | None = Field(
         default=None,
         description="The upstream's address, instead of its profile's. Plain http only into the own network.",

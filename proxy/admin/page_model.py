@@ -144,7 +144,7 @@ def status_page(
 ) -> StatusPage:
     """Return the page of a view."""
     status, targets = view.status, list(view.snapshot.targets())
-    health = {target.label: health_of(status, target.label) for target in targets}
+    health = {target.label: health_of(status, target) for target in targets}
     asked = [target for target in targets if query.matches(target.vendor, target.label)]
     known = status.recent.deployments
     asked.sort(key=lambda target: (-health[target.label], -_error_share(known.get(target.label, NO_USE)), target.label))
@@ -186,7 +186,7 @@ def _row(status: ProcessStatus, target: Target, health: Health) -> DeploymentRow
         vendor=target.vendor,
         model=target.table_key,
         health=health,
-        probe=status.unavailable.get(label, 0.0) if health >= Health.TRIAL else None,
+        probe=status.unavailable.get(label, 0.0) if Health.TRIAL <= health <= Health.OPEN else None,
         reason="" if noted is None else noted.what,
         failed=None if noted is None else noted.when,
         limit="" if limited is None else str(limited),

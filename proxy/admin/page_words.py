@@ -16,6 +16,7 @@ STATES: Final[Mapping[Health, tuple[str, str]]] = {
     Health.TRIAL: ("◐ on trial", "warn"),
     Health.COOLING: ("■ cooling down", "warn"),
     Health.OPEN: ("✕ breaker open", "bad"),
+    Health.OUT_OF_SERVICE: ("○ out of service", "warn"),
 }
 """What a state is called, and its colour, which says nothing that the words do not."""
 

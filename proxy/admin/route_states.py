@@ -3,7 +3,7 @@
 A route has no state of its own: it is made of those of the deployments that its targets lead to. Pure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -28,6 +28,7 @@ class Health(IntEnum):
     TRIAL = 2
     COOLING = 3
     OPEN = 4
+    OUT_OF_SERVICE = 5
 
 
 _HEALTH: Final[Mapping[DeploymentState, Health]] = {
@@ -36,12 +37,15 @@ _HEALTH: Final[Mapping[DeploymentState, Health]] = {
     DeploymentState.OPEN: Health.OPEN,
 }
 
-PASSED_OVER: Final = frozenset({Health.COOLING, Health.OPEN})
+PASSED_OVER: Final = frozenset({Health.COOLING, Health.OPEN, Health.OUT_OF_SERVICE})
 """States in which a deployment is not asked."""
 
 
-def health_of(status: ProcessStatus, label: str) -> Health:
+def health_of(status: ProcessStatus, target: Target) -> Health:
     """Return the state of a deployment."""
+    if target.out_of_service:
+        return Health.OUT_OF_SERVICE
+    label = target.label
     state = status.states.get(label)
     if state is not None:
         return _HEALTH[state]
@@ -116,7 +120,7 @@ def _row(snapshot: Snapshot, status: ProcessStatus, route: Route, team: Team) ->
 def _target(
     status: ProcessStatus, route: Route, member: RouteMember, deployments: Sequence[Target], whole: int
 ) -> TargetOfRoute:
-    states = {target.label: health_of(status, target.label) for target in deployments}
+    states = {target.label: health_of(status, target) for target in deployments}
     best = min(states.values(), default=Health.OPEN)
     why = ""
     if not member.weight and route.policy != "priority":
@@ -134,10 +138,13 @@ _REASONS: Final = 3
 """Deployments of a target whose reasons are told."""
 
 
-def _reasons(status: ProcessStatus, labels: Iterable[str]) -> Iterator[str]:
-    """Yield why each deployment of a target is not asked; the last tells how many are left out."""
-    every = list(labels)
+def _reasons(status: ProcessStatus, states: Mapping[str, Health]) -> Iterator[str]:
+    """Yield why each deployment of a target is not called; the last tells how many are left out."""
+    every = list(states)
     for label in every[:_REASONS]:
+        if states[label] is Health.OUT_OF_SERVICE:
+            yield f"{f'{label} ' if len(every) > 1 else ''}out of service"
+            continue
         noted = status.last_failures.get(label)
         wait = status.unavailable.get(label, 0.0)
         does = "cooling down" if status.states.get(label) is DeploymentState.COOLING else "breaker open"

@@ -186,6 +186,7 @@ def status_facts(snapshot: Snapshot, status: ProcessStatus, ledger: LedgerNow | 
         "teams": sorted(snapshot.teams),
         "routes": sorted(snapshot.routes),
         "deployments": sorted(target.label for target in snapshot.targets()),
+        "out_of_service": sorted(snapshot.out_of_service),
         "shared": status.shared,
         "left_alone": [f"{name}, {wait:.1f} s" for name, wait in sorted(status.unavailable.items())],
         "last_failures": [

@@ -82,6 +82,8 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.drawn:
         yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
     yield from _passed_lines(explanation)
+    if explanation.plan is not None and explanation.plan.out_of_service:
+        yield f"Out of service, and so not called: {', '.join(each.name for each in explanation.plan.out_of_service)}."
     for number, trial in enumerate(explanation.trials, 1):
         yield ""
         yield from _trial_lines(number, trial, explanation.chosen)

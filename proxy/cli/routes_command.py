@@ -17,7 +17,7 @@ from proxy.process.load_table import Source
 from proxy.routing.cache_rules import ASKED_BY, CacheRules
 from proxy.routing.deployment_load import IDLE
 from proxy.routing.policies import WEIGHED
-from proxy.routing.resolve_model import allowed, covered, plan, settings_of
+from proxy.routing.resolve_model import allowed, covered, settings_of, whole_plan
 from proxy.routing.route_settings import FALLBACKS
 from proxy.routing.snapshot import WILDCARD, Route, Snapshot, Team
 
@@ -143,7 +143,7 @@ def wildcard_rows(snapshot: Snapshot, team: Team) -> Iterator[Row]:
     for name in team.allow:
         if WILDCARD in name or name in team.routes or name in snapshot.routes:
             continue
-        targets = plan(snapshot, team, name, "", IDLE).targets
+        targets = whole_plan(snapshot, team, name, "", IDLE).targets
         if targets[0].table_key.endswith("/" + WILDCARD):
             yield from (_row(team, name, NONE, target) for target in targets)
 
@@ -158,6 +158,7 @@ def _row(team: Team, name: str, policy: str, target: Target) -> Row:
 def target_settings(team: Team, target: Target) -> str:
     """Return the settings of a deployment for a team's requests that are not the built-in ones."""
     return _differing(
+        ("out_of_service", target.out_of_service, False),
         ("on_unsupported", team.on_unsupported or target.on_unsupported, defaults.ON_UNSUPPORTED),
         ("context_length_exceeded_behavior", team.context_behavior or target.context_behavior, None),
         ("concurrent", target.concurrent, None),
@@ -231,7 +232,7 @@ def route_rows(snapshot: Snapshot, team: Team, shown: Mapping[str, Route], owner
 def _reached(snapshot: Snapshot, team: Team, name: str) -> str:
     """Return the deployments that a name in a route leads to, to which the allow list does not apply."""
     anything = replace(team, allow=(WILDCARD,))
-    return ", ".join(target.name for target in plan(snapshot, anything, name, "", IDLE).targets)
+    return ", ".join(target.name for target in whole_plan(snapshot, anything, name, "", IDLE).targets)
 
 
 def model_columns(rows: Sequence[Row]) -> tuple[Row, Sequence[Row]]:

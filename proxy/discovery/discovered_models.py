@@ -16,6 +16,7 @@ from providers.model_lists.read_model_list import ListedModel
 from providers.target import Target
 from proxy.background_tasks import SharedTask
 from proxy.discovery.fetch_model_list import UnfetchedError, fetch_list
+from proxy.routing.in_service import in_service
 from proxy.routing.snapshot import Snapshot
 from proxy.upstream.transport import Transport
 
@@ -70,7 +71,9 @@ class DiscoveredModels:
 
     async def use(self, snapshot: Snapshot) -> None:
         """Put a table in force: keep the lists of vendors that it asks in the same way, forget the others."""
-        wanted = {name: entry.targets for name, entry in snapshot.wildcards.items() if name in snapshot.discover}
+        entries = ((name, entry) for name, entry in snapshot.wildcards.items() if name in snapshot.discover)
+        listed = {name: in_service(entry.targets) for name, entry in entries}
+        wanted = {name: targets for name, targets in listed.items() if targets}
         gone = [each for name, each in self._lists.items() if name not in wanted or not each.asks(wanted[name])]
         self._lists = {name: each for name, each in self._lists.items() if each not in gone}
         for name, targets in wanted.items():

@@ -11,7 +11,7 @@ from providers.model_lists.read_model_list import ListedModel
 from providers.target import Target
 from proxy.discovery.discovered_models import DiscoveredModels, Listed
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import Plan, each_discovered, each_visible, plan
+from proxy.routing.resolve_model import Plan, each_discovered, each_visible, whole_plan
 from proxy.routing.snapshot import WILDCARD, Snapshot, Team
 from proxy.surfaces.surface import ModelCard, Surface
 
@@ -63,7 +63,7 @@ class Catalogue:
 
     async def model(self, snapshot: Snapshot, team: Team, surface: Surface, name: str) -> bytes:
         """Return one model. Raises GatewayError for one that the team may not use or that does not exist."""
-        planned = plan(snapshot, team, name, surface.name, IDLE)
+        planned = whole_plan(snapshot, team, name, surface.name, IDLE)
         known = await self._known([target.vendor for target in planned.targets if _of_any_model(target)])
         return surface.model(self._card(name, planned, known))
 
@@ -79,7 +79,7 @@ class Catalogue:
         async for name in self._in_slices(each_visible(snapshot, team)):
             if name not in seen:
                 seen.add(name)
-                yield self._card(name, plan(snapshot, team, name, surface.name, IDLE), known)
+                yield self._card(name, whole_plan(snapshot, team, name, surface.name, IDLE), known)
         async for vendor, listed in self._in_slices(_discovered(snapshot, team, known)):
             for name, targets in each_discovered(snapshot, team, vendor, listed.name):
                 if name not in seen:

@@ -20,6 +20,7 @@ from proxy.listener.tls import listener_context
 from proxy.plugins.load_plugins import NO_PLUGINS, Plugins, load_plugins
 from proxy.process.table_checks.check_credentials import lacks
 from proxy.process.table_checks.check_max_tokens import needed_limits
+from proxy.process.table_checks.check_out_of_service import unserved_names
 from proxy.process.table_checks.check_own_address import doubled_port, self_calls
 from proxy.process.table_checks.check_payload_log import payload_log_warnings
 from proxy.routing.snapshot import Snapshot, compile_table
@@ -101,7 +102,8 @@ class Source:
         needed = needed_limits(table.loaded, table.snapshot) if not _concerns(problems, "max_output_tokens") else ()
         exposed = exposure_warnings(table.loaded, self.host, self.insecure_open)
         unwritten = payload_log_warnings(table.loaded)
-        warnings = (*table.warnings, *found.warnings, *needed, *expiring, *exposed, *unwritten)
+        unserved = unserved_names(table.loaded, table.snapshot)
+        warnings = (*table.warnings, *found.warnings, *needed, *expiring, *exposed, *unwritten, *unserved)
         if problems:
             raise TableRefused(problems, examined.sources, tuple(_unreported(warnings, problems)))
         return replace(table, warnings=warnings)

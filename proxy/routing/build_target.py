@@ -67,6 +67,7 @@ def make_target(key: str, deployment: str, settings: Settings, loaded: Loaded) -
         permits=permits,
         concurrent=settings.concurrent,
         input_type=settings.input_type,
+        out_of_service=settings.out_of_service,
         price=None if price is None else Price(**dict(price)),
     )
 

@@ -13,6 +13,7 @@ from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
 from proxy.routing.cache_rules import CacheRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
+from proxy.routing.in_service import plan_in_service
 from proxy.routing.policies import POLICIES
 from proxy.routing.route_settings import RouteSettings
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team, expand
@@ -46,8 +47,9 @@ class Plan:
 
     `asked` is the client's model string, `label` the table's name for it (bounded, for metrics), `by_route` whether a
     route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
-    behind others because they would drop these fields. `same_space` is the route's word that the vectors of all its
-    models may be compared. `cache` are the rules of the name's answer cache (None = none).
+    behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
+    operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
+    (None = none).
     """
 
     asked: str
@@ -59,6 +61,7 @@ class Plan:
     dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
     same_space: bool = False
     cache: CacheRules | None = None
+    out_of_service: tuple[Target, ...] = ()
 
     @property
     def every_target(self) -> Iterator[Target]:
@@ -92,7 +95,16 @@ KeptNames: TypeAlias = dict[tuple[Team, str, str], Plan | _NameMeaning]
 
 
 def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
-    """Resolve `name` as the team may use it.
+    """Resolve `name` as the team may use it, to deployments that are in service.
+
+    Raises GatewayError: as `whole_plan`, and 503 if none of the deployments is in service.
+    """
+    whole = whole_plan(snapshot, team, name, surface, load)
+    return plan_in_service(whole) if snapshot.out_of_service else whole
+
+
+def whole_plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) -> Plan:
+    """Resolve `name` as the team may use it, to deployments in and out of service.
 
     Order: the team's route, a route, an exact model or deployment, `vendor/*`, the surface's default vendor. Raises
     GatewayError: 403 for a name that the team may not use but knows from those that it may, else 404, the same for a
@@ -115,7 +127,7 @@ def plan(snapshot: Snapshot, team: Team, name: str, surface: str, load: Load) ->
 
 
 def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _NameMeaning:
-    """Return what a name leads to. Raises as `plan` does."""
+    """Return what a name leads to. Raises as `whole_plan` does."""
     route = team.routes.get(name)
     if route is not None:
         return _NameMeaning(name, route, (Step("team route", route.name),))

@@ -137,7 +137,8 @@ class Snapshot:
     `resolve_model.plan` has found out about names, which holds as long as the table.
 
     `target_limits` has the scopes with limits of the targets that have any, by label; `scopes` the limits of every
-    scope that has some. `zone` is that of the periods of limits and budgets.
+    scope that has some. `zone` is that of the periods of limits and budgets. `out_of_service` has the labels of the
+    targets that get no new requests.
     """
 
     digest: str
@@ -154,6 +155,7 @@ class Snapshot:
     target_limits: TargetLimits = field(default_factory=dict)
     scopes: Mapping[str, Limits] = field(default_factory=dict)
     zone: tzinfo = UTC
+    out_of_service: frozenset[str] = frozenset()
     kept: "KeptNames" = field(default_factory=dict, repr=False)
 
     def targets(self) -> Iterator[Target]:
@@ -237,6 +239,9 @@ def compile_table(loaded: Loaded) -> Compiled:
         target_limits=MappingProxyType(dict(_target_limits(loaded, compiled.values(), limits))),
         scopes=MappingProxyType(limits.scopes),
         zone=zone_named(config.server.timezone),
+        out_of_service=frozenset(
+            target.label for model in compiled.values() for target in model.targets if target.out_of_service
+        ),
     )
     return Compiled(snapshot, tuple(sorted(problems)))
 

@@ -76,6 +76,7 @@ async def test_the_status_names_the_table_and_what_it_holds(operator: Operator) 
         "teams": ["search"],
         "routes": ["fast"],
         "deployments": ["mock/*/default", "mock/echo/default"],
+        "out_of_service": [],
         "shared": "off",
         "left_alone": [],
         "last_failures": [],

@@ -75,3 +75,12 @@ def test_of_a_long_route_the_first_targets_are_shown_and_all_counted() -> None:
     last = replace(status(), states={f"{names[-1]}/default": DeploymentState.OPEN})
     (row,) = route_rows(made, last)
     assert (len(row.targets), row.more, row.passed, row.down) == (MOST_TARGETS, 5, 1, False)
+
+
+def test_a_deployment_out_of_service_is_told_as_such_whatever_its_state() -> None:
+    made = snapshot(ROUTES.replace("a: {}, b: {}", "a: {out_of_service: true}, b: {out_of_service: true}"))
+    rows = {(row.name, row.team): row for row in route_rows(made, status())}
+    assert [(each.health, each.why) for each in rows["down", ""].targets] == [
+        (Health.OUT_OF_SERVICE, "out of service")
+    ] * 2
+    assert rows["down", ""].down

@@ -1,0 +1,30 @@
+"""Takes the deployments that the operator has taken out of service from a plan."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from providers.target import Target
+from proxy.errors import out_of_service
+
+if TYPE_CHECKING:
+    from proxy.routing.resolve_model import Plan
+
+
+def in_service(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Return the targets that may be called, in their order."""
+    return tuple(target for target in targets if not target.out_of_service)
+
+
+def plan_in_service(whole: "Plan") -> "Plan":
+    """Return a plan over the deployments that are in service. Raises GatewayError if none of its targets is.
+
+    A policy orders all members before, and whichever order it gives them, the rest of it is the order of the others:
+    weights keep their proportions, and turns stay even.
+    """
+    targets = in_service(whole.targets)
+    if not targets:
+        raise out_of_service(whole.asked)
+    fallbacks = {kind: in_service(group) for kind, group in whole.fallbacks.items()}
+    away = tuple(dict.fromkeys(target for target in whole.every_target if target.out_of_service))
+    return replace(whole, targets=targets, fallbacks=fallbacks, out_of_service=away)
