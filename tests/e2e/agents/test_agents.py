@@ -173,7 +173,7 @@ async def test_instructor_forces_a_call_of_a_vendor_that_cannot_be_made_to_call(
     assert (outcome["error"], outcome["output"]) == (None, TRIP)
 
 
-STEPS = (
+STEPS: tuple[tuple[str, JsonObject], ...] = (
     ("weather", {"city": "Paris"}),
     ("weather", {"city": "Rome"}),
     ("compare", {"first": "Paris: 5 degrees", "second": "Rome: 4 degrees"}),
@@ -184,23 +184,16 @@ MOVES = {
     "tools": tuple([Move(number, "", (call,)) for number, call in enumerate(STEPS)]),
     "code": tuple([Move(number, "", text=f"Thought: next.\n<code>\n{line}\n") for number, line in enumerate(CODE)]),
 }
+OF_STEPS: dict[str, type[StrictVendor]] = {**VENDORS, OPENAI: OpenAI, "ollama_native/any": Ollama}
 
 
 @STREAMED
 @pytest.mark.parametrize("scenario", list(MOVES))
-@pytest.mark.parametrize(
-    ("model", "kind"), [*VENDORS.items(), (OPENAI, OpenAI), (OLLAMA.replace("/", "_native/"), Ollama)]
-)
+@pytest.mark.parametrize("model", list(OF_STEPS))
 async def test_smolagents_reaches_its_answer_by_calls_and_by_code(
-    model: str,
-    kind: type[StrictVendor],
-    scenario: str,
-    stream: bool,
-    frameworks: Frameworks,
-    vendors: Vendors,
-    gateway: RunningGateway,
+    model: str, scenario: str, stream: bool, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
 ) -> None:
-    vendor = kind(MovesInTurn(MOVES[scenario]))
+    vendor = OF_STEPS[model](MovesInTurn(MOVES[scenario]))
     vendors[model if model in vendors else OLLAMA].default = vendor.play
     order: JsonObject = {"scenario": scenario, "url": f"{gateway.url}/v1", "model": model, "stream": stream}
     outcome = await frameworks.run("smolagents", order)
