@@ -210,7 +210,7 @@ class Profile:
     rules hold: at their makers, to which the vendor passes requests on (`makers`), on a server of open weights alone
     (`weights`), or at either (`any`).
     `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the vendor takes tools that it runs
-    itself and that other vendors have too.
+    itself and that other vendors have too, `not_hosted` the reasons why the gateway can request none of a kind.
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
@@ -267,6 +267,7 @@ class Profile:
     tasks: Mapping[Task, TaskWire]
     responses: ResponsesWire | None
     hosted: Mapping[HostedKind, HostedStyle]
+    not_hosted: Mapping[HostedKind, str]
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
 

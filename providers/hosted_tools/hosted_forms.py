@@ -1,8 +1,9 @@
 """The forms of tools that vendors run themselves, as profiles name them under `hosted`, and the settings of each.
 
-Sources: the sources of `hosted_tool`, and, November 2026: "Web search" of Perplexity's API reference; zai-sdk 0.2.3
-`types/chat`; "Model Studio: web search"; "Browser search" and "Compound" of Groq; "Agent tools" of xAI (vercel/ai pull
-request 15713: its chats answer 410 to a search).
+Sources: the sources of `hosted_tool`, and, November 2026: "Web search" of Perplexity's API reference; Z.ai's "Chat
+completion" and LlmTornado `VendorZaiWebSearchObject`; "Model Studio: web search", which keeps a search to 25 sites;
+"Browser search" and "Compound" of Groq; "Agent tools" of xAI (vercel/ai pull request 15713: its chats answer 410 to a
+search).
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,9 @@ class HostedForm:
     """A vendor's form of a tool: the entry of `tools`, `None` if fields of the body request it. `places` are the paths
     of the settings that it has, in the entry or else in the body; of the two kinds of domains it takes one at a time.
     `choice` is the `tool_choice` that names it. `off` are fields of the body that switch it off, `where` is the form of
-    the user's location."""
+    the user's location. `most_domains` is how many domains a search is kept to at most, `None` if the vendor names no
+    number; a vendor of one takes it without a list. `contexts` are the vendor's words for how much of the results the
+    model reads, by OpenAI's, and `None` if it has the same."""
 
     tool: JsonObject | None
     places: Mapping[str, str]
@@ -35,6 +38,8 @@ class HostedForm:
     body: JsonObject | None = None
     off: JsonObject | None = None
     where: Where = "typed"
+    most_domains: int | None = None
+    contexts: Mapping[str, str] | None = None
 
 
 def _function_choice(name: str) -> JsonObject:
@@ -91,12 +96,25 @@ FORMS: Final[Mapping[HostedKind, Mapping[HostedStyle, HostedForm]]] = {
         "zai": HostedForm(
             {
                 "type": "web_search",
-                "web_search": {"enable": True, "search_engine": "search-prime", "search_result": True},
+                # Results before the text, so that a stream can cite them.
+                "web_search": {
+                    "enable": True,
+                    "search_engine": "search-prime",
+                    "search_result": True,
+                    "result_sequence": "before",
+                },
             },
-            {},
+            {ALLOWED: "web_search.search_domain_filter", CONTEXT: "web_search.content_size"},
+            most_domains=1,
+            contexts={"high": "high"},
         ),
         "dashscope": HostedForm(
-            None, {}, "named", body={"enable_search": True}, choice={"search_options": {"forced_search": True}}
+            None,
+            {ALLOWED: "search_options.assigned_site_list"},
+            "named",
+            body={"enable_search": True},
+            choice={"search_options": {"forced_search": True}},
+            most_domains=25,
         ),
         "xai": _typed("web_search", {ALLOWED: f"filters.{ALLOWED}", BLOCKED: "filters.excluded_domains"}),
         "nova": HostedForm({"systemTool": {"name": "nova_grounding"}}, {}),

@@ -15,6 +15,7 @@ from providers.hosted_tools.hosted_forms import FORMS, HostedForm
 from providers.hosted_tools.hosted_tool import (
     ALLOWED,
     BLOCKED,
+    CONTEXT,
     LOCATION,
     HostedTool,
     hosted_tool,
@@ -138,7 +139,7 @@ class HostedWriter:
     def _keep(self, read: HostedTool, tool: JsonObject) -> None:
         """Add a tool unchanged. Raises Refusal if the target has none of its kind."""
         if read.kind not in self.profile.hosted and not self.profile.takes_tool(read.given):
-            why = f"it has no {_WORDS[read.kind]} of its own"
+            why = self.profile.not_hosted.get(read.kind, f"it has no {_WORDS[read.kind]} of its own")
             raise Refusal("tools", f"A tool of type '{read.given}' is not supported by {self.target.name}: {why}.")
         self.kept.append(read)
         self.tools.append(tool)
@@ -148,7 +149,8 @@ class HostedWriter:
             raise Refusal(param, f"A tool of type '{read.given}' with {read.bound} cannot go to {self.target.name}.")
         settings: JsonObject = {}
         for name, value in read.options.items():
-            if name in form.places:
+            if name in form.places and _has_word(name, value, form):
+                self._check_number(param, name, value, form)
                 settings = merged(settings, _at(form.places[name], _written(name, value, form)))
             elif name in _DOMAINS:
                 raise self._unbounded(param, name)
@@ -161,6 +163,12 @@ class HostedWriter:
             self.body = merged(self.body, merged(form.body or {}, settings))
         elif (tool := merged(form.tool, settings)) not in self.tools:
             self.tools.append(tool)
+
+    def _check_number(self, param: str, name: str, value: JsonValue, form: HostedForm) -> None:
+        """Raise Refusal for more domains than the vendor keeps a search to."""
+        most = form.most_domains
+        if name in _DOMAINS and most is not None and isinstance(value, list) and len(value) > most:
+            raise Refusal(param, f"{self.target.name} takes at most {most} of '{name}' of a search, not {len(value)}.")
 
     def _unbounded(self, param: str, name: str) -> Refusal:
         told = f"'{name}' of a search is not supported by {self.target.name}: it cannot be kept to domains that way."
@@ -179,8 +187,17 @@ def _at(path: str, value: JsonValue) -> JsonObject:
     return cast(JsonObject, value)
 
 
+def _has_word(name: str, value: JsonValue, form: HostedForm) -> bool:
+    """Return whether the vendor has a word for a setting's value."""
+    return name != CONTEXT or form.contexts is None or value in form.contexts
+
+
 def _written(name: str, value: JsonValue, form: HostedForm) -> JsonValue:
     """Return a setting as the vendor has it."""
+    if name == CONTEXT and form.contexts is not None and isinstance(value, str):
+        return form.contexts[value]
+    if name == ALLOWED and form.most_domains == 1 and isinstance(value, list):
+        return value[0]
     if name == LOCATION and isinstance(value, dict) and form.where != "typed":
         bare: JsonObject = {key: place for key, place in value.items() if key != "type"}
         return {"type": "approximate", "approximate": bare} if form.where == "nested" else bare
@@ -264,9 +281,10 @@ def _name(tool: JsonObject) -> JsonValue:
 
 def search_cell(profile: Profile, *names: str) -> Cell:
     """Return the cell of `web_search_options` for the model with these names."""
-    style = profile.for_model(*names).hosted.get("web_search")
+    fitted = profile.for_model(*names)
+    style = fitted.hosted.get("web_search")
     if style is None:
-        return refused("it has no web search of its own")
+        return refused(fitted.not_hosted.get("web_search", "it has no web search of its own"))
     return NATIVE if style == "options" else emulated("the vendor's own web search")
 
 

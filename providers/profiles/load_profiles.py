@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -231,12 +231,11 @@ def _raw_prompts(name: str, text: str) -> Literal["native", "chat", "suffix"] | 
             return _pattern(f"{name}.raw_prompts", text)
 
 
-def _built(
-    name: str,
-    entry: ProfileEntry,
-    overrides: tuple[tuple[re.Pattern[str], Profile], ...],
-    versions: tuple[tuple[str, Profile], ...],
-) -> Profile:
+_Overrides: TypeAlias = tuple[tuple[re.Pattern[str], Profile], ...]
+_Versions: TypeAlias = tuple[tuple[str, Profile], ...]
+
+
+def _built(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Versions) -> Profile:
     return Profile(
         name=name,
         dialect=entry.dialect,
@@ -288,6 +287,7 @@ def _built(
         tasks=MappingProxyType({task: _task_wire(each) for task, each in entry.tasks.items() if each is not None}),
         responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         hosted=MappingProxyType({kind: style for kind, style in entry.hosted.items() if style is not None}),
+        not_hosted=MappingProxyType(dict(entry.not_hosted)),
         overrides=overrides,
         versions=versions,
     )

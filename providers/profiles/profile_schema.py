@@ -162,6 +162,7 @@ class ProfileEntry(StrictModel):
     tasks: dict[TaskName, TaskEntry | None] = {}
     responses: ResponsesEntry | None = None
     hosted: dict[HostedKind, HostedStyle | None] = {}
+    not_hosted: dict[HostedKind, str] = {}
     errors: ErrorsEntry = ErrorsEntry()
     model_host: ModelHost | None = None
     models: list[dict[str, AnyJson]] = []

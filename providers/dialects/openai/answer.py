@@ -7,7 +7,7 @@ import orjson
 
 from providers.completion import CallKind, Choice, Completion, Extras, ToolCall
 from providers.dialect import UpstreamRequest
-from providers.dialects.openai.cited_marks import MarkFinder, Source, sources_of
+from providers.dialects.openai.cited_marks import LISTS, MarkFinder, Source, sources_of
 from providers.dialects.openai.read import (
     content_of,
     finish_reason,
@@ -83,7 +83,7 @@ def decode_object(sent: UpstreamRequest, body: JsonObject) -> Completion:
         raise malformed("has no choices")
     if len(raw) > MAX_CHOICES:
         raise malformed("has more choices than any request asks for")
-    sources = sources_of(body) if "citations" in body or "search_results" in body else ()
+    sources = () if LISTS.isdisjoint(body) else sources_of(body)
     choices = [_choice(sent, body.get("id"), entry, position, sources) for position, entry in enumerate(raw)]
     if len(choices) > 1:
         if len({choice.index for choice in choices}) < len(choices):

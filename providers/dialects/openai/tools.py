@@ -2,7 +2,8 @@
 
 A tool that is no function runs at the vendor (a search, an interpreter) or is the vendor's own form of one (OpenAI's
 `custom`, which goes to others as a function). Each vendor's profile has the types it takes. A name that does not fit
-OpenAI's pattern (Claude's may have 128 characters) is changed for hosted vendors, and changed back in the answer.
+OpenAI's pattern (Claude's may have 128 characters) is changed for hosted vendors, and changed back in the answer; names
+of the vendor's own tools (Kimi's `$web_search`) stay.
 
 Sources, November 2026: OpenAI OpenAPI 2.3.0 `ChatCompletionTool`, `FunctionObject`, `CustomToolChatCompletions`;
 @openrouter/sdk 1.3.19, groq 1.7.0, zai-sdk 0.2.3 and "Kimi API: official tools" for the types of theirs that the
@@ -26,6 +27,7 @@ from providers.request_fields import is_neutral
 from providers.unified_request import ChatPrompt, Operation, Params, UnifiedRequest
 
 _ALLOWED: Final = "allowed_tools"
+_CLIENTS: Final = ("function", "custom", None)
 
 
 def tools_writer(name: str, profile: Profile, operation: Operation) -> FieldWriter:
@@ -121,10 +123,13 @@ def with_fitting_names(request: UnifiedRequest, profile: Profile) -> tuple[Unifi
     """Return the request with names of functions that OpenAI's pattern allows, in its tools, its choice and its
     conversation, and the client's names by those that changed. An engine takes any name."""
     tools = request.params["tools"]
-    offered = [_name(tool) for tool in tools]
+    offered = [_name(tool) for tool in tools if tool.get("type") in _CLIENTS]
     if profile.engine or all([not name or FamilyToolNames.fits.fullmatch(name) for name in offered]):
         return request, {}
     names = FamilyToolNames(dict.fromkeys(filter(None, offered)))
+    for name in filter(None, map(_name, tools)):
+        if name not in names:
+            names.keep(name)
     params = request.params.copy()
     params["tools"] = [_renamed(tool, names) for tool in tools]
     if isinstance(choice := params.get("tool_choice"), dict):

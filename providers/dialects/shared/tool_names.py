@@ -74,6 +74,10 @@ class FittedNames:
     def __contains__(self, name: object) -> bool:
         return name in self._wire
 
+    def keep(self, name: str) -> None:
+        """Keep a name as it is, since the vendor has given it."""
+        self._wire[name] = name
+
     def used(self, name: str) -> str:
         """Return the wire name of a tool that the conversation has called."""
         if name not in self._wire:

@@ -2,7 +2,9 @@
 
 import base64
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 import orjson
 from typing_extensions import override
@@ -55,10 +57,12 @@ class Move:
 @dataclass(frozen=True, slots=True)
 class AgentPlan:
     """An agent's moves, in order. `tools` are those that it may call, None for any; where a request offers others, the
-    agent gives a `Trip` by the first of them."""
+    agent gives a `Trip` by the first of them. `untooled` is what it says to a request without tools, None for its
+    move."""
 
     moves: tuple[Move, ...]
     tools: frozenset[str] | None = None
+    untooled: str | None = orjson.dumps(TRIP).decode()
 
     def after(self, results: int) -> Move:
         """Return the move when the results of that many calls have been seen. Raises Broken where none comes then."""
@@ -72,6 +76,21 @@ class AgentPlan:
     def is_own(self, tool: JsonObject) -> bool:
         """Return whether a tool is not of the agent's task."""
         return self.tools is not None and tool.get("name") not in self.tools
+
+
+@dataclass(frozen=True, slots=True)
+class MovesInTurn(AgentPlan):
+    """The same for an agent whose history has calls and results as text, and which may have no tools."""
+
+    untooled: str | None = None
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    @override
+    def after(self, results: int) -> Move:
+        """Return the next move. Raises Broken if none is left."""
+        if (number := next(self._numbers)) >= len(self.moves):
+            raise Broken("the last move is made")
+        return self.moves[number]
 
 
 def _moves() -> tuple[Move, ...]:

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from tests.e2e.agents.messages_frameworks import langgraph_anthropic, pydantic_ai_anthropic
 from tests.e2e.agents.responses_frameworks import langgraph_responses, openai_agents_default, pydantic_ai_responses
 from tests.e2e.agents.shared_runs import run_langchain, run_openai_agents, run_pydantic_ai
+from tests.e2e.agents.smolagents_framework import smolagents
 from tests.e2e.agents.task import CALLS, EFFORT, KEY, QUESTION, Order, Trip
 
 
@@ -92,7 +93,7 @@ FRAMEWORKS: Mapping[str, Callable[[Order], Any]] = {
     for function in (
         *(pydantic_ai, langgraph, openai_agents, instructor),
         *(pydantic_ai_responses, langgraph_responses, openai_agents_default),
-        *(pydantic_ai_anthropic, langgraph_anthropic, instructor_forced),
+        *(pydantic_ai_anthropic, langgraph_anthropic, instructor_forced, smolagents),
     )
 }
 

@@ -39,9 +39,10 @@ REQUIREMENTS: Mapping[str, tuple[str, ...]] = {
         "haystack-ai==3.4.0",
     ),
     "instructor": ("instructor==1.17.0", "anthropic==2.12.0"),
+    "smolagents": ("smolagents==1.26.0", "openai==3.54.0"),
 }
 """What is installed together: instructor wants another jiter than the openai of the others, llama-index an older
-openai."""
+openai, smolagents no framework of the others."""
 
 FRAMEWORKS: Mapping[str, str] = {
     "pydantic_ai": "agents",
@@ -54,6 +55,7 @@ FRAMEWORKS: Mapping[str, str] = {
     "pydantic_ai_anthropic": "agents",
     "langgraph_anthropic": "agents",
     "instructor_forced": "instructor",
+    "smolagents": "smolagents",
 }
 """The environment of each framework in Python."""
 

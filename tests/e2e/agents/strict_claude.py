@@ -88,8 +88,8 @@ class Anthropic(StrictVendor):
                 raise Broken(f"tools.0.custom.input_schema: property '{word}' is not supported")
         if own:
             return [{"type": "tool_use", "id": "toolu_trip", "name": own[0]["name"], "input": TRIP}], "tool_use"
-        if not tools:
-            return [{"type": "text", "text": orjson.dumps(TRIP).decode()}], "end_turn"
+        if not tools and self._plan.untooled is not None:
+            return [{"type": "text", "text": self._plan.untooled}], "end_turn"
         self.wire.thinking.append(thinking)
         move = self._plan.after(results)
         blocks: list[JsonValue] = []
@@ -207,8 +207,8 @@ class Bedrock(StrictVendor):
         own = [tool for tool in tools if self._plan.is_own(tool)]
         if own:
             return [{"toolUse": {"toolUseId": "tooluse_trip", "name": own[0]["name"], "input": TRIP}}], "tool_use"
-        if not tools:
-            return [{"text": orjson.dumps(TRIP).decode()}], "end_turn"
+        if not tools and self._plan.untooled is not None:
+            return [{"text": self._plan.untooled}], "end_turn"
         self.wire.thinking.append(thinking)
         move = self._plan.after(results)
         blocks: list[JsonObject] = []

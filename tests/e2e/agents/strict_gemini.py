@@ -51,8 +51,8 @@ class Gemini(StrictVendor):
         if own:
             call: JsonObject = {"functionCall": {"id": "trip", "name": own[0]["name"], "args": TRIP}}
             return _candidate([{**call, "thoughtSignature": base64.b64encode(b"trip").decode()}])
-        if not declared:
-            return _candidate([{"text": orjson.dumps(TRIP).decode()}])
+        if not declared and self._plan.untooled is not None:
+            return _candidate([{"text": self._plan.untooled}])
         self.wire.thinking.append(bool(object_of(config.get("thinkingConfig"))))
         move = self._plan.after(results)
         parts: list[JsonValue] = []

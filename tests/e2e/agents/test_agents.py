@@ -11,8 +11,10 @@ import pytest
 import pytest_asyncio
 
 from providers.json_types import JsonObject, JsonValue
-from tests.e2e.agents.agent_plan import CALLS, FINAL, TRIP, TURNS, StrictVendor
+from tests.e2e.agents.agent_plan import CALLS, FINAL, TRIP, TURNS, Move, MovesInTurn, StrictVendor
 from tests.e2e.agents.environments import FRAMEWORKS, NodeProcess, python_process
+from tests.e2e.agents.strict_ollama import Ollama
+from tests.e2e.agents.strict_openai import OpenAI
 from tests.e2e.agents.strict_vendors import VENDORS
 from tests.support.environments import LineProcess
 from tests.support.gateway import RunningGateway, running_gateway
@@ -30,6 +32,7 @@ EACH_TIME = ("openai_agents", "openai_agents_default", "pydantic_ai_anthropic", 
 EVERY = [
     pytest.param(name, marks=(*marks, *(() if name in EACH_TIME else (pytest.mark.nightly,))))
     for name, marks in (*((name, ()) for name in FRAMEWORKS), *((name, (NEEDS_NPM,)) for name in IN_NODE))
+    if name not in ("instructor_forced", "smolagents")
 ]
 STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 MODELS = pytest.mark.parametrize("model", list(VENDORS))
@@ -43,12 +46,14 @@ vendors:
   bedrock: {api_key: k, base_url: "BEDROCK", allow_private: true}
   ollama_native: {base_url: "OLLAMA", allow_private: true}
   ollama: {base_url: "OLLAMA/v1", allow_private: true}
+  openai: {api_key: k, base_url: "OPENAI/v1", allow_private: true}
 models:
   anthropic/*: {}
   gemini/*: {}
   bedrock/*: {}
   ollama_native/*: {}
   ollama/*: {}
+  openai/*: {}
 """
 
 
@@ -82,13 +87,13 @@ def frameworks() -> Iterator[Frameworks]:
 
 
 Vendors = dict[str, FakeVendor]
-OLLAMA = "ollama/any"
+OLLAMA, OPENAI = "ollama/any", "openai/gpt-4o"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def vendors() -> AsyncIterator[Vendors]:
     async with AsyncExitStack() as stack:
-        yield {model: await stack.enter_async_context(FakeVendor()) for model in (*VENDORS, OLLAMA)}
+        yield {model: await stack.enter_async_context(FakeVendor()) for model in (*VENDORS, OLLAMA, OPENAI)}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -124,7 +129,7 @@ async def test_an_agent_thinks_and_calls_tools_over_five_turns(
 
 @MODELS
 @STREAMED
-@pytest.mark.parametrize("framework", [each for each in EVERY if each.values != ("instructor_forced",)])
+@pytest.mark.parametrize("framework", EVERY)
 async def test_a_framework_gets_its_structured_output(
     framework: str, stream: bool, model: str, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
 ) -> None:
@@ -166,3 +171,31 @@ async def test_instructor_forces_a_call_of_a_vendor_that_cannot_be_made_to_call(
     order: JsonObject = {"scenario": scenario, "url": f"{gateway.url}/v1", "model": model, "stream": stream}
     outcome = await frameworks.run("instructor_forced", order)
     assert (outcome["error"], outcome["output"]) == (None, TRIP)
+
+
+STEPS: tuple[tuple[str, JsonObject], ...] = (
+    ("weather", {"city": "Paris"}),
+    ("weather", {"city": "Rome"}),
+    ("compare", {"first": "Paris: 5 degrees", "second": "Rome: 4 degrees"}),
+    ("final_answer", {"answer": FINAL}),
+)
+CODE = ("paris = weather(city='Paris')", "print(compare(paris, weather(city='Rome')))", f"final_answer({FINAL!r})")
+MOVES = {
+    "tools": tuple([Move(number, "", (call,)) for number, call in enumerate(STEPS)]),
+    "code": tuple([Move(number, "", text=f"Thought: next.\n<code>\n{line}\n") for number, line in enumerate(CODE)]),
+}
+OF_STEPS: dict[str, type[StrictVendor]] = {**VENDORS, OPENAI: OpenAI, "ollama_native/any": Ollama}
+
+
+@STREAMED
+@pytest.mark.parametrize("scenario", list(MOVES))
+@pytest.mark.parametrize("model", list(OF_STEPS))
+async def test_smolagents_reaches_its_answer_by_calls_and_by_code(
+    model: str, scenario: str, stream: bool, frameworks: Frameworks, vendors: Vendors, gateway: RunningGateway
+) -> None:
+    vendor = OF_STEPS[model](MovesInTurn(MOVES[scenario]))
+    vendors[model if model in vendors else OLLAMA].default = vendor.play
+    order: JsonObject = {"scenario": scenario, "url": f"{gateway.url}/v1", "model": model, "stream": stream}
+    outcome = await frameworks.run("smolagents", order)
+    assert (outcome["error"], vendor.wire.refused, outcome["output"]) == (None, [], FINAL)
+    assert outcome["calls"] == [["weather", "Paris"], ["weather", "Rome"], *CALLS[3:4]]

@@ -29,6 +29,13 @@ SPELLINGS: Final[tuple[JsonObject, ...]] = (
 )
 """One search, in the spellings of all APIs."""
 
+ZAIS: JsonObject = {
+    "enable": True,
+    "search_engine": "search-prime",
+    "search_result": True,
+    "result_sequence": "before",
+}
+
 CLAUDES: JsonObject = {"type": "web_search_20250305", "name": "web_search"}
 GOOGLES: JsonObject = {"googleSearch": {}}
 
@@ -47,6 +54,7 @@ SEARCHES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
     ("groq", "openai/gpt-oss-120b", {"tools": [{"type": "browser_search"}]}),
     ("groq", "groq/compound", {}),
     ("dashscope", "qwen-plus", {"enable_search": True}),
+    ("zai", "glm-4.7", {"tools": [{"type": "web_search", "web_search": ZAIS}]}),
     ("bedrock", "amazon.nova-premier-v1:0", {"toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]}}),
 )
 """The fields of a search in the bodies of vendors."""
@@ -62,6 +70,7 @@ WITHOUT: Final = (
     ("bedrock_anthropic", "anthropic.claude-haiku-4-5-20251001-v1:0"),
     ("bedrock", "amazon.nova-pro-v1:0"),
     ("mistral", "mistral-large-2512"),
+    ("moonshot", "kimi-k2.5"),
 )
 
 MEMBERS: Final = (
@@ -153,6 +162,18 @@ EXCLUDED: JsonObject = {"excluded_domains": ["b.example"], "max_uses": 2}
          {"tools": [{"type": "web_search", "filters": {"excluded_domains": ["b.example"]}}]}, ("tools.max_uses",)),
         ("groq", "compound", {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}},
          {"search_settings": {"include_domains": ["a.example"]}}, ()),
+        ("dashscope", "qwen-plus", {"type": "web_search", **FILTERED},
+         {"enable_search": True, "search_options": {"assigned_site_list": ["a.example"]}},
+         ("tools.search_context_size", "tools.user_location")),
+        ("zai", "glm-4.7", {**CLAUDES, **SETTINGS},
+         {"tools": [{"type": "web_search", "web_search": {**ZAIS, "search_domain_filter": "a.example"}}]},
+         ("tools.max_uses", "tools.user_location")),
+        ("zai", "glm-4.7", {"type": "web_search", "search_context_size": "high"},
+         {"tools": [{"type": "web_search", "web_search": {**ZAIS, "content_size": "high"}}]}, ()),
+        ("zai", "glm-4.7", {"type": "web_search", "search_context_size": "low"},
+         {"tools": [{"type": "web_search", "web_search": ZAIS}]}, ("tools.search_context_size",)),
+        ("zai", "glm-4.7", {"type": "web_search", "web_search": {"enable": True, "count": 5}},
+         {"tools": [{"type": "web_search", "web_search": {"enable": True, "count": 5}}]}, ()),
     ],
 )  # fmt: skip
 def test_settings_go_where_the_target_has_them(
@@ -170,6 +191,12 @@ def test_settings_go_where_the_target_has_them(
         ("openai", "gpt-5.1", BLOCKED, "'blocked_domains' of a search"),
         ("groq", "openai/gpt-oss-20b", {**CLAUDES, **SETTINGS}, "'allowed_domains' of a search"),
         ("perplexity", "sonar", {**BLOCKED, **SETTINGS}, "either allowed_domains or blocked_domains"),
+        ("dashscope", "qwen-plus", BLOCKED, "'blocked_domains' of a search"),
+        ("dashscope", "qwen-plus", {**CLAUDES, "allowed_domains": [f"{each}.example" for each in range(26)]},
+         "at most 25 of 'allowed_domains'"),
+        ("zai", "glm-4.7", BLOCKED, "'blocked_domains' of a search"),
+        ("zai", "glm-4.7", {**CLAUDES, "allowed_domains": ["a.example", "b.example"]}, "at most 1 of"),
+        ("moonshot", "kimi-k3", CLAUDES, "the built-in function `$web_search`"),
         ("anthropic", "claude-sonnet-4-5", {"type": "code_interpreter", "container": "c_1"}, "a container of its own"),
         ("gemini", "gemini-3-pro", {"type": "code_interpreter", "container": {"type": "auto", "file_ids": ["f"]}},
          "files of its own"),
@@ -222,6 +249,8 @@ def test_pages_are_fetched_and_code_is_run_by_the_target_s_own_tools(
         ("gemini", "gemini-3-pro", {"type": "code_interpreter"}, "not among 'tools'"),
         ("gemini", "gemini-2.5-flash", "required", "only functions can be demanded"),
         ("groq", "compound", "required", "cannot be made to use a tool that it runs itself"),
+        ("dashscope", "qwen-plus", {"type": "web_search"}, None),
+        ("zai", "glm-4.7", {"type": "web_search"}, "cannot be made to use its web search"),
     ],
 )  # fmt: skip
 def test_a_choice_of_a_search_is_translated_met_or_refused(

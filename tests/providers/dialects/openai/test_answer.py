@@ -192,6 +192,11 @@ def test_marks_are_cited_unless_the_vendor_cites_itself() -> None:
     (choice,) = decoded(sent("perplexity"), body).choices
     citation: JsonObject = {"url": "https://a.example", "title": "", "start_index": 5, "end_index": 8}
     assert choice.extras == Extras(annotations=({"type": "url_citation", "url_citation": citation},))
+    found: JsonObject = {"title": "", "link": "https://a.example", "refer": "ref_1", "content": "Oslo"}
+    (choice,) = decoded(sent("zai"), {**message("Oslo [ref_1]."), "web_search": [found]}).choices
+    assert choice.extras == Extras(
+        annotations=({"type": "url_citation", "url_citation": {**citation, "end_index": 12}},)
+    )
     own: JsonObject = {"type": "url_citation", "url_citation": {"url": "https://b.example"}}
     body = {**message("Oslo [1].", annotations=[own]), "citations": ["https://a.example"]}
     assert decoded(sent("perplexity"), body).choices[0].extras == Extras(annotations=(own,))

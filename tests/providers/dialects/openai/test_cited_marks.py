@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dialects.openai.cited_marks import MOST_MARKS, MarkFinder, Source, sources_of
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from tests.support.cpu_growth import growth
 
 SOURCES: list[Source] = [("https://a.example", "A"), ("", ""), ("https://c.example", "C")]
@@ -23,6 +23,7 @@ def whole(text: str) -> list[tuple[object, object, object]]:
 
 def test_a_mark_cites_the_source_of_its_number() -> None:
     assert whole("Oslo[1], Bergen [3].") == [("https://a.example", 4, 7), ("https://c.example", 16, 19)]
+    assert whole("Oslo[ref_1], Bergen[ref_999][ref].") == [("https://a.example", 4, 11)]
 
 
 def test_marks_of_no_source_cite_nothing() -> None:
@@ -33,7 +34,7 @@ def test_a_link_is_no_mark() -> None:
     assert whole("[[1]](https://a.example) and [1](https://a.example)") == []
 
 
-@given(st.text("[1]3(x 😀", max_size=24), st.integers(1, 5))
+@given(st.lists(st.sampled_from([*"[1]3(x 😀", "ref_", "[ref_1]"]), max_size=24).map("".join), st.integers(1, 5))
 def test_a_text_in_pieces_has_the_citations_of_the_whole(text: str, size: int) -> None:
     finder = MarkFinder()
     found: tuple[JsonObject, ...] = ()
@@ -60,3 +61,15 @@ def test_sources_are_the_addresses_with_the_titles_of_the_results() -> None:
     ]
     assert sources_of(results) == [("https://b.example", "B"), ("", "")]
     assert sources_of({"citations": "x", "search_results": None}) == []
+
+
+def test_results_with_numbers_are_the_sources_of_these_numbers() -> None:
+    listed: list[JsonValue] = [
+        {"link": "https://c.example", "title": "C", "refer": "ref_3"},
+        {"link": "https://a.example", "title": "A", "refer": "ref_1"},
+        {"link": "javascript:x", "refer": "ref_2"},
+        7,
+    ]
+    assert sources_of({"web_search": listed}) == [*SOURCES[:1], ("", ""), *SOURCES[2:]]
+    assert sources_of({"web_search": [{"link": "https://a.example", "title": "A"}]}) == SOURCES[:1]
+    assert sources_of({"web_search": "none"}) == []

@@ -31,12 +31,9 @@ TEXT: JsonObject = {"type": "text", "text": "a"}
         ("openai", {**TURN, "reasoning_content": "", "reasoning_details": []}, TURN, []),
         ("groq", {**TURN, **BLOCKS}, {**TURN, "reasoning": "hm"}, []),
         ("cerebras", {**TURN, "reasoning_content": "hm"}, {**TURN, "reasoning": "hm"}, []),
-        *(
-            ("vllm", {**TURN, name: "hm"}, {**TURN, "reasoning": "hm", "reasoning_content": "hm"}, [])
-            for name in ("reasoning", "reasoning_content")
-        ),
         ("fireworks", {**TURN, "reasoning": "hm", **DETAILS}, {**TURN, "reasoning_content": "hm"}, []),
         ("deepseek", PARTS, {"role": "assistant", "content": [TEXT], "reasoning_content": "hm"}, []),
+        ("novita", {**TURN, **DETAILS}, {**TURN, **DETAILS, "reasoning_content": "hm"}, []),
         ("openai", {"role": "assistant", "content": [BLOCK]}, {**TURN, "content": ""}, ["thinking"]),
     ],
 )
@@ -47,6 +44,29 @@ def test_thinking_goes_under_the_member_that_the_vendor_reads(
     assert holds_thinking(given)
     assert with_thinking(given, load_profiles()[row], noted) == wanted
     assert noted == dropped
+
+
+NEITHER: tuple[str, ...] = ()
+FIRST: tuple[str, ...] = ("reasoning",)
+SECOND: tuple[str, ...] = ("reasoning_content",)
+READ: dict[tuple[str, ...], str] = {
+    NEITHER: "openai azure azure_v1 xai perplexity tgi huggingface cohere_compat gemini_compat openai_compatible",
+    FIRST: "groq cerebras sambanova openrouter ollama localai",
+    SECOND: "fireworks mistral deepseek moonshot zai dashscope novita nebius deepinfra sglang llamacpp watsonx",
+    (*FIRST, *SECOND): "vllm sagemaker nim nim_1 together lm_studio",
+}
+"""The profiles by the names under which their vendors read thinking. The sources are the comments of the profiles."""
+
+
+@looped(("names", "row"), [(names, row) for names, rows in READ.items() for row in rows.split()])
+def test_a_turn_s_thinking_is_sent_under_the_names_that_an_engine_or_vendor_reads(
+    names: tuple[str, ...], row: str
+) -> None:
+    for given in (*FIRST, *SECOND):
+        noted: list[str] = []
+        made = with_thinking({**TURN, given: "hm"}, load_profiles()[row], noted)
+        assert made == {**TURN, **dict.fromkeys(names, "hm")}
+        assert noted == ([] if names else ["thinking"])
 
 
 def test_signed_thinking_in_another_form_becomes_details() -> None:

@@ -101,12 +101,16 @@ def test_the_older_form_of_a_streamed_call_is_a_tool_call() -> None:
 
 
 def test_marks_are_cited_across_events_where_the_sources_came_first() -> None:
-    text = [bare([{"index": 0, "delta": {"content": piece}}]) for piece in ("Oslo", " [", "1", "].")]
-    sources = bare([{"index": 0, "delta": {"role": "assistant"}}], citations=["https://a.example"])
-    citation: JsonObject = {"url": "https://a.example", "title": "", "start_index": 5, "end_index": 8}
-    cited: JsonObject = {"type": "url_citation", "url_citation": citation}
-    events, _ = played(sent(), sources, *text, delta(None, "stop"), DONE)
-    assert [extras.annotations for extras in extras_in(events) if extras.annotations] == [(cited,)]
+    numbered: list[JsonValue] = [{"link": "https://a.example", "refer": "ref_1"}]
+    text: list[bytes] = []
+    sources = b""
+    for listed, mark in (({"web_search": numbered}, "ref_1"), ({"citations": ["https://a.example"]}, "1")):
+        text = [bare([{"index": 0, "delta": {"content": piece}}]) for piece in ("Oslo", " [", *mark, "].")]
+        sources = bare([{"index": 0, "delta": {"role": "assistant"}}], **listed)
+        citation: JsonObject = {"url": "https://a.example", "title": "", "start_index": 5, "end_index": 7 + len(mark)}
+        cited: JsonObject = {"type": "url_citation", "url_citation": citation}
+        events, _ = played(sent(), sources, *text, delta(None, "stop"), DONE)
+        assert [extras.annotations for extras in extras_in(events) if extras.annotations] == [(cited,)]
     events, _ = played(sent(), text[0], sources, *text[1:], delta(None, "stop"), DONE)
     assert not any(extras.annotations for extras in extras_in(events))
 

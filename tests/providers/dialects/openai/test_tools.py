@@ -21,6 +21,7 @@ FUNCTION: JsonObject = {"type": "function", "function": {"name": "f"}}
 CUSTOM: JsonObject = {"type": "custom", "custom": {"name": "grep"}}
 SEARCH: JsonObject = {"type": "openrouter:web_search"}
 BROWSER: JsonObject = {"type": "browser_search"}
+KIMIS: JsonObject = {"type": "builtin_function", "function": {"name": "$web_search"}}
 TOOL_ROWS = [
     name
     for name, profile in load_profiles().items()
@@ -31,7 +32,7 @@ MARKED: JsonObject = {**FUNCTION, "cache_control": {"type": "ephemeral"}}
 
 @looped(
     ("row", "tool"),
-    [("openai", CUSTOM), ("azure", CUSTOM), ("openrouter", SEARCH), ("groq", BROWSER)],
+    [("openai", CUSTOM), ("azure", CUSTOM), ("openrouter", SEARCH), ("groq", BROWSER), ("moonshot", KIMIS)],
 )
 def test_a_vendor_s_own_tool_stands_beside_functions(row: str, tool: JsonObject) -> None:
     assert body_of(chat({"tools": [FUNCTION, tool]}), target(row))["tools"] == [FUNCTION, tool]
@@ -210,6 +211,21 @@ def test_a_name_that_openai_s_pattern_does_not_allow_is_changed_and_changed_back
     stream = DIALECT.stream(sent)
     events = stream.feed(frame({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **answer}]}}]}))
     assert [call.name for chunk in chunks([*events]) for call in chunk.tool_calls] == [LONG]
+
+
+def test_the_vendor_s_own_name_stays_beside_one_that_changes() -> None:
+    called: JsonObject = {"id": "c", **KIMIS, "function": {"name": "$web_search", "arguments": "{}"}}
+    turns: list[JsonObject] = [
+        {"role": "assistant", "content": "", "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "c", "name": "$web_search", "content": "{}"},
+    ]
+    request = replace(
+        chat({"tools": [KIMIS, {"type": "function", "function": {"name": "a.b"}}]}), prompt=ChatPrompt(tuple(turns))
+    )
+    made, changed = with_fitting_names(request, target("moonshot").profile)
+    assert made.prompt == request.prompt
+    assert made.params["tools"] == [KIMIS, {"type": "function", "function": {"name": "a_b"}}]
+    assert changed == {"a_b": "a.b"}
 
 
 def test_two_long_names_that_begin_alike_stay_apart() -> None:
