@@ -25,9 +25,9 @@ READ_EVERY: Final = 1.0
 """Seconds between two looks at what has been loaded."""
 
 TICKS: Final = 32
-"""Parts of a second by which it is told apart what the ledger holds already of what was settled here: rows of the part
-in between count twice until the next look. Each row by itself would be more parts than a counter keeps
-(`proxy.limits.spending.MARKS`) between two looks, and many rows would count twice."""
+"""Parts of a second by which it is told apart what the ledger holds already of what was settled here: of the part in
+between nobody knows which rows it holds until the next look. Each row by itself would be more parts than a counter
+keeps (`proxy.limits.spending.MARKS`) between two looks."""
 
 CATCH_UP: Final = 3.0
 """Seconds for which a process waits at its start until the ledger holds what ended processes have left."""
@@ -65,7 +65,7 @@ class LedgerService:
         self._wall = wall
         self._clock = clock
         book.notes.until = -math.inf
-        self._mark = 0
+        self._mark = self._covered = 0
         self._tick: int | None = None
         self._ticks: deque[tuple[int, int]] = deque(maxlen=MOST_TICKS)
         self._journal = Journal(settings.journals, self.state)
@@ -98,16 +98,19 @@ class LedgerService:
             self._tick = tick
         notes.until = (tick + 1) / TICKS  # exactly when another tick begins: TICKS is a power of two
 
-    def _mark_of(self, loaded: int) -> int:
-        """Return the last tick whose rows are all among the first `loaded` ones of this process."""
+    def _marks_of(self, loaded: int) -> tuple[int, int]:
+        """Return the last tick whose rows are all among the first `loaded` ones of this process, and the last of which
+        any is."""
         if loaded >= self._journal.sequence:
             self._ticks.clear()
-            self._mark = self._book.notes.mark
+            self._mark, self._covered = self._book.notes.mark, loaded
             # What is settled later in this tick is no part of the ledger yet.
             self._tick, self._book.notes.until = None, -math.inf
         while self._ticks and self._ticks[0][1] <= loaded:
-            self._mark = self._ticks.popleft()[0]
-        return self._mark
+            self._mark, self._covered = self._ticks.popleft()
+        if loaded <= self._covered:
+            return self._mark, self._mark
+        return self._mark, self._ticks[0][0] if self._ticks else self._book.notes.mark
 
     def append(self, record: RequestRecord) -> None:
         """Write a request that has ended."""
@@ -169,9 +172,9 @@ class LedgerService:
             return
         self._complain("")
         self._failing = None
-        mark = self._mark_of(news.loaded.get(self._journal.process, 0))
+        mark, touched = self._marks_of(news.loaded.get(self._journal.process, 0))
         for period, sums in news.sums.items():
-            self._book.load(period, periods[period][0], sums, mark)
+            self._book.load(period, periods[period][0], sums, mark, touched)
         self._read = True
 
     def _failing_long(self) -> bool:

@@ -50,7 +50,7 @@ class _Told:
     """What one process said, and was told: an amount, when, for how long that holds, and what it gave back in its
     lease's life; after how long a silence it goes on alone (0: never), with which part of the limit, and how many units
     were left for all; what it may take beside the amount of spending, or of the amount of places (`claim`); and of
-    spending the ledger's sum that it has read."""
+    spending the ledger's sum that it has read. Of spending, requests in flight reserve `total` of the amount."""
 
     amount: float
     at: float
@@ -159,7 +159,8 @@ def _epoch(kept: CountedKey, now: float) -> int:
 
 def _share(own: float, total: float, count: int) -> float:
     """Return a process's part of all: by demand, with a tenth that all have alike, so that none starts at nothing."""
-    return 0.9 * own / total + 0.1 / count if total > 0 else 1 / count
+    # Rounded up, the parts of one of 13 places add up to more than all of them.
+    return min(1.0, 0.9 * own / total + 0.1 / count) if total > 0 else 1 / count
 
 
 def _rate(kept: CountedKey, process: str, ask: RateAsk, now: float) -> LeaseGrant:
@@ -240,9 +241,13 @@ def _spent(kept: CountedKey, process: str, ask: SpentAsk, now: float) -> LeaseGr
     seen = _read(kept, process, now, FIELDS_HOLD)
     others = [told for name, told in kept.amounts.items() if name != process]
     base = max([ask.base, *[told.base for told in others]])
-    claimed, own, twice = 0, 0.0, float(min(ask.amount, base - ask.base))
+    claimed, own, reserved, twice = 0, 0.0, 0.0, float(min(ask.amount - ask.reserved, base - ask.base))
+    doubtful = twice
     for told in others:
         both = min(told.amount, base - told.base)
+        settled = min(told.amount - told.total, both)
+        reserved += told.total - (both - settled)  # what was reserved may be settled and in the sum since
+        doubtful += settled
         claimed += told.claim
         if abs(now - told.at) < SILENT:
             twice, own = twice + both, own + told.amount
@@ -254,9 +259,10 @@ def _spent(kept: CountedKey, process: str, ask: SpentAsk, now: float) -> LeaseGr
         granted = 0
     claim = ask.held + granted
     if ask.amount or claim or ask.base:
-        kept.amounts[process] = _Told(ask.amount, now, FIELDS_HOLD, claim=claim, base=ask.base)
+        counts = {"total": ask.reserved, "claim": claim, "base": ask.base}
+        kept.amounts[process] = _Told(ask.amount, now, FIELDS_HOLD, **counts)
     else:
         kept.amounts.pop(process, None)
     kept.over = now + FIELDS_KEPT
     known = base - ask.base + own - twice
-    return LeaseGrant(granted, known, 1.0, seen.count, _epoch(kept, now), claimed + twice)
+    return LeaseGrant(granted, known, 1.0, seen.count, _epoch(kept, now), claimed + twice, reserved, doubtful)

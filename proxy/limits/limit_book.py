@@ -188,9 +188,12 @@ class LimitBook:
         """Return whether the wall clock is before the periods that are in force."""
         return any(clock.ahead(wall) for clock in self._maker.clocks.values())
 
-    def load(self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int) -> None:
+    def load(
+        self, period: Period, start: int, sums: Mapping[str, tuple[int, int, int]], mark: int, touched: int = 0
+    ) -> None:
         """Take the ledger's sums of a period by scope: requests, tokens, billionths of a USD. They hold all that this
-        process settled up to `mark`, and so do those of scopes that are not named, which have not changed."""
+        process settled up to `mark`, and maybe some of what it settled up to `touched`; so do those of scopes that are
+        not named, which have not changed."""
         for scope, amounts in sums.items():
             state = self._scopes.get(scope)
             if state is None or not (state.limits.quotas or state.budgets):
@@ -199,10 +202,10 @@ class LimitBook:
                 state.make(scope, self._maker, self._clock())
             for counter in state.counters:
                 if counter.clock.period is period:
-                    counter.load(start, amounts[INDEX[counter.rules.unit]], mark)
+                    counter.load(start, amounts[INDEX[counter.rules.unit]], mark, touched)
         unloaded = self.notes.unloaded
         for counter in [each for each in unloaded if each.clock.period is period]:
-            if not counter.unchanged(start, mark):
+            if not counter.unchanged(start, mark, touched):
                 unloaded.discard(counter)
 
     def views(self, now: float, wall: float) -> Iterator[LimitView]:

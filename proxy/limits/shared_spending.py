@@ -50,25 +50,27 @@ AGAIN: Final = 1.0
 
 
 class ClaimState:
-    """What is known of a claim while it is used: when and in which period it was asked for, with what told and wanted;
-    the `epoch` of the key, which cannot end before `known_until`; what others claim, and how many they are; what waits,
-    and the least of it, or while nothing does what the last request took; until when not to ask for `refused` and more
-    again, unless others may give something back (`hope_until`, not again before `hope_again`); what was taken of late
-    (`recent`: half of it is forgotten each second), and below which room more is asked for; whether the process counts
-    alone (`away`), or near the limit (`scarce`); since when others may not have told what they hold (`doubt_since`),
-    and whether it has taken its part of what nobody had claimed, once for as long as that is so (`parted`)."""
+    """What is known of a claim while it is used: when and in which period it was asked for, with what told and wanted,
+    and what was settled then by the ledger's sum and by this process beside it (`known`, and up to `loose` more), of
+    which this process had settled `used` in the period; the `epoch` of the key, which cannot end before `known_until`;
+    what others claim, and how many they are; what waits, and the least of it, or while nothing does what the last
+    request took; until when not to ask for `refused` and more again, unless others may give something back
+    (`hope_until`, not again before `hope_again`); what was taken of late (`recent`: half of it is forgotten each
+    second), and below which room more is asked for; whether the process counts alone (`away`), or near the limit
+    (`scarce`); since when others may not have told what they hold (`doubt_since`), and whether it has taken its part of
+    what nobody had claimed, once for as long as that is so (`parted`)."""
 
     __slots__ = (
-        *("asked_at", "away", "claimed", "doubt_since", "epoch", "hope_again", "hope_until", "known_until", "least"),
-        *("low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "start", "told", "waiting"),
-        "wanted",
+        *("asked_at", "away", "claimed", "doubt_since", "epoch", "hope_again", "hope_until", "known", "known_until"),
+        *("least", "loose", "low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "start"),
+        *("told", "used", "waiting", "wanted"),
     )
 
     def __init__(self) -> None:
         self.asked_at = self.quiet_until = self.hope_until = self.hope_again = NEVER
         self.doubt_since = self.known_until = NEVER
-        self.claimed = self.epoch = self.least = self.low = self.refused = self.start = self.told = self.waiting = 0
-        self.wanted = 0
+        self.claimed = self.epoch = self.known = self.least = self.loose = self.low = self.refused = self.start = 0
+        self.told = self.used = self.waiting = self.wanted = 0
         self.processes = 1
         self.recent = 0.0
         self.away = self.parted = self.scarce = False
@@ -179,14 +181,16 @@ class SharedSpending(SpendingCounter):
             self._begin()
         claim = self._claim or self._used()
         claim.recent *= 0.5 ** min(64.0, max(0.0, now - claim.asked_at))
-        claim.asked_at, claim.start, claim.told = now, self._start, self.own
-        base = min(self._base, LARGEST)
+        claim.asked_at, claim.start, claim.told, claim.loose = now, self._start, self.own, self._doubtful
+        base, loose, reserved = min(self._base, LARGEST), claim.loose, self.reserved
+        sure = claim.told - loose
+        claim.known, claim.used = base + sure - reserved, self.used
         if math.isinf(self.rules.most):
-            return SpentAsk(self.key, claim.told, base)
-        held = 0 if claim.away else max(0, int(self.room))
+            return SpentAsk(self.key, sure, base, held=loose, reserved=reserved)
+        held, most = 0 if claim.away else max(0, int(self.room)), math.floor(self.rules.most)
         if claim.away or self._in_doubt(now):
             claim.wanted = min(max(0, int(self.room)), LARGEST) if claim.away else 0
-            return SpentAsk(self.key, claim.told, base, math.floor(self.rules.most), held, claim.wanted)
+            return SpentAsk(self.key, sure, base, most, held + loose, claim.wanted, 0, reserved)
         claim.parted = False
         part = self._left(claim, held) // (PARTS * max(claim.processes, self._keeper.expected))
         demand = claim.recent + claim.waiting
@@ -200,7 +204,7 @@ class SharedSpending(SpendingCounter):
         wanted = claim.waiting + ahead - held if claim.waiting or now >= claim.quiet_until else 0
         claim.wanted = wanted = min(wanted, LARGEST)
         least = min(wanted, max(0, claim.least - held)) if claim.waiting else 0
-        return SpentAsk(self.key, claim.told, base, math.floor(self.rules.most), held, wanted, least)
+        return SpentAsk(self.key, sure, base, most, held + loose, wanted, least, reserved)
 
     def tell(self, grant: LeaseGrant | None, now: float) -> None:
         """Take the answer."""
@@ -220,7 +224,12 @@ class SharedSpending(SpendingCounter):
             self._leave()  # granted was what others may hold
             self._keeper.wake(self)
             return
-        self.hear(max(0, int(grant.level)), claim.asked_at)
+        # As of the question: what this process has read of the ledger since is no part of the answer, and of what it
+        # has settled since nobody knows whether it is.
+        used, reserved = self.used, int(grant.reserved)
+        known = claim.known + max(0, int(grant.level) - reserved) - used
+        loose = claim.loose + int(grant.doubtful) + used - claim.used
+        self.hear(known, loose, reserved, claim.asked_at)
         if math.isinf(self.rules.most):
             return
         claim.processes, claim.claimed = grant.processes, int(grant.claimed)

@@ -1,8 +1,11 @@
 """What a scope has spent in a calendar period, for quotas and budgets alike. Time is an argument.
 
-Spent is the sum of four parts: what the ledger holds, what this process settled since, what its running requests
-reserved, and what other processes say of their own last two. Only the ledger adds up over time; each other part is
-stated anew, so an error of one cannot stay.
+Spent is what all processes have settled, and what requests in flight reserve. Of the first there is one total. It grows
+by what this process settles, and two sources tell at least how much it is: the ledger's sum with what this process
+settled beside it, and the other processes' last exchange with what this process settled since they were asked. The
+sources hold the same units, so the total follows the higher one and never adds them. Neither says more than is true,
+whichever of ledger, journal and exchange is ahead; so a step that the total reaches was reached. Both are stated anew
+each second with a highest value, to which the total falls back, so an error of one cannot stay.
 """
 
 import math
@@ -27,6 +30,9 @@ NOTES: Final = 1024
 
 UNBOUNDED: Final = 1e18
 """What is left where nothing refuses."""
+
+UNTOLD: Final = -(1 << 62)
+"""What all have settled by the word of the others while there is none: less than the ledger says in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +89,43 @@ class SpendingNotes:
 
 class SpendingCounter:
     """What one scope spends of one unit in one kind of period. Steps that were reached stay so for the period, so that
-    answers do not change models back and forth; refusals follow what is spent. `spent` is what all have spent and
-    reserved, as far as this process knows; of what is left to the next step, which is at `_next_step`, nothing is to be
-    told. The period ends at `ends`, and the word of the others holds until `others_until`."""
+    answers do not change models back and forth: only what is settled reaches them, since a reservation may come back.
+    Refusals follow what is spent.
+
+    `settled` is what all have settled at least, and `spent` also what they reserved, as far as this process knows. The
+    next step is at `_next_step`. The period ends at `ends`, and the statement of the others holds until `others_until`.
+    `_base` is the ledger's sum, which may hold `_doubtful` of what this process counts as unloaded. All had settled
+    `_known` and up to `_loose` more beside what this process has settled in this period; `_jumped` is what `settled`
+    has beside that. `_others` is what the others reserved."""
 
     __slots__ = (
-        *("_base", "_mark", "_newest", "_next_step", "_notes", "_older", "_others", "_start", "clock", "ends"),
-        *("others_until", "reached", "reserved", "rules", "scope", "spent"),
+        *("_base", "_doubtful", "_jumped", "_known", "_loose", "_mark", "_newest", "_next_step", "_notes", "_older"),
+        *("_others", "_start", "clock", "ends", "others_until", "reached", "reserved", "rules", "scope", "settled"),
+        "spent",
     )
 
     def __init__(self, scope: str, rules: SpendingRules, clock: PeriodClock, notes: SpendingNotes) -> None:
         self.scope = scope
         self.rules = rules
         self.clock = clock
-        self.reserved = self.spent = 0
+        self.reserved = self.settled = self.spent = 0
         self.reached: tuple[TeamBudget, ...] = ()
         self._notes = notes
-        self._base = self._others = self._mark = self._newest = 0
+        self._known = UNTOLD
+        self._base = self._doubtful = self._jumped = self._loose = 0
+        self._mark = self._newest = self._others = 0
         self._older: list[tuple[int, int]] | None = None
         self._begin()
 
     @property
     def own(self) -> int:
-        """What the ledger does not hold of this process: what it tells the others."""
-        return self.spent - self._base - self._others
+        """What the ledger may not hold of this process, and what its requests in flight reserve."""
+        return self._unloaded() + self.reserved
+
+    @property
+    def used(self) -> int:
+        """What this process has settled in this period."""
+        return self.settled - self._jumped
 
     def lacks(self, units: int | None, now: float, wall: float) -> bool:
         """Return whether so many units are too many now. More than all pass where nothing is spent; None is a cost that
@@ -126,8 +145,6 @@ class SpendingCounter:
         if units:
             self.reserved += units
             self.spent += units
-            if self.spent >= self._next_step:
-                self._reach()
 
     def settle(self, reserved: int | None, used: int | None) -> None:
         """Count what was used instead of what was reserved. What ends after its period began counts in the next one,
@@ -137,53 +154,56 @@ class SpendingCounter:
             self.spent -= reserved
         if used:
             self.spent += used
+            self.settled += used
             if self._notes.mark == self._mark:  # mostly there is one mark at a time
                 self._newest += used
             else:
                 self._begin_mark(used)
-        if self.spent >= self._next_step:
-            self._reach()
+            if self.settled >= self._next_step:
+                self._reach()
 
-    def load(self, start: int, amount: int, mark: int) -> None:
-        """Take the ledger's sum of the period that begins at `start`, which holds all that was settled up to `mark`.
-        More than this process can have added came from the others, and is not what they still have beside it: they say
-        anew within a second what that is."""
+    def load(self, start: int, amount: int, mark: int, touched: int = 0) -> None:
+        """Take the ledger's sum of the period that begins at `start`. It holds all that was settled up to `mark`, and
+        may hold some of what was settled after that up to `touched`."""
         if self._start != self.clock.start:
             self._begin()
         if start != self._start:
             return
-        settled = self.own - self.reserved
-        self._others -= max(0, min(amount - self._base - settled, self._others))
         self._base = amount
-        self._leave_to_ledger(mark)
+        self._leave_to_ledger(mark, touched)
 
-    def unchanged(self, start: int, mark: int) -> bool:
-        """Take the ledger's word that its sum of the period that begins at `start` is what it was, with all that was
-        settled up to `mark`: a sum that was told may have held more than was known then. Returns whether anything may
-        be settled that is not in the ledger."""
+    def unchanged(self, start: int, mark: int, touched: int = 0) -> bool:
+        """Note that the ledger's sum of the period that begins at `start` is what it was, with all that was settled up
+        to `mark` and maybe some up to `touched`: a sum that was read may have held more than was known then. Returns
+        whether anything may be settled that is not in the ledger."""
         if start != self._start:
             return start < self._start  # of a period that is over, nothing counts any more
-        self._leave_to_ledger(mark)
+        self._leave_to_ledger(mark, touched)
         return self._mark > mark or self._older is not None
 
-    def _leave_to_ledger(self, mark: int) -> None:
+    def _leave_to_ledger(self, mark: int, touched: int) -> None:
         """Count no more by itself what was settled up to `mark`."""
-        self._older = [entry for entry in self._older or () if entry[0] > mark] or None
+        older = [entry for entry in self._older or () if entry[0] > mark]
+        self._older = older or None
         if self._mark <= mark:
             self._newest = 0
-        self._add_up(self._newest + sum(used for _, used in self._older or ()) + self.reserved)
+        self._doubtful = sum(used for at, used in (*older, (self._mark, self._newest)) if at <= touched)
+        self._add_up()
 
-    def hear(self, amount: int, now: float) -> None:
-        """Take what the other processes say of themselves."""
-        own, self._others = self.own, amount
+    def hear(self, known: int, loose: int, reserved: int, now: float) -> None:
+        """Take what the other processes say: all have settled `known` and up to `loose` more beside what this process
+        has settled in this period, and the others reserve `reserved`."""
+        self._known, self._loose, self._others = known, loose, reserved
         self.others_until = now + OTHERS_HOLD
-        self._add_up(own)
+        self._add_up()
 
     def follow(self, rules: SpendingRules, clock: PeriodClock) -> None:
         """Count by other limits from now on, or in another time zone. What is spent stays spent; steps that a raised
         budget no longer reaches are not reached."""
         self.rules = rules
         self.clock = clock
+        if clock.start != self._start:
+            self._known = UNTOLD  # of units that may be no part of this period
         self._start, self.ends = clock.start, clock.end
         before, self.reached = self.reached, ()
         self._reach(silent=before)
@@ -222,7 +242,7 @@ class SpendingCounter:
     def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each quota and budget as it stands. Changes nothing: metrics are rendered in a thread."""
         reached, ends = self.reached, self.ends
-        spent = self.spent - (self._others if now > self.others_until else 0)
+        spent = self.spent if now <= self.others_until else self._total(UNTOLD, 0) + self.reserved
         if wall >= ends:
             spent, reached, ends = self.reserved, (), bounds(self.clock.period, self.clock.zone, wall)[1]
         for limit in self.rules.limits:
@@ -251,22 +271,40 @@ class SpendingCounter:
             if self.clock.start != self._start:
                 self._begin()
         if now > self.others_until:
-            own, self._others, self.others_until = self.own, 0, math.inf
-            self._add_up(own)
+            self._known, self._loose, self._others = UNTOLD, 0, 0
+            self.others_until = math.inf
+            self._add_up()
 
     def _begin(self) -> None:
         """Begin a period: what is reserved goes on."""
         self._start, self.ends = self.clock.start, self.clock.end
-        self._base = self._others = self._newest = 0
+        self._known = UNTOLD
+        self._base = self._doubtful = self._jumped = self._loose = self._newest = self._others = self.settled = 0
         self.others_until = math.inf
         self._older = None
         self.reached = ()
         self._next_step = self._step_after(0)
-        self._add_up(self.reserved)
+        self._add_up()
 
-    def _add_up(self, own: int) -> None:
-        self.spent = self._base + self._others + own
-        if self.spent >= self._next_step:
+    def _total(self, by_others: int, loose: int) -> int:
+        """Return the total as it is, or the nearest that the ledger and the word of the others allow."""
+        by_ledger = self._base + self._unloaded()
+        most = max(by_ledger, by_others + loose)
+        return max(by_ledger - self._doubtful, by_others, min(self.settled, most))
+
+    def _unloaded(self) -> int:
+        """Return what this process has settled and the ledger may not hold."""
+        older = self._older
+        return self._newest + (sum([used for _, used in older]) if older else 0)
+
+    def _add_up(self) -> None:
+        """Follow the sources."""
+        total = self._total(self._known + self.used, self._loose)
+        self._jumped += total - self.settled
+        self.settled = total
+        # What the others reserved may be settled and loaded since: it never counts beside what the ledger gained.
+        self.spent = max(total, self._known + self.used + self._others) + self.reserved
+        if total >= self._next_step:
             self._reach()
 
     def _begin_mark(self, used: int) -> None:
@@ -285,8 +323,8 @@ class SpendingCounter:
 
     def _reach(self, silent: Sequence[TeamBudget] = ()) -> None:
         """Note the steps that are reached now; `silent` were reported before."""
-        spent = self.spent
-        count = sum(1 for at, _ in self.rules.steps if at <= spent)
+        settled = self.settled
+        count = sum(1 for at, _ in self.rules.steps if at <= settled)
         for _, budget in self.rules.steps[len(self.reached) : count]:
             self.reached = (*self.reached, budget)
             if budget not in silent:

@@ -15,7 +15,7 @@ AT_ONCE: Final = 50
 WIDTH: Final = 16
 """Numbers of an entry."""
 
-ANSWER: Final = 6
+ANSWER: Final = 8
 """Numbers of the answer to one."""
 
 TRIP: Final = 0.002
@@ -74,8 +74,9 @@ class PlacesAsk:
 @dataclass(frozen=True, slots=True)
 class SpentAsk:
     """What this process knows to be spent that no ledger holds yet, beside the ledger's sum `base` that it has read,
-    and what it claims of what is left of `most`: `held` more units are claimed already, up to `want` more are asked
-    for, or none if there are fewer than `least`. Holds for 10 seconds."""
+    and what it claims of what is left of `most`: `held` more units are claimed already, or settled and maybe in `base`;
+    up to `want` more are asked for, or none if there are fewer than `least`. Of `amount`, `reserved` units are held by
+    requests in flight, and so in no ledger's sum. Holds for 10 seconds."""
 
     key: str
     amount: int
@@ -84,6 +85,7 @@ class SpentAsk:
     held: int = 0
     want: int = 0
     least: int = 0
+    reserved: int = 0
 
 
 LeaseAsk: TypeAlias = RateAsk | PlacesAsk | SpentAsk
@@ -96,7 +98,8 @@ class LeaseGrant:
     that this process has alone, and of places its part of all demand; `processes` counts who has any. `epoch` tells a
     key from one of the same name that was lost. `claimed` are, of spending, the units that the other processes may
     still take of what is left, or that may be counted twice; of places, the seconds since the most silent of the others
-    was heard of."""
+    was heard of. Of spending, `reserved` units of `level` are held by requests in flight, and `doubtful` are those that
+    may be counted twice, and are not in `level`."""
 
     granted: int
     level: float
@@ -104,6 +107,8 @@ class LeaseGrant:
     processes: int
     epoch: int = 0
     claimed: float = 0.0
+    reserved: float = 0.0
+    doubtful: float = 0.0
 
 
 class LeaseSource(Protocol):
@@ -129,7 +134,7 @@ def arguments(asks: Sequence[LeaseAsk]) -> list[str]:
                 words += _FILL[5:]
             case SpentAsk():
                 words += ["s", str(ask.amount), str(ask.base), str(ask.most), str(ask.held), str(ask.want)]
-                words += [str(ask.least), *_FILL[7:]]
+                words += [str(ask.least), str(ask.reserved), *_FILL[8:]]
     return words
 
 
@@ -150,8 +155,9 @@ def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
                 asks.append(RateAsk(key, float(rate), *amounts, *counts, *map(float, alone)))
             case ["c", capacity, held, want, used, *_]:
                 asks.append(PlacesAsk(key, int(capacity), int(held), int(want), int(used)))
-            case ["s", amount, base, most, held, want, least, *_]:
-                asks.append(SpentAsk(key, int(amount), int(base), int(most), int(held), int(want), int(least)))
+            case ["s", amount, base, most, held, want, least, reserved, *_]:
+                counts = map(int, (amount, base, most, held, want, least, reserved))
+                asks.append(SpentAsk(key, *counts))
             case _:
                 raise ValueError("no such entry")
     return asks
@@ -160,23 +166,25 @@ def read_asks(keys: Sequence[str], words: Sequence[str]) -> list[LeaseAsk]:
 def reply_words(grants: Sequence[LeaseGrant]) -> list[str]:
     """Return the reply that `read_reply` reads, for whoever counts without Redis."""
     return [
-        repr(each) for it in grants for each in (it.granted, it.level, it.share, it.processes, it.epoch, it.claimed)
+        repr(each)
+        for it in grants
+        for each in (it.granted, it.level, it.share, it.processes, it.epoch, it.claimed, it.reserved, it.doubtful)
     ]
 
 
 def read_reply(reply: object, asks: Sequence[LeaseAsk]) -> list[LeaseGrant | None]:
-    """Read a reply: six numbers for each entry, as text. Raises ConnectionError for one of another form."""
+    """Read a reply: eight numbers for each entry, as text. Raises ConnectionError for one of another form."""
     if not isinstance(reply, list) or len(reply) != ANSWER * len(asks):
         raise ConnectionError("no answer to what was asked")
     numbers = [_number(each) for each in reply]
     grants: list[LeaseGrant | None] = []
     for place, ask in enumerate(asks):
-        granted, level, share, processes, epoch, claimed = numbers[ANSWER * place : ANSWER * place + ANSWER]
+        granted, level, share, processes, epoch, *spent = numbers[ANSWER * place : ANSWER * place + ANSWER]
         sound = (
             0 <= granted <= max(0, ask.want) and granted == int(granted) and 0 <= share <= 1 and 1 <= processes <= 1e6
         )
-        sound = sound and level >= -LARGEST and epoch >= 0 and claimed >= 0
-        grants.append(LeaseGrant(int(granted), level, share, int(processes), int(epoch), claimed) if sound else None)
+        sound = sound and level >= -LARGEST and epoch >= 0 and min(spent) >= 0
+        grants.append(LeaseGrant(int(granted), level, share, int(processes), int(epoch), *spent) if sound else None)
     return grants
 
 

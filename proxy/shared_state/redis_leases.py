@@ -24,8 +24,8 @@ local now = (time[1] - 1767225600) * 1000000 + time[2]
 local me = 'p:' .. ARGV[1]
 local out = {}
 local function text(number) return string.format('%.17g', number) end
-local function reply(a, b, c, d, e, f)
-  for _, each in ipairs({a, b, c, d, e, f or 0}) do out[#out + 1] = text(each) end
+local function reply(a, b, c, d, e, f, g, h)
+  for _, each in ipairs({a, b, c, d, e, f or 0, g or 0, h or 0}) do out[#out + 1] = text(each) end
 end
 local function number(word)
   local value = tonumber(word)
@@ -90,7 +90,7 @@ local function write(key, seen, ...)
   redis.call('PEXPIRE', key, 20000)
 end
 local function turn(own, sum, count)
-  if sum > 0 then return 0.9 * own / sum + 0.1 / count end
+  if sum > 0 then return math.min(1, 0.9 * own / sum + 0.1 / count) end
   return 1 / count
 end
 local function alone(it, at, unit)
@@ -168,15 +168,19 @@ local function places(key, given)
   reply(granted, used, share, seen.count, seen.e or now, seen.silent / 1000000)
 end
 local function spent(key, given)
-  local amount, mine, most, held, want, least = unpack(given)
+  local amount, mine, most, held, want, least, reserved = unpack(given)
   local seen = read(key, 10000000)
   if not seen then return reply(-1, 0, 0, 0, 0) end
-  local base, claimed, own = mine, 0, 0
+  local base, claimed, own, flying = mine, 0, 0, 0
   for _, it in ipairs(seen.all) do if it ~= seen.own then base = math.max(base, it.base) end end
-  local twice = math.min(amount, base - mine)
+  local twice = math.min(amount - reserved, base - mine)
+  local doubtful = twice
   for _, it in ipairs(seen.all) do
     if it ~= seen.own then
+      local its = math.max(0, math.min(it.total or 0, it.amount))
       local both = math.min(it.amount, base - it.base)
+      local settled = math.min(it.amount - its, both)
+      flying, doubtful = flying + its - (both - settled), doubtful + settled
       claimed, own = claimed + it.claim, own + it.amount
       if math.abs(now - it.at) < 3000000 then twice = twice + both else own = own - both end
     end
@@ -184,8 +188,8 @@ local function spent(key, given)
   local granted = math.max(0, math.min(want, most - base - amount - own - claimed - held))
   if granted < least then granted = 0 end
   local claim = held + granted
-  write(key, seen, amount, now, 10000000, 0, 0, 0, 0, 0, 0, claim, mine)
-  reply(granted, base - mine + own - twice, 1, seen.count, seen.e or now, claimed + twice)
+  write(key, seen, amount, now, 10000000, 0, reserved, 0, 0, 0, 0, claim, mine)
+  reply(granted, base - mine + own - twice, 1, seen.count, seen.e or now, claimed + twice, flying, doubtful)
 end
 local kinds = {r = rate, c = places, s = spent}
 for i = 1, #KEYS - 1 do
@@ -201,9 +205,10 @@ all that was granted is paid for, `n` when that was written: where the clock of 
 is when the key was made: after it was lost, that is another time. A process's field of a rate also holds how long its
 demand is to be believed, all that it gave back in its lease's life (what is told twice counts once), and what it uses
 alone: after how long a silence, which part of the limit, of how many units left. Of spending it holds what the process
-may take beside what it took, and the ledger's sum that it has read; of places, how many no request uses. The last key
-names the processes that were seen to end: what they held is free at once. A key that cannot be ours is told and removed
-at once (by PEXPIRE, which a user of Redis must be allowed anyway), so that the next call counts there anew."""
+may take beside what it took, how much of that requests in flight reserve, and the ledger's sum that it has read; of
+places, how many no request uses. The last key names the processes that were seen to end: what they held is free at
+once. A key that cannot be ours is told and removed at once (by PEXPIRE, which a user of Redis must be allowed anyway),
+so that the next call counts there anew."""
 
 ENDED: Final = """\
 redis.call('SADD', KEYS[1], ARGV[1])

@@ -65,7 +65,10 @@ class LeaseDesk:
         number, written = orjson.loads(body)
         asks = [_KINDS[kind](*members) for kind, *members in written]
         grants = self._counter.exchange(worker, asks, time.monotonic() * 1_000_000)
-        answers = [[each.granted, each.level, each.share, each.processes, each.epoch, each.claimed] for each in grants]
+        answers = [
+            [it.granted, it.level, it.share, it.processes, it.epoch, it.claimed, it.reserved, it.doubtful]
+            for it in grants
+        ]
         return orjson.dumps([number, answers])
 
     def forget(self, worker: str) -> None:
@@ -91,4 +94,4 @@ def _written(ask: LeaseAsk) -> list[object]:
         case PlacesAsk():
             return ["c", ask.key, ask.capacity, ask.held, ask.want, ask.used]
         case SpentAsk():
-            return ["s", ask.key, ask.amount, ask.base, ask.most, ask.held, ask.want, ask.least]
+            return ["s", ask.key, ask.amount, ask.base, ask.most, ask.held, ask.want, ask.least, ask.reserved]

@@ -105,6 +105,12 @@ def test_places_are_absolute_and_never_more_than_there_are(counter: LeaseCounter
     assert counter.exchange("a", [PlacesAsk("p", 10, 0, 0)], 0)[0].share == pytest.approx(0.05)
 
 
+@looped("held", range(1, 200))
+def test_nobody_has_a_larger_part_of_places_than_all_of_them(held: int) -> None:
+    (grant,) = LeaseCounter().exchange("a", [PlacesAsk("p", 200, held, 0, held)], 0)
+    assert grant.share <= 1  # 13 of 13 are a part of 1.0000000000000002 where it is not bounded
+
+
 def test_spending_is_heard_by_the_others_for_ten_seconds(counter: LeaseCounter) -> None:
     counter.exchange("a", [SpentAsk("s", 70)], 0)
     counter.exchange("c", [SpentAsk("s", 5)], 5 * S)

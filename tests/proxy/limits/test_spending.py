@@ -50,11 +50,11 @@ def test_what_the_others_had_settled_is_not_counted_twice_when_the_ledger_holds_
     each = counter(ROUTE)
     spend(each, 10 * NANO)
     each.take(5 * NANO, NOW, WALL)
-    each.hear(45 * NANO, NOW)
+    each.hear(45 * NANO, 0, 0, NOW)
     each.load(each.clock.start, 50 * NANO, 0)  # 10 of this process, at least 40 of the others
-    assert (each.spent, names(each)) == (60 * NANO, [])
-    each.hear(5 * NANO, NOW)
-    assert each.spent == 60 * NANO
+    assert (each.settled, each.spent, names(each)) == (55 * NANO, 60 * NANO, [])
+    each.hear(45 * NANO, 0, 2 * NANO, NOW)
+    assert (each.settled, each.spent) == (55 * NANO, 62 * NANO)
 
 
 def test_a_request_larger_than_the_limit_passes_where_nothing_is_spent() -> None:
@@ -141,26 +141,26 @@ def test_parts_that_wait_for_the_ledger_are_few_and_none_is_lost(amounts: list[i
 
 def test_the_word_of_others_counts_for_ten_seconds() -> None:
     each = counter(DAY)
-    each.hear(990, NOW)
+    each.hear(900, 0, 90, NOW)
     assert each.lacks(11, NOW, WALL)
-    each.hear(900, NOW + 1)
+    each.hear(890, 0, 10, NOW + 1)
     assert not each.lacks(100, NOW + 1, WALL)
     assert each.lacks(101, NOW + 1 + OTHERS_HOLD, WALL)
     assert not each.lacks(1000, NOW + 2 + OTHERS_HOLD, WALL)
 
 
-def test_each_step_is_reached_once_and_stays_for_the_period() -> None:
+def test_each_step_is_reached_once_by_what_is_settled_and_stays_for_the_period() -> None:
     notes = SpendingNotes()
     each = counter(REJECT, ROUTE, WARN, notes=notes)
     spend(each, 49 * NANO)
-    assert names(each) == []
     each.take(40 * NANO, NOW, WALL)
-    assert names(each) == ["cheap"]
     each.settle(40 * NANO, 2 * NANO)
+    assert (names(each), list(notes.reached)) == ([], [("team t", WARN)])
+    spend(each, 29 * NANO)
     assert names(each) == ["cheap"]
     assert list(notes.reached) == [("team t", WARN), ("team t", ROUTE)]
-    assert not each.lacks(49 * NANO, NOW, WALL)
-    assert each.lacks(50 * NANO, NOW, WALL)
+    assert not each.lacks(20 * NANO, NOW, WALL)
+    assert each.lacks(21 * NANO, NOW, WALL)
     assert each.routes(NOW, float(each.clock.end)) == ()
     spend(each, 50 * NANO)
     assert list(notes.reached)[2:] == [("team t", WARN)]
@@ -202,7 +202,7 @@ def test_the_ledger_and_the_others_reach_steps_too() -> None:
     each.load(each.clock.start, 85 * NANO, 0)
     assert names(each) == ["cheap"]
     other = counter(ROUTE)
-    other.hear(85 * NANO, NOW)
+    other.hear(85 * NANO, 0, 0, NOW)
     assert names(other) == ["cheap"]
 
 
@@ -252,7 +252,7 @@ def test_looking_changes_nothing_also_after_the_period_ended() -> None:
     each = counter(WARN)
     spend(each, 60 * NANO)
     each.take(5 * NANO, NOW, WALL)
-    each.hear(7 * NANO, NOW)
+    each.hear(67 * NANO, 0, 7 * NANO, NOW)
     end = each.clock.end
     before = [(name, getattr(each, name)) for name in SpendingCounter.__slots__]
     (view,) = each.views("team t", NOW + OTHERS_HOLD + 1, WALL)

@@ -19,13 +19,15 @@ from tests.support.looped import looped
 ASKS = (
     RateAsk("a", 2.5, 10, 4, 1, -2, 0.5, 6.0, 7, -30, 99, 8, 3, 0.25, 0.5, 0.125),
     PlacesAsk("b", 8, 2, 1),
-    SpentAsk("c", 77, 500, 900, 20, 30, 10),
+    SpentAsk("c", 77, 500, 900, 20, 30, 10, 7),
 )
 GOOD = [
-    *(b"4", b"6", b"0.5", b"2", b"99", b"0"),
-    *(b"1", b"3", b"1", b"1", b"0", b"0"),
-    *(b"10", b"12", b"1", b"3", b"0", b"44"),
+    *(b"4", b"6", b"0.5", b"2", b"99", b"0", b"0", b"0"),
+    *(b"1", b"3", b"1", b"1", b"0", b"0", b"0", b"0"),
+    *(b"10", b"12", b"1", b"3", b"0", b"44", b"5", b"6"),
 ]
+REST = [LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(10, 12.0, 1.0, 3, 0, 44.0, 5.0, 6.0)]
+"""What the last two entries are answered."""
 
 
 def test_every_entry_is_as_wide_as_the_next() -> None:
@@ -38,7 +40,7 @@ def test_every_entry_is_as_wide_as_the_next() -> None:
 
 def test_an_answer_is_read_for_each_entry() -> None:
     grants = read_reply(GOOD, ASKS)
-    assert grants == [LeaseGrant(4, 6.0, 0.5, 2, 99), LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(10, 12.0, 1.0, 3, 0, 44.0)]
+    assert grants == [LeaseGrant(4, 6.0, 0.5, 2, 99), *REST]
 
 
 @looped("reply", [None, b"4", [], GOOD[:-1], {"a": 1}, [*GOOD, b"1"]])
@@ -55,13 +57,13 @@ def test_an_answer_of_another_form_is_none(reply: object) -> None:
         *((2, word) for word in (b"1.5", b"-0.1")),
         *((3, word) for word in (b"0", b"1e9", [b"1"])),
         *((4, word) for word in (b"-1", b"nan", None)),
-        *((5, word) for word in (b"-1", b"inf", 7)),
+        *((place, word) for place in (5, 6, 7) for word in (b"-1", b"inf", 7)),
     ],
 )
 def test_a_number_that_cannot_be_takes_its_entry_out_and_no_other(place: int, word: object) -> None:
     reply: list[object] = list(GOOD)
     reply[place] = word
-    assert read_reply(reply, ASKS) == [None, LeaseGrant(1, 3.0, 1.0, 1), LeaseGrant(10, 12.0, 1.0, 3, 0, 44.0)]
+    assert read_reply(reply, ASKS) == [None, *REST]
 
 
 def test_who_counts_without_redis_reads_the_same_words_and_writes_the_same_answers() -> None:

@@ -51,7 +51,7 @@ def asked(random_: random.Random) -> LeaseAsk:
             want = random_.choice((0, 1, 40, 10**12))
             amounts = random_.choice((0, 5, 10**12)), random_.choice((0, 30, 60)), random_.choice((100, 2 * 10**12))
             claims = random_.choice((0, 3)), want, random_.choice((0, min(want, 30)))
-            return SpentAsk(f"{key} spent", *amounts, *claims)
+            return SpentAsk(f"{key} spent", *amounts, *claims, random_.choice((0, amounts[0] // 2, amounts[0])))
         case _:
             want = random_.choice((0, 1, 5, 60, 900))
             least = random_.randrange(min(want, 20) + 1)
