@@ -31,8 +31,11 @@ NOTES: Final = 1024
 UNBOUNDED: Final = 1e18
 """What is left where nothing refuses."""
 
-UNTOLD: Final = -(1 << 62)
-"""What all have settled by the word of the others while there is none: less than the ledger says in any case."""
+UNTOLD: Final = (-(1 << 62), 0, 0)
+"""The statement of the others while there is none: less than the ledger says in any case."""
+
+NOTHING_MORE: Final = (0, 0, 0)
+"""The statement of others who have settled and reserved nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +97,14 @@ class SpendingCounter:
 
     `settled` is what all have settled at least, and `spent` also what they reserved, as far as this process knows. The
     next step is at `_next_step`. The period ends at `ends`, and the statement of the others holds until `others_until`.
-    `_base` is the ledger's sum, which may hold `_doubtful` of what this process counts as unloaded. All had settled
-    `_known` and up to `_loose` more beside what this process has settled in this period; `_jumped` is what `settled`
-    has beside that. `_others` is what the others reserved."""
+    `_base` is the ledger's sum, which may hold `_doubtful` of what this process counts as unloaded. `_jumped` is what
+    `settled` has beside what this process has settled in this period, and `_others` the statement of the others: what
+    all had settled beside the same, up to how much more, and what they reserve. It is one object for all teams that
+    others do not use: a table may have ten thousand of them."""
 
     __slots__ = (
-        *("_base", "_doubtful", "_jumped", "_known", "_loose", "_mark", "_newest", "_next_step", "_notes", "_older"),
-        *("_others", "_start", "clock", "ends", "others_until", "reached", "reserved", "rules", "scope", "settled"),
-        "spent",
+        *("_base", "_doubtful", "_jumped", "_mark", "_newest", "_next_step", "_notes", "_older", "_others", "_start"),
+        *("clock", "ends", "others_until", "reached", "reserved", "rules", "scope", "settled", "spent"),
     )
 
     def __init__(self, scope: str, rules: SpendingRules, clock: PeriodClock, notes: SpendingNotes) -> None:
@@ -111,9 +114,8 @@ class SpendingCounter:
         self.reserved = self.settled = self.spent = 0
         self.reached: tuple[TeamBudget, ...] = ()
         self._notes = notes
-        self._known = UNTOLD
-        self._base = self._doubtful = self._jumped = self._loose = 0
-        self._mark = self._newest = self._others = 0
+        self._start = clock.start
+        self._base = self._doubtful = self._jumped = self._mark = self._newest = 0
         self._older: list[tuple[int, int]] | None = None
         self._begin()
 
@@ -193,7 +195,8 @@ class SpendingCounter:
     def hear(self, known: int, loose: int, reserved: int, now: float) -> None:
         """Take what the other processes say: all have settled `known` and up to `loose` more beside what this process
         has settled in this period, and the others reserve `reserved`."""
-        self._known, self._loose, self._others = known, loose, reserved
+        heard = known, loose, reserved
+        self._others = NOTHING_MORE if heard == NOTHING_MORE else heard
         self.others_until = now + OTHERS_HOLD
         self._add_up()
 
@@ -203,7 +206,7 @@ class SpendingCounter:
         self.rules = rules
         self.clock = clock
         if clock.start != self._start:
-            self._known = UNTOLD  # of units that may be no part of this period
+            self._others = UNTOLD  # of units that may be no part of this period
         self._start, self.ends = clock.start, clock.end
         before, self.reached = self.reached, ()
         self._reach(silent=before)
@@ -242,7 +245,7 @@ class SpendingCounter:
     def views(self, scope: str, now: float, wall: float) -> Iterator[LimitView]:
         """Yield each quota and budget as it stands. Changes nothing: metrics are rendered in a thread."""
         reached, ends = self.reached, self.ends
-        spent = self.spent if now <= self.others_until else self._total(UNTOLD, 0) + self.reserved
+        spent = self.spent if now <= self.others_until else self._total(UNTOLD[0], 0) + self.reserved
         if wall >= ends:
             spent, reached, ends = self.reserved, (), bounds(self.clock.period, self.clock.zone, wall)[1]
         for limit in self.rules.limits:
@@ -271,15 +274,15 @@ class SpendingCounter:
             if self.clock.start != self._start:
                 self._begin()
         if now > self.others_until:
-            self._known, self._loose, self._others = UNTOLD, 0, 0
+            self._others = UNTOLD
             self.others_until = math.inf
             self._add_up()
 
     def _begin(self) -> None:
         """Begin a period: what is reserved goes on."""
         self._start, self.ends = self.clock.start, self.clock.end
-        self._known = UNTOLD
-        self._base = self._doubtful = self._jumped = self._loose = self._newest = self._others = self.settled = 0
+        self._base = self._doubtful = self._jumped = self._newest = self.settled = 0
+        self._others: tuple[int, int, int] = UNTOLD
         self.others_until = math.inf
         self._older = None
         self.reached = ()
@@ -299,11 +302,13 @@ class SpendingCounter:
 
     def _add_up(self) -> None:
         """Follow the sources."""
-        total = self._total(self._known + self.used, self._loose)
+        known, loose, reserved = self._others
+        by_others = known + self.used
+        total = self._total(by_others, loose)
         self._jumped += total - self.settled
         self.settled = total
         # What the others reserved may be settled and loaded since: it never counts beside what the ledger gained.
-        self.spent = max(total, self._known + self.used + self._others) + self.reserved
+        self.spent = max(total, by_others + reserved) + self.reserved
         if total >= self._next_step:
             self._reach()
 

@@ -129,7 +129,7 @@ class Burst:
         counters, claims, around = state
         for each, values, claim in zip(self.every, counters, claims, strict=True):
             for name, value in zip(KEPT, values, strict=True):
-                setattr(each, name, list(value) if isinstance(value, tuple) and name == "_older" else value)
+                setattr(each, name, list(value) if name == "_older" and isinstance(value, tuple) else value)
             for name, value in zip(ClaimState.__slots__, claim, strict=True):
                 setattr(each._claim, name, value)
         names = ("ended", "loaded", "left", "read", "asked", "grant")
