@@ -115,6 +115,7 @@ class SpendingCounter:
         self.reached: tuple[TeamBudget, ...] = ()
         self._notes = notes
         self._start = clock.start
+        self._others: tuple[int, int, int] = UNTOLD
         self._base = self._doubtful = self._jumped = self._mark = self._newest = 0
         self._older: list[tuple[int, int]] | None = None
         self._begin()
@@ -282,7 +283,7 @@ class SpendingCounter:
         """Begin a period: what is reserved goes on."""
         self._start, self.ends = self.clock.start, self.clock.end
         self._base = self._doubtful = self._jumped = self._newest = self.settled = 0
-        self._others: tuple[int, int, int] = UNTOLD
+        self._others = UNTOLD
         self.others_until = math.inf
         self._older = None
         self.reached = ()
