@@ -5,8 +5,9 @@ wherever they are sent: Claude Code seven with every request. So on a cloud only
 
 The beta of `fallbacks` is named nowhere: the configuration decides which other models a request may use.
 
-Sources: `anthropic` 2.12.0 type `AnthropicBetaParam` (2.14.0 has the same two of `fallbacks`); litellm 1.109.1 `anthropic_beta_headers_config.json`; "Anthropic
-Claude Messages API" page of Bedrock; "API versions" and "Beta headers" pages, November 2026.
+Sources: `anthropic` 2.12.0 type `AnthropicBetaParam` (2.14.0 has the same two of `fallbacks`); litellm 1.109.1
+`anthropic_beta_headers_config.json`; "Anthropic Claude Messages API" page of Bedrock; "API versions" and "Beta headers"
+pages, November 2026.
 """
 
 import re

@@ -99,8 +99,8 @@ def _wanted_rerank(request: RerankRequest, target: Target) -> dict[str, JsonValu
 
 
 def _ranked(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
-    """Return the ranking, best first and no longer than asked for, with the vendor's usage or an estimate. Raises UpstreamError(MALFORMED) where it is not one
-    of the request's documents, or leaves some out."""
+    """Return the ranking, best first and no longer than asked for, with the vendor's usage or an estimate. Raises
+    UpstreamError(MALFORMED) where it is not one of the request's documents, or leaves some out."""
     (found,) = parts
     results = sorted(found.results, key=lambda each: -each.score)
     places = {each.index for each in results}

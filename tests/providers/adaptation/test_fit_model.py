@@ -292,6 +292,58 @@ def test_a_limit_above_the_deployments_is_lowered_to_it_and_named(
     assert plan.request.params["max_tokens"] == (limit or asked)
 
 
+MEMBERS: Mapping[str, JsonObject] = {
+    "openai": {"max_completion_tokens": 4000},
+    "openai_compatible": {"max_tokens": 4000, "extra_body": {"max_new_tokens": 4000}, "options": {"num_predict": -1}},
+    "vllm": {"max_tokens": "4000", "min_tokens": 4000},
+    "openrouter": {"reasoning": {"max_tokens": 4000}},
+    "azure_v1": {"max_output_tokens": 4000},
+    "anthropic": {"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 3000}},
+    "bedrock_anthropic": {"max_tokens": 4000},
+    "bedrock": {"inferenceConfig": {"maxTokens": 4000}, "additionalModelRequestFields": {"max_tokens": 4000}},
+    "gemini": {"generationConfig": {"maxOutputTokens": 4000, "thinkingConfig": {"thinkingBudget": 4000}}},
+    "cohere": {"max_tokens": 4000},
+    "ollama_native": {"options": {"num_predict": 4000}},
+    "watsonx": {"parameters": {"max_new_tokens": 4000}, "max_tokens": 4000},
+    "sagemaker": {"max_tokens": 4000},
+}
+"""Members that let a vendor generate more than the operator's limit, by profile."""
+
+
+@looped(("profile", "members"), MEMBERS.items())
+@looped("asked", [None, 10, 9000])
+@looped("way", ["extra_params", "unknown"])
+def test_members_that_reach_the_vendor_are_held_to_the_operators_limit_and_named(
+    way: str, asked: int | None, profile: str, members: JsonObject
+) -> None:
+    request = chat_request() if asked is None else chat_request(max_tokens=asked)
+    if way == "unknown":
+        members = {name: value for name, value in members.items() if name != "max_tokens"}
+    object.__setattr__(request, way, members)
+    model = {"openai": "gpt-4o", "azure_v1": "gpt-4o"}.get(
+        profile, "claude-opus-4-0" if "anthropic" in profile else "m"
+    )
+    if way == "unknown" and profile not in ("openai_compatible", "vllm", "openrouter"):
+        return  # not members of the body, or written from another field
+    plan = planned(request, profile, model, max_output_tokens=1500)
+    body = orjson.dumps(sent(plan)).decode()
+    assert not {"4000", "3000", "9000"} & set(body.replace('"', " ").replace(":", " ").replace(",", " ").split()), body
+    assert "4000" not in body
+    assert (plan.max_tokens, "max_tokens" in plan.emulated) == (1500, True)
+    assert planned(request, profile, model).max_tokens is None
+
+
+@looped(("members", "limit"), [({"max_tokens": 4000}, 1500), ({"max_tokens": 500, "max_tokens_to_sample": 4000}, 1500)])
+def test_a_clients_own_body_is_held_to_the_operators_limit(members: JsonObject, limit: int) -> None:
+    plan = planned(own_request(**members), "anthropic", "claude-opus-4-5", max_output_tokens=1500)
+    assert (plan.max_tokens, "4000" in orjson.dumps(sent(plan)).decode()) == (limit, False)
+
+
+def test_a_budget_of_thinking_without_a_limit_stays_below_the_operators() -> None:
+    plan = planned(chat_request(thinking=BUDGET), "anthropic", "claude-sonnet-4-5", max_output_tokens=8192)
+    assert (found(sent(plan), "budget_tokens"), found(sent(plan), "max_tokens"), plan.max_tokens) == (7168, 8192, 8192)
+
+
 @looped("own", [True, False])
 @looped(
     ("most", "budget", "dropped"),

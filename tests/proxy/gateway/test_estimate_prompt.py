@@ -82,9 +82,17 @@ def test_members_never_lower_what_is_reserved() -> None:
 )
 def test_a_limit_above_the_targets_own_is_reserved_as_it_is_sent(limits: tuple[int | None, ...], most: int) -> None:
     targets = [target_of("openai", max_output_tokens=each) for each in limits]
-    for more in ({}, {"unknown": {"seed_": 1}}):
+    asked: JsonObject = {"max_tokens": 32_000}
+    added: JsonObject = {"num_predict": 32_000}
+    ways: list[tuple[JsonObject, JsonObject]] = [
+        (asked, {}),
+        (asked, {"unknown": {"seed_": 1}}),
+        ({}, {"unknown": added}),
+        ({"max_tokens": 1}, {"extra_params": added}),
+    ]
+    for params, more in ways:
         chat = ChatPrompt(({"role": "user", "content": "hi"},))
-        request = UnifiedRequest(Operation.CHAT, "v/m", chat, {"max_tokens": 32_000}, **more)  # type: ignore[arg-type]
+        request = UnifiedRequest(Operation.CHAT, "v/m", chat, params, **more)  # type: ignore[arg-type]
         assert request_size(request, targets)[1] == most
 
 
