@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from providers.adaptation.beside_thinking import fit_beside_thinking
 from providers.client_extras.answer_amounts import held_to
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -50,11 +51,14 @@ def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | Non
         fitted = _lowered(request, target, most)
     if own is not None and (held := _with_held_members(fitted.request, target, own)) is not fitted.request:
         fitted = replace(fitted, request=held, max_tokens=own)
-    ruled = _held_to_rules(fitted.request, target, facts)
-    return None if ruled is request else replace(fitted, request=ruled)
+    ruled, dropped = _held_to_rules(fitted.request, target, facts)
+    return None if ruled is request else replace(fitted, request=ruled, dropped=(*fitted.dropped, *dropped))
 
 
-def _held_to_rules(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
+def _held_to_rules(
+    request: UnifiedRequest, target: Target, facts: ModelFacts
+) -> tuple[UnifiedRequest, tuple[str, ...]]:
+    """Return the request within the rules of the model, and the fields that were left out for it. Raises Refusal."""
     if not facts.prefill and _ends_in_text(request):
         message = (
             f"'messages' ends in a text of the assistant, which the model of {target.name} does not continue: the "
@@ -63,7 +67,11 @@ def _held_to_rules(request: UnifiedRequest, target: Target, facts: ModelFacts) -
         raise Refusal("messages", message)
     if facts.one_sampler:
         request = _with_one_sampler(request, target)
-    return _unthinking(request, target, facts) if facts.unthinking and _is_off(request.params) else request
+    if facts.unthinking and _is_off(request.params):
+        request = _unthinking(request, target, facts)
+    if facts.thinking or not facts.thinking_choice:
+        return fit_beside_thinking(request, target, facts)
+    return request, ()
 
 
 # The limit ------------------------------------------------------------------------------------------------------------

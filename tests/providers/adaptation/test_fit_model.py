@@ -209,6 +209,136 @@ def test_what_a_model_samples_by_holds_where_its_maker_is_called(
     assert planned(request, profile, model, "drop").dropped[:1] == (expected,)
 
 
+THINKS: Mapping[str, dict[str, object]] = {
+    "anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+    "bedrock": {"reasoning_effort": "low"},
+    "bedrock_anthropic": {"reasoning_effort": "low"},
+    "vertex_anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+    "openrouter": {"reasoning_effort": "low"},
+    "openrouter ": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+    "azure_v1": {"reasoning_effort": "high"},
+    "openai": {"reasoning_effort": 2000},
+    "fireworks": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+    "databricks": {"extra": {"thinking": {"type": "enabled", "budget_tokens": 1024}}},
+    "openai_compatible": {"extra": {"reasoning": {"effort": "high"}}},
+    "openai_compatible ": {"extra": {"reasoning_effort": "low"}},
+    "openai_compatible  ": {"extra": {"reasoning": {"max_tokens": 1024}}},
+}
+"""Requests that ask Claude to think, by host."""
+
+
+def asking(how: dict[str, object], **params: object) -> UnifiedRequest:
+    """A request that asks to think, by a field or by an extra member."""
+    request = chat_request(max_tokens=9000, **{name: each for name, each in how.items() if name != "extra"}, **params)
+    object.__setattr__(request, "extra_params", how.get("extra"))
+    return request
+
+
+@looped(("profile", "how"), THINKS.items())
+@looped(
+    ("model", "params", "expected"),
+    [
+        ("sonnet-4-5", {"temperature": 0.5}, "temperature"),
+        ("opus-4-6", {"temperature": 0.5}, "temperature"),
+        ("opus-4-1", {"top_p": 0.5}, "top_p"),
+        ("opus-4-1", {"top_k": 5}, "top_k"),
+        ("sonnet-4-5", {"temperature": 1}, None),
+        ("sonnet-4-5", {"top_p": 0.97}, None),
+        ("sonnet-4-5", {"top_p": 1}, None),
+        ("sonnet-4-5", {"top_k": 0}, None),
+        ("sonnet-4-5", {}, None),
+    ],
+)
+def test_what_claude_samples_by_beside_thinking_holds_at_each_host(
+    model: str, params: dict[str, object], expected: str | None, profile: str, how: dict[str, object]
+) -> None:
+    profile, request = profile.strip(), asking(how, **params)
+    prefix = {"openrouter": "anthropic/claude-", "databricks": "databricks-claude-", "bedrock": "anthropic.claude-"}
+    name = prefix.get(profile, "claude-") + model
+    if expected is None:
+        assert planned(request, profile, name).dropped == ()
+        return
+    with pytest.raises(Refusal, match=rf"'{expected}' is not supported") as caught:
+        planned(request, profile, name)
+    assert (caught.value.param, caught.value.code) == (expected, "unsupported_parameter")
+    assert expected in planned(request, profile, name, "drop").dropped
+    if expected != "top_k":  # which not every host has
+        off: dict[str, object] = {"reasoning_effort": "none"} if "reasoning_effort" in how else {}
+        assert planned(chat_request(**params, **off), profile, name).dropped == ()
+
+
+@looped(("profile", "how"), THINKS.items())
+@looped("choice", ["required", {"type": "function", "function": {"name": "a"}}])
+@looped(("model", "leaves_out"), [("sonnet-4-5", True), ("opus-4-6", True), ("opus-4-7", False)])
+def test_a_forced_call_rules_claudes_thinking_out_at_each_host(
+    model: str, leaves_out: bool, choice: JsonValue, profile: str, how: dict[str, object]
+) -> None:
+    profile, request = profile.strip(), asking(how, tools=[A_TOOL], tool_choice=choice)
+    plan = planned(request, profile, {"bedrock": "anthropic.claude-"}.get(profile, "claude-") + model)
+    members = how.get("extra") or how
+    assert isinstance(members, dict)
+    assert plan.dropped == (tuple(members) if leaves_out else ())
+    body = orjson.dumps(sent(plan)).decode()
+    assert ("thinking" in body or "reasoning" in body) != leaves_out
+    assert "tool_choice" in body or "toolChoice" in body
+
+
+@looped(
+    ("profile", "model", "params"),
+    [
+        ("openrouter", "anthropic/claude-sonnet-4.5", {"reasoning_effort": "none", "temperature": 0.5}),
+        ("openrouter", "anthropic/claude-sonnet-4.5", {"thinking": {"type": "disabled"}, "top_k": 5}),
+        ("openrouter", "anthropic/claude-3.5-haiku", {"temperature": 0.5}),
+        ("openrouter", "openai/gpt-5.1", {"reasoning_effort": "low", "temperature": 0.5}),
+        ("vllm", "claude-sonnet-4-5", {"reasoning_effort": "low", "temperature": 0.5}),
+        ("openrouter", "qwen/qwen3-32b", {"reasoning_effort": "low", "top_k": 5}),
+    ],
+)
+def test_models_that_do_not_think_and_other_models_sample_freely(
+    profile: str, model: str, params: dict[str, object]
+) -> None:
+    assert planned(chat_request(**params), profile, model).dropped == ()
+
+
+def test_a_default_of_the_surface_gives_way_to_thinking() -> None:
+    request = chat_request(temperature=0.2, reasoning_effort="low")
+    object.__setattr__(request, "injected", frozenset({"temperature"}))
+    plan = planned(request, "openrouter", "anthropic/claude-sonnet-4.5")
+    assert (found(sent(plan), "temperature"), plan.dropped) == (None, ())
+
+
+@looped(
+    ("profile", "model", "params", "expected"),
+    [
+        ("azure_v1", "grok-4", {"reasoning_effort": "low"}, "reasoning_effort"),
+        ("xai", "grok-3", {"reasoning_effort": "low"}, "reasoning_effort"),
+        ("azure_v1", "grok-4-fast-reasoning", {"reasoning_effort": "low"}, "reasoning_effort"),
+        ("azure_v1", "grok-3-mini", {"reasoning_effort": "medium"}, "high"),
+        ("xai", "grok-3-mini", {"reasoning_effort": "medium"}, "high"),
+        ("xai", "grok-4.7", {"reasoning_effort": "max"}, "xhigh"),
+        ("azure_v1", "grok-4.6", {"reasoning_effort": "none"}, "low"),
+        ("openrouter", "x-ai/grok-4", {"reasoning_effort": "medium"}, "medium"),
+        ("openrouter", "x-ai/grok-3-mini", {"reasoning_effort": "medium"}, "medium"),
+    ],
+)
+def test_groks_words_of_effort_hold_where_the_field_is_passed_on(
+    profile: str, model: str, params: dict[str, object], expected: str
+) -> None:
+    if expected == "reasoning_effort":
+        with pytest.raises(Refusal) as caught:
+            planned(chat_request(**params), profile, model)
+        assert caught.value.param == expected
+        return
+    body = sent(planned(chat_request(**params), profile, model))
+    assert expected in (found(body, "reasoning_effort"), found(body, "effort"))
+
+
+@looped("profile", ["deepseek", "openai_compatible", "azure_v1"])
+def test_deepseeks_reasoner_is_not_forced_by_a_choice_at_any_host(profile: str) -> None:
+    plan = planned(chat_request(tools=[A_TOOL], tool_choice="required"), profile, "deepseek-reasoner")
+    assert (found(sent(plan), "tool_choice"), "tool_choice" in plan.emulated) == (None, True)
+
+
 def test_stops_of_a_model_without_them_are_looked_for_by_the_gateway_at_each_host() -> None:
     for profile, model in [("openai", "o3"), ("openrouter", "openai/o3"), ("openrouter", "x-ai/grok-4")]:
         plan = planned(chat_request(stop=("END",)), profile, model)
@@ -280,6 +410,14 @@ BUDGET: JsonObject = {"type": "enabled", "budget_tokens": 20_000}
         ("gemini", "gemini-2.5-flash", 8_192, 32_000, 8_192),
         ("cohere", "command-a-03-2025", 4_096, 32_000, 4_096),
         ("vllm", "qwen3", 4_096, 32_000, 4_096),
+        ("cohere", "command-a-03-2025", None, 32_000, 8_000),
+        ("cohere_compat", "command-a-reasoning-08-2025", None, 64_000, 32_000),
+        ("azure_v1", "cohere-command-r-plus", None, 32_000, 4_096),
+        ("openrouter", "cohere/command-a", None, 32_000, 8_000),
+        ("vllm", "CohereForAI/c4ai-command-r-v01", None, 32_000, None),
+        ("bedrock", "amazon.nova-lite-v1:0", None, 32_000, 10_000),
+        ("openrouter", "amazon/nova-pro-v1", None, 32_000, 10_000),
+        ("openrouter", "amazon/nova-2-lite-v1", None, 32_000, None),
         ("vllm", "claude-haiku-4-5", None, 100_000, None),
     ],
 )
