@@ -432,6 +432,7 @@ def test_a_limit_above_the_deployments_is_lowered_to_it_and_named(
 
 MEMBERS: Mapping[str, JsonObject] = {
     "openai": {"max_completion_tokens": 4000},
+    "openai ": {"max_output_tokens": 4000, "reasoning": {"max_tokens": 4000}},
     "openai_compatible": {"max_tokens": 4000, "extra_body": {"max_new_tokens": 4000}, "options": {"num_predict": -1}},
     "vllm": {"max_tokens": "4000", "min_tokens": 4000},
     "openrouter": {"reasoning": {"max_tokens": 4000}},
@@ -449,7 +450,7 @@ MEMBERS: Mapping[str, JsonObject] = {
 
 
 @looped(("profile", "members"), MEMBERS.items())
-@looped("asked", [None, 10, 9000])
+@looped("asked", [None, 100, 9000])
 @looped("way", ["extra_params", "unknown"])
 def test_members_that_reach_the_vendor_are_held_to_the_operators_limit_and_named(
     way: str, asked: int | None, profile: str, members: JsonObject
@@ -458,9 +459,10 @@ def test_members_that_reach_the_vendor_are_held_to_the_operators_limit_and_named
     if way == "unknown":
         members = {name: value for name, value in members.items() if name != "max_tokens"}
     object.__setattr__(request, way, members)
-    model = {"openai": "gpt-4o", "azure_v1": "gpt-4o"}.get(
+    model = {"openai": "gpt-4o", "azure_v1": "gpt-4o", "openai ": "gpt-5.1-codex"}.get(
         profile, "claude-opus-4-0" if "anthropic" in profile else "m"
     )
+    profile = profile.strip()
     if way == "unknown" and profile not in ("openai_compatible", "vllm", "openrouter"):
         return  # not members of the body, or written from another field
     plan = planned(request, profile, model, max_output_tokens=1500)
