@@ -33,7 +33,8 @@ class ModelFacts:
     words for values of `reasoning_effort`, `nearest` the values whose word only comes near. With `one_sampler` it takes
     `temperature` or `top_p`, not both; without `prefill` the conversation may not end in a text of the model; without
     `forced_choice` no choice of tools may force a call. `nine_character_ids` says that ids of calls are nine letters
-    and digits. `most_output` is the greatest `max_tokens`, `None` if it is not known.
+    and digits; without `blank_stops` no stop string may be blank. `most_output` is the greatest `max_tokens`, `None` if
+    it is not known.
     """
 
     bounds: Bounds = field(default_factory=dict)
@@ -48,6 +49,7 @@ class ModelFacts:
     forced_choice: bool = True
     thinking_choice: bool = True
     nine_character_ids: bool = False
+    blank_stops: bool = True
     most_output: int | None = None
 
     def over(self, other: "ModelFacts") -> "ModelFacts":
@@ -65,6 +67,7 @@ class ModelFacts:
             self.forced_choice and other.forced_choice,
             self.thinking_choice and other.thinking_choice,
             self.nine_character_ids or other.nine_character_ids,
+            self.blank_stops and other.blank_stops,
             self.most_output or other.most_output,
         )
 
@@ -213,5 +216,7 @@ def _claude_facts(model: ClaudeModel) -> ModelFacts:
         one_sampler=model.one_sampler,
         prefill=model.prefill,
         forced_choice=model.forced_choice,
+        # "stop_sequences: each stop sequence must contain non-whitespace".
+        blank_stops=False,
         most_output=model.most_output,
     )

@@ -345,6 +345,13 @@ def test_stops_of_a_model_without_them_are_looked_for_by_the_gateway_at_each_hos
         assert ("stop" in plan.emulated, found(sent(plan), "stop")) == (True, None)
 
 
+def test_blank_stops_of_claude_are_looked_for_by_the_gateway_at_each_host() -> None:
+    for profile, model in CLAUDE_HOSTS.items():
+        plan = planned(chat_request(stop=("\n\n", "END")), profile, model)
+        assert ("stop" in plan.emulated, "\\n" in orjson.dumps(sent(plan)).decode()) == (True, False), profile
+    assert planned(chat_request(stop=("\n\n",)), "openrouter", "openai/gpt-4o").emulated == ()
+
+
 CALLED: list[JsonObject] = [
     user("hi"),
     {
