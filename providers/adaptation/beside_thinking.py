@@ -20,7 +20,7 @@ from providers.target import Target
 from providers.unified_request import Params, UnifiedRequest
 
 _SETTLED: Final = frozenset({"anthropic", "anthropic_vertex", "bedrock", "bedrock_anthropic"})
-"""Dialects that decide by themselves whether the model thinks."""
+"""Dialects that decide by themselves whether the model thinks, but for members that the client adds to the body."""
 
 _FIELDS: Final = ("thinking", "reasoning_effort")
 _MEMBERS: Final = (*_FIELDS, "reasoning")
@@ -34,7 +34,7 @@ def fit_beside_thinking(
 ) -> tuple[UnifiedRequest, tuple[str, ...]]:
     """Return the request as the model takes it while it thinks, and the fields that were left out; the same object if
     nothing changes. Raises Refusal for a setting that the model does not take then."""
-    if target.profile.dialect in _SETTLED or not (asked := _asking(request, target)):
+    if not (asked := _asking(request, target)):
         return request, ()
     if not facts.thinking_choice and _forces_call(request.params):
         return _without(request, asked), asked
@@ -50,11 +50,15 @@ def fit_beside_thinking(
 def _asking(request: UnifiedRequest, target: Target) -> tuple[str, ...]:
     """Return the fields that ask the target's model to think."""
     params, extra = request.params, request.extra_params or {}
+    if not extra and "thinking" not in params and "reasoning_effort" not in params:
+        return ()
+    added = [name for name in _MEMBERS if _is_on(extra.get(name))]
+    if target.profile.dialect in _SETTLED:
+        return tuple(added)
     given = [name for name in _FIELDS if _is_on(params.get(name))]
     if given:
         table = target.dialect.capabilities(request, target)
         given = [name for name in given if not table[name].refused]
-    added = [name for name in _MEMBERS if _is_on(extra.get(name))]
     return tuple(dict.fromkeys((*given, *added)))
 
 

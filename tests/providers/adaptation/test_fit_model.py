@@ -211,6 +211,7 @@ def test_what_a_model_samples_by_holds_where_its_maker_is_called(
 
 THINKS: Mapping[str, dict[str, object]] = {
     "anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+    "anthropic ": {"extra": {"thinking": {"type": "enabled", "budget_tokens": 1024}}},
     "bedrock": {"reasoning_effort": "low"},
     "bedrock_anthropic": {"reasoning_effort": "low"},
     "vertex_anthropic": {"thinking": {"type": "enabled", "budget_tokens": 1024}},
@@ -482,7 +483,7 @@ def test_members_that_reach_the_vendor_are_held_to_the_operators_limit_and_named
 
 @looped(("members", "limit"), [({"max_tokens": 4000}, 1500), ({"max_tokens": 500, "max_tokens_to_sample": 4000}, 1500)])
 def test_a_clients_own_body_is_held_to_the_operators_limit(members: JsonObject, limit: int) -> None:
-    plan = planned(own_request(**members), "anthropic", "claude-opus-4-5", max_output_tokens=1500)
+    plan = planned(own_request(more=members), "anthropic", "claude-opus-4-5", max_output_tokens=1500)
     assert (plan.max_tokens, "4000" in orjson.dumps(sent(plan)).decode()) == (limit, False)
 
 

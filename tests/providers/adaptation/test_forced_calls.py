@@ -215,7 +215,8 @@ def test_members_of_tools_that_an_emulated_call_has_no_place_for_are_named(
 ) -> None:
     if (name, choice) == ("lm_studio", "required"):
         return  # which it has itself
-    for tool in (HINTED, {**LOOK, "function": {**cast(JsonObject, LOOK["function"]), **{"x": 1, "examples": [1]}}}):
+    other: JsonObject = {**LOOK, "function": {**cast(JsonObject, LOOK["function"]), "x": 1, "examples": [1]}}
+    for tool in (HINTED, other):
         plan = plan_calls(forcing([tool, REST], choice, parallel_tool_calls=False), target_of(name, model))
         expected = ("cache_control", "defer_loading", "eager_input_streaming", "input_examples")
         assert plan.dropped == (expected if tool is HINTED else ("x", "examples"))

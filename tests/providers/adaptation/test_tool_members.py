@@ -28,7 +28,9 @@ HINTS: JsonObject = {
     ],
 )
 def test_members_are_named_unless_they_ask_for_nothing(members: JsonObject, named: list[str]) -> None:
-    for held in ({**tool(), **members}, tool(**members)):
+    function = tool()["function"]
+    assert isinstance(function, dict)
+    for held in ({**tool(), **members}, {**tool(), "function": {**function, **members}}):
         assert other_members([held, held, {"type": "web_search"}]) == named
         assert other_members([held], [*HINTS]) == []
 
@@ -41,16 +43,25 @@ HOSTS: list[tuple[str, str]] = [
 ]
 
 
+FORM: JsonObject = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
+
+
+@looped("params", [{}, {"n": 2}, {"response_format": FORM}])
 @looped("kind", ["function", "custom"])
 @looped(("profile", "model"), HOSTS)
 @looped("name", HINTS)
-def test_each_member_of_a_tool_is_sent_or_named(name: str, profile: str, model: str, kind: JsonValue) -> None:
+def test_each_member_of_a_tool_is_sent_or_named(
+    name: str, profile: str, model: str, kind: JsonValue, params: JsonObject
+) -> None:
     held: JsonObject = {**tool(), name: HINTS[name]}
     if kind == "custom":
         if profile in ("watsonx", "openai"):
             return  # it has no such tools, or takes them as they are
         held = {"type": "custom", "custom": {"name": "look"}, name: HINTS[name]}
-    plan = plan_calls(chat_request(user("hi"), tools=[held]), target_of(profile, model, base_url="https://host"))
-    sent = orjson.dumps(orjson.loads(plan.calls[0].sent.body)["tools" if profile != "bedrock" else "toolConfig"])
-    as_cache_point = name == "cache_control" and b"cachePoint" in sent
-    assert (f'"{name}"'.encode() in sent or as_cache_point) != (name in plan.dropped)
+    plan = plan_calls(
+        chat_request(user("hi"), tools=[held], **params), target_of(profile, model, base_url="https://host")
+    )
+    for call in plan.calls:
+        sent = orjson.dumps(orjson.loads(call.sent.body)["tools" if profile != "bedrock" else "toolConfig"])
+        as_cache_point = name == "cache_control" and b"cachePoint" in sent
+        assert (f'"{name}"'.encode() in sent or as_cache_point) != (name in plan.dropped)

@@ -70,13 +70,19 @@ def nested(path: str, members: JsonObject) -> JsonObject:
     return made
 
 
-@looped("dialect", sorted(AMOUNTS))
-def test_each_name_counts_in_each_object_in_any_spelling(dialect: str) -> None:
+def spelled_limits(dialect: str) -> Iterator[tuple[str, str]]:
+    """Each object of a dialect's body with each name of a limit, in several spellings."""
     for holder in AMOUNTS[dialect].holders:
         for name in LIMITS:
             camel = name.split("_")[0] + "".join(each.title() for each in name.split("_")[1:])
-            for spelled in (name, name.upper(), camel):
-                assert asked_amounts([dialect], [nested(holder, {spelled: 4000})]) == AskedAmounts(4000), spelled
+            yield from ((holder, spelled) for spelled in (name, name.upper(), camel))
+
+
+@looped("dialect", sorted(AMOUNTS))
+def test_each_name_counts_in_each_object_in_any_spelling(dialect: str) -> None:
+    for holder, spelled in spelled_limits(dialect):
+        assert asked_amounts([dialect], [nested(holder, {spelled: 4000})]) == AskedAmounts(4000), spelled
+    for holder in AMOUNTS[dialect].holders:
         for name in COUNTS:
             assert asked_amounts([dialect], [nested(holder, {name: 16})]) == AskedAmounts(None, 0, 16)
         for name in ADDED:
@@ -138,17 +144,14 @@ def test_what_a_client_adds_is_read_as_it_stands_in_the_body_that_is_sent(profil
 
 @looped("dialect", sorted(AMOUNTS))
 def test_each_limit_is_lowered_in_each_object_in_any_spelling(dialect: str) -> None:
-    for holder in AMOUNTS[dialect].holders:
-        for name in LIMITS:
-            camel = name.split("_")[0] + "".join(each.title() for each in name.split("_")[1:])
-            for spelled in (name, name.upper(), camel):
-                for value in (4000, "4000", 4000.5):
-                    given = nested(holder, {spelled: value, "seed": 4000})
-                    held = held_to(1500, dialect, given)
-                    assert asked_amounts([dialect], [held]).limit in (1500, 1024), spelled
-                    assert given == nested(holder, {spelled: value, "seed": 4000})
-                kept = nested(holder, {spelled: 1500, "metadata": {"max_tokens": 4000}})
-                assert held_to(1500, dialect, kept) is kept
+    for holder, spelled in spelled_limits(dialect):
+        for value in (4000, "4000", 4000.5):
+            given = nested(holder, {spelled: value, "seed": 4000})
+            held = held_to(1500, dialect, given)
+            assert asked_amounts([dialect], [held]).limit in (1500, 1024), spelled
+            assert given == nested(holder, {spelled: value, "seed": 4000})
+        kept = nested(holder, {spelled: 1500, "metadata": {"max_tokens": 4000}})
+        assert held_to(1500, dialect, kept) is kept
 
 
 @looped(

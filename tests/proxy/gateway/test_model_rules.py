@@ -95,4 +95,4 @@ async def test_a_limit_among_extra_members_is_lowered_and_named_on_each_surface(
     answer = await served.post(path, {"model": "engine/a", "stream": stream, "inference_extra_params": extra, **asked})
     (call,) = calls(served)
     assert (call["max_tokens"], call["num_predict"]) == (100, 100), answer.body
-    assert (answer.headers["x-dragoman-max-tokens"], "max_tokens" in emulated(answer)) == ("100", True)
+    assert (answer.headers["x-dragoman-max-tokens"], "max_tokens" in (emulated(answer) or "")) == ("100", True)
