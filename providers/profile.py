@@ -214,7 +214,7 @@ class Profile:
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
-    API, oldest first.
+    API, oldest first. `blank_stops` says that a stop string may be blank, which the model decides.
     """
 
     name: str
@@ -270,6 +270,7 @@ class Profile:
     not_hosted: Mapping[HostedKind, str]
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
+    blank_stops: bool = True
 
     @property
     def key_required(self) -> bool:

@@ -180,9 +180,10 @@ class DeploymentSettings(MaybeEmptySection):
     context_window: Tokens = Field(default=None, description="Most tokens of prompt and answer together.")
     max_output_tokens: Tokens = Field(
         default=None,
-        description="Most tokens of an answer. A larger max_tokens of a client is lowered to it, and named in "
-        "x-dragoman-max-tokens. Where the vendor must be told a number (Anthropic, for one) it is that of clients who "
-        "send no max_tokens. Built in: the model's, as far as models are known.",
+        description="Most tokens of an answer. A larger max_tokens of a client, under any name that reaches the "
+        "vendor, is lowered to it, and named in x-dragoman-max-tokens. Where the vendor must be told a number "
+        "(Anthropic, for one) it is that of clients who send no max_tokens. Built in: the model's, as far as models "
+        "are known.",
     )
     price: PriceSection | None = Field(
         default=None,

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from providers.adaptation.beside_thinking import fit_beside_thinking
+from providers.client_extras.answer_amounts import held_to
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.models.claude import MIN_BUDGET, fit_budget
@@ -42,15 +44,21 @@ def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | Non
     """Return the request as the target's model takes it; `None` if it takes the request unchanged. Raises Refusal for
     values that the model is known to refuse."""
     facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
-    most, limit = target.max_output_tokens or facts.most_output, request.params.get(_LIMIT)
-    if most is not None and limit is not None and limit > most:
-        lowered = _lowered(request, target, most)
-        return replace(lowered, request=_held_to_rules(lowered.request, target, facts))
-    ruled = _held_to_rules(request, target, facts)
-    return None if ruled is request else FittedRequest(ruled)
+    own, limit = target.max_output_tokens, request.params.get(_LIMIT)
+    most = own or facts.most_output
+    fitted = FittedRequest(request)
+    if most is not None and (limit > most if limit is not None else _thinks_beyond(request, own)):
+        fitted = _lowered(request, target, most)
+    if own is not None and (held := _with_held_members(fitted.request, target, own)) is not fitted.request:
+        fitted = replace(fitted, request=held, max_tokens=own)
+    ruled, dropped = _held_to_rules(fitted.request, target, facts)
+    return None if ruled is request else replace(fitted, request=ruled, dropped=(*fitted.dropped, *dropped))
 
 
-def _held_to_rules(request: UnifiedRequest, target: Target, facts: ModelFacts) -> UnifiedRequest:
+def _held_to_rules(
+    request: UnifiedRequest, target: Target, facts: ModelFacts
+) -> tuple[UnifiedRequest, tuple[str, ...]]:
+    """Return the request within the rules of the model, and the fields that were left out for it. Raises Refusal."""
     if not facts.prefill and _ends_in_text(request):
         message = (
             f"'messages' ends in a text of the assistant, which the model of {target.name} does not continue: the "
@@ -59,7 +67,11 @@ def _held_to_rules(request: UnifiedRequest, target: Target, facts: ModelFacts) -
         raise Refusal("messages", message)
     if facts.one_sampler:
         request = _with_one_sampler(request, target)
-    return _unthinking(request, target, facts) if facts.unthinking and _is_off(request.params) else request
+    if facts.unthinking and _is_off(request.params):
+        request = _unthinking(request, target, facts)
+    if facts.thinking or not facts.thinking_choice:
+        return fit_beside_thinking(request, target, facts)
+    return request, ()
 
 
 # The limit ------------------------------------------------------------------------------------------------------------
@@ -76,6 +88,27 @@ def _lowered(request: UnifiedRequest, target: Target, most: int) -> FittedReques
     smaller = fit_budget(budget, most)
     request = _changed(request, _THINKING, lambda thinking: {**_object(thinking), "budget_tokens": smaller})
     return FittedRequest(_with(request, _LIMIT, most), most)
+
+
+def _thinks_beyond(request: UnifiedRequest, own: int | None) -> bool:
+    """Return whether a request without a limit has a budget of thinking that the operator's limit has no room for."""
+    if own is None or _THINKING not in request.params:
+        return False
+    return (_budget(request.params[_THINKING]) or 0) >= own
+
+
+def _with_held_members(request: UnifiedRequest, target: Target, most: int) -> UnifiedRequest:
+    """Return the request with the operator's limit in place of greater ones among members that go to the vendor as the
+    client wrote them; the same object if there are none."""
+    dialect, native = target.profile.dialect, request.native
+    unknown = request.unknown and held_to(most, dialect, request.unknown)
+    extra = request.extra_params and held_to(most, dialect, request.extra_params)
+    body = None if native is None else held_to(most, dialect, native.body)
+    if native is not None and body is not native.body:
+        native = replace(native, body=dict(body or {}))
+    if unknown is request.unknown and extra is request.extra_params and native is request.native:
+        return request
+    return replace(request, unknown=unknown, extra_params=extra, native=native)
 
 
 def _object(value: object) -> Mapping[str, JsonValue]:

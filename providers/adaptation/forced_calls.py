@@ -13,6 +13,7 @@ from typing import Final, cast
 import orjson
 
 from providers.adaptation.instructions import with_instructions
+from providers.adaptation.tool_members import other_members
 from providers.adaptation.unique_call_ids import made_id
 from providers.capabilities import BY_FORMAT, Capabilities, feature_of
 from providers.constraints.constraint_styles import IN_TEXT
@@ -38,10 +39,12 @@ _REPLACED: Final = frozenset({"tools", FIELD, "parallel_tool_calls", "guided", "
 @record
 class ForcedCall:
     """The call that a response has to be: of the one function in `names`, whose arguments are the text, or of one of
-    several, which the text names. `seed` makes the ids of calls differ from the ids of other turns."""
+    several, which the text names. `seed` makes the ids of calls differ from the ids of other turns. `left_out` are the
+    members of the tools that the prompt does not describe."""
 
     names: tuple[str, ...]
     seed: bytes
+    left_out: tuple[str, ...] = ()
 
     def call_id(self, choice: int) -> str:
         """Return the id of a choice's call, which is unique in a conversation."""
@@ -70,7 +73,7 @@ def hold_to_call(request: UnifiedRequest, table: Capabilities) -> tuple[UnifiedR
         listed = [{name: value for name, value in each.items() if name != "parameters"} for each in listed]
     words = (ONE if len(listed) == 1 else SEVERAL) + "\n".join([orjson.dumps(each).decode() for each in listed])
     held = replace(request, prompt=with_instructions(request.prompt, words), params=cast(Params, params))
-    return held, ForcedCall(tuple(functions), _seed(request.prompt))
+    return held, ForcedCall(tuple(functions), _seed(request.prompt), tuple(other_members(request.params["tools"])))
 
 
 def _seed(prompt: Prompt) -> bytes:

@@ -300,7 +300,7 @@ def _format_members(style: ConstraintStyle, value: JsonObject) -> ConstraintMemb
     if kind == "json_schema" and schema is None and not encoding.cell.refused:
         raise Unenforceable("it has no JSON mode without a schema")
     if encoding is style.json and schema is not None:
-        return _schema_members(style, schema)
+        return _schema_members(style, described_schema(value) or schema)
     return encoding.constraint(Guided("json", _ANY_OBJECT if schema is None else schema))
 
 
@@ -325,6 +325,20 @@ def _passed(style: ConstraintStyle, value: JsonObject, schema: JsonObject) -> Co
 def field_of(value: object) -> str:
     """Return the request's field that holds a constraint."""
     return value.field if isinstance(value, Guided) else "response_format"
+
+
+def described_schema(value: object) -> JsonObject | None:
+    """Return the schema of a `response_format` with the description that OpenAI's form has beside it, for forms and
+    prompts without such a place; the same object if there is none, or if the schema has its own."""
+    schema, named = schema_in(value), value.get("json_schema") if isinstance(value, dict) else None
+    said = named.get("description") if isinstance(named, dict) else None
+    if schema is None or not isinstance(said, str) or not said.strip() or not schema.keys().isdisjoint(_UNDESCRIBED):
+        return schema
+    return {**schema, "description": said}
+
+
+_UNDESCRIBED = frozenset({"description", "$ref"})
+"""Keywords at the root of a schema beside which no description is put."""
 
 
 def schema_in(value: object) -> JsonObject | None:

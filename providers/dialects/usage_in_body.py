@@ -1,7 +1,7 @@
 """Reads the usage that a vendor reports in a body that is no answer otherwise: it is billed all the same.
 
 The names are those of the APIs: OpenAI's, Anthropic's and the Responses API's `usage`, Bedrock's and Cohere's, Gemini's
-`usageMetadata`, Ollama's counts, SGLang's `meta_info`.
+`usageMetadata`, Ollama's counts, SGLang's `meta_info`, watsonx's counts; Jina and Voyage report a total alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,34 @@ import orjson
 from providers.completion import Usage, count_of, reported_usage
 from providers.json_types import JsonValue
 
-_HOLDERS: Final = (("usage",), ("usageMetadata",), ("usage", "tokens"), ("meta", "tokens"), ("meta_info",), ())
+_HOLDERS: Final = (
+    ("usage",),
+    ("usageMetadata",),
+    ("usage", "tokens"),
+    ("meta", "tokens"),
+    ("meta", "billed_units"),
+    ("meta_info",),
+    (),
+)
 
-_PROMPT: Final = ("prompt_tokens", "input_tokens", "inputTokens", "promptTokenCount", "prompt_eval_count")
-_ANSWER: Final = ("completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount", "eval_count")
+_PROMPT: Final = (
+    "prompt_tokens",
+    "input_tokens",
+    "inputTokens",
+    "promptTokenCount",
+    "prompt_eval_count",
+    "input_token_count",
+    "inputTextTokenCount",
+)
+_ANSWER: Final = (
+    "completion_tokens",
+    "output_tokens",
+    "outputTokens",
+    "candidatesTokenCount",
+    "eval_count",
+    "generated_token_count",
+)
+_TOTAL: Final = "total_tokens"
 _BESIDE: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
 """Parts of a prompt that Anthropic counts beside it."""
 
@@ -31,6 +55,8 @@ def usage_in_body(body: bytes) -> Usage | None:
         return None
     for held in _held(data):
         prompt, answer = _first(held, _PROMPT), _first(held, _ANSWER)
+        if prompt is None and answer is None:
+            prompt = count_of(held.get(_TOTAL))
         if prompt is not None or answer is not None:
             beside = sum([count_of(held.get(name)) or 0 for name in _BESIDE])
             return reported_usage((prompt or 0) + beside, (answer or 0) + (count_of(held.get(_THOUGHTS)) or 0))

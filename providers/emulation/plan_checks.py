@@ -11,7 +11,7 @@ import orjson
 
 from providers.adaptation.instructions import with_instructions
 from providers.capabilities import Capabilities
-from providers.constraints.constraint_styles import field_of, schema_in
+from providers.constraints.constraint_styles import described_schema, field_of
 from providers.constraints.json_schema import resolve_pointer
 from providers.emulation.check_answer import AnswerCheck, CheckKind, required_check
 from providers.emulation.check_tool_calls import FIELD, StrictTools, has_strict_tools
@@ -127,7 +127,7 @@ def _is_of_objects(schema: JsonValue) -> bool:
 def _schema_of(params: Params) -> JsonObject | None:
     guided = params.get("guided")
     if guided is None:
-        return schema_in(params["response_format"])
+        return described_schema(params["response_format"])
     return None if guided.kind == "choice" else guided.schema
 
 

@@ -186,7 +186,8 @@ def _plan_adapted(request: UnifiedRequest, target: Target) -> CallPlan:
             held, forced = hold_to_call(request, table)
         except Unenforceable as reason:
             raise unsupported_field(target, FORCING, reason.reason) from None
-        return replace(_plan_held(held, target, table, forced), request=request)
+        plan = _plan_held(held, target, table, forced)
+        return replace(plan, request=request, dropped=tuple(shown_names(forced.left_out, MAX_NAMED)))
     return _plan_held(request, target, table, None)
 
 

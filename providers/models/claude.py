@@ -22,6 +22,9 @@ ThinkingKind = Literal["enabled", "adaptive", "between_tools", "disabled"]
 MIN_BUDGET = 1024
 """Tokens of the smallest budget; it must be below `max_tokens`."""
 
+LEAST_TOP_P = 0.95
+"""The smallest `top_p` that goes with thinking ("Extended thinking" page)."""
+
 LEAST_ANSWER = 1024
 """Tokens that a budget of ours leaves for the text behind it, where the limit has room for both."""
 

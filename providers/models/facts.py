@@ -6,7 +6,9 @@ them over any profile.
 Sources, November 2026: OpenAI's "Reasoning models" page; `providers.models.claude` for Claude; "Gemini API: Thinking"
 and its notes on sampling; xAI's "Reasoning" page; "DeepSeek API docs: Reasoning model"; "Kimi API: Chat" for the fixed
 sampling (0.6 without thinking: MoonshotAI/kimi-code issue 686), models.dev pull request 749 for it at OpenRouter;
-mistral-common's template and openclaw issue 57672 for ids of calls.
+pydantic-ai-slim 2.68.0 for Grok's words; "Command A Reasoning" page and litellm 1.109.1's map of models for Command's
+longest responses, "What is Amazon Nova?" for Nova's; mistral-common's template and openclaw issue 57672 for ids of
+calls.
 """
 
 import re
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from types import MappingProxyType
 
-from providers.models.claude import UNKNOWN, ClaudeModel, claude_model
+from providers.models.claude import LEAST_TOP_P, UNKNOWN, ClaudeModel, claude_model
 from providers.profile import ModelHost
 
 Bounds = Mapping[str, tuple[float, float]]
@@ -25,23 +27,29 @@ Bounds = Mapping[str, tuple[float, float]]
 class ModelFacts:
     """The rules of a model.
 
-    `bounds` are the least and the greatest value of a field, `unthinking` the bounds instead while thinking is off.
-    `refuses` are fields that it does not have. `words` are its own words for values of `reasoning_effort`, `nearest`
-    the values whose word only comes near. With `one_sampler` it takes `temperature` or `top_p`, not both; without
-    `prefill` the conversation may not end in a text of the model; without `forced_choice` no choice of tools may force
-    a call. `nine_character_ids` says that ids of calls are nine letters and digits. `most_output` is the greatest
-    `max_tokens`, `None` if it is not known.
+    `bounds` are the least and the greatest value of a field, `unthinking` the bounds instead while thinking is off,
+    `thinking` those while it is on. `refuses` are fields that it does not have, `thinking_refuses` those that it does
+    not have while it thinks; without `thinking_choice` no choice of tools may force a call then. `words` are its own
+    words for values of `reasoning_effort`, `nearest` the values whose word only comes near. With `one_sampler` it takes
+    `temperature` or `top_p`, not both; without `prefill` the conversation may not end in a text of the model; without
+    `forced_choice` no choice of tools may force a call. `nine_character_ids` says that ids of calls are nine letters
+    and digits; without `blank_stops` no stop string may be blank. `most_output` is the greatest `max_tokens`, `None` if
+    it is not known.
     """
 
     bounds: Bounds = field(default_factory=dict)
     unthinking: Bounds = field(default_factory=dict)
+    thinking: Bounds = field(default_factory=dict)
     refuses: frozenset[str] = frozenset()
+    thinking_refuses: frozenset[str] = frozenset()
     words: Mapping[str, str] = field(default_factory=dict)
     nearest: frozenset[str] = frozenset()
     one_sampler: bool = False
     prefill: bool = True
     forced_choice: bool = True
+    thinking_choice: bool = True
     nine_character_ids: bool = False
+    blank_stops: bool = True
     most_output: int | None = None
 
     def over(self, other: "ModelFacts") -> "ModelFacts":
@@ -49,13 +57,17 @@ class ModelFacts:
         return ModelFacts(
             MappingProxyType({**other.bounds, **self.bounds}),
             MappingProxyType({**other.unthinking, **self.unthinking}),
+            MappingProxyType({**other.thinking, **self.thinking}),
             self.refuses | other.refuses,
+            self.thinking_refuses | other.thinking_refuses,
             MappingProxyType({**other.words, **self.words}),
             self.nearest | other.nearest,
             self.one_sampler or other.one_sampler,
             self.prefill and other.prefill,
             self.forced_choice and other.forced_choice,
+            self.thinking_choice and other.thinking_choice,
             self.nine_character_ids or other.nine_character_ids,
+            self.blank_stops and other.blank_stops,
             self.most_output or other.most_output,
         )
 
@@ -80,12 +92,15 @@ _CLOSED: frozenset[ModelHost] = frozenset({"makers", "any"})
 other."""
 _MAKERS: frozenset[ModelHost] = frozenset({"makers"})
 """Rules of a maker's API for open weights: other hosts of these sample as requested."""
+_PASSED: frozenset[ModelHost] = frozenset({"any"})
+"""Rules of a field that hosts pass on to the model. A host that is called for many makers' models has its own."""
 
 _ONE: Bounds = {"temperature": (1, 1)}
 _PENALTIES = frozenset({"presence_penalty", "frequency_penalty"})
 _UNSAMPLED = frozenset({"top_p", "logprobs", "logit_bias", "stop"}) | _PENALTIES
 _OPENAI = r"(?:^|[/.:]|databricks-)(?:ft:)?"
 _THINKS_ALWAYS = {"none": "low", "minimal": "low"}
+_NO_MORE = {"xhigh": "high", "max": "high"}
 _LOW_HIGH_MAX = ModelFacts(
     words={**_THINKS_ALWAYS, "medium": "high", "xhigh": "max", "max": "max"}, nearest=frozenset({"none"})
 )
@@ -115,7 +130,7 @@ _ROWS: tuple[_Row, ...] = (
     ),
     _row(
         "gpt-oss",
-        ModelFacts(words={**_THINKS_ALWAYS, "xhigh": "high", "max": "high"}, nearest=frozenset({"none"})),
+        ModelFacts(words={**_THINKS_ALWAYS, **_NO_MORE}, nearest=frozenset({"none"})),
         _WEIGHTS,
     ),
     # They do not reason.
@@ -128,12 +143,29 @@ _ROWS: tuple[_Row, ...] = (
     ),
     _row(r"gemini-(3|pro-latest)", ModelFacts(refuses=frozenset({"logprobs"}) | _PENALTIES), _CLOSED),
     _row(r"grok-(3-mini|4|code)", ModelFacts(refuses=frozenset({"stop"}) | _PENALTIES), _CLOSED),
-    # Log probabilities are refused, sampling ignored in silence. The name is the maker's API's alone.
+    # "Argument not supported on this model: reasoning_effort".
+    _row(
+        r"grok-([12](?![0-9])|3(?!-mini)|4(?![.-][3-9])|code)",
+        ModelFacts(refuses=frozenset({"reasoning_effort"})),
+        _PASSED,
+    ),
+    _row("grok-3-mini", ModelFacts(words={"minimal": "low", "medium": "high", **_NO_MORE}), _PASSED),
+    _row(r"grok-4[.-]3", ModelFacts(words={"minimal": "low", **_NO_MORE}), _PASSED),
+    _row(r"grok-4[.-][56]", ModelFacts(words={**_THINKS_ALWAYS, **_NO_MORE}, nearest=frozenset({"none"})), _PASSED),
+    _row(r"grok-4[.-]7", ModelFacts(words={**_THINKS_ALWAYS, "max": "xhigh"}, nearest=frozenset({"none"})), _PASSED),
+    # Log probabilities are refused, sampling ignored in silence; "Thinking mode does not support this tool_choice". The
+    # name is the maker's API's alone.
     _row(
         "deepseek-reasoner",
-        ModelFacts(refuses=frozenset({"logprobs", "temperature", "top_p"}) | _PENALTIES),
+        ModelFacts(refuses=frozenset({"logprobs", "temperature", "top_p"}) | _PENALTIES, forced_choice=False),
         _CLOSED,
     ),
+    # The longest responses, thinking included.
+    _row("command-a-plus", ModelFacts(most_output=64_000), _CLOSED),
+    _row("command-a-reasoning", ModelFacts(most_output=32_000), _CLOSED),
+    _row("command-a(?!-plus|-reasoning)", ModelFacts(most_output=8_000), _CLOSED),
+    _row("command-r", ModelFacts(most_output=4_096), _CLOSED),
+    _row(r"nova-(micro|lite|pro)(?!-2)", ModelFacts(most_output=10_000), _CLOSED),
     # "invalid temperature: only 1 is allowed for this model".
     _row(
         r"kimi-.*thinking|kimi-k2\.[5-9]|kimi-k[3-9]",
@@ -173,12 +205,18 @@ def model_facts(host: ModelHost, upstream: str, model: str) -> ModelFacts:
 
 
 def _claude_facts(model: ClaudeModel) -> ModelFacts:
+    samples = model.sampling and bool(model.thinking)
     return ModelFacts(
+        thinking={**_ONE, "top_p": (LEAST_TOP_P, 1)} if samples else {},
+        thinking_refuses=frozenset({"top_k"}) if samples else frozenset(),
+        thinking_choice=not (model.budgets or model.unthinking_choice),
         # 1 is the maker's default, and has no effect.
         bounds={} if model.sampling else _ONE,
         refuses=frozenset() if model.sampling else frozenset({"top_p", "top_k"}),
         one_sampler=model.one_sampler,
         prefill=model.prefill,
         forced_choice=model.forced_choice,
+        # "stop_sequences: each stop sequence must contain non-whitespace".
+        blank_stops=False,
         most_output=model.most_output,
     )

@@ -29,6 +29,7 @@ def with_facts(profile: Profile, facts: ModelFacts) -> Profile:
         wires=MappingProxyType(wires),
         bounds=MappingProxyType({**profile.bounds, **facts.bounds}),
         hooks=_hooks(profile.hooks, facts),
+        blank_stops=facts.blank_stops,
         tool_choices=profile.tool_choices if facts.forced_choice else profile.tool_choices - _FORCED,
     )
     return _with_words(profile, facts) if facts.words else profile

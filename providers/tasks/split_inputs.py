@@ -82,7 +82,7 @@ def _summed(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence[Em
     tokens, begin, estimated = 0, 0, False
     for size, part in zip(sizes, parts, strict=True):
         if part.usage is None:
-            tokens += sum([_estimated(each) for each in request.inputs[begin : begin + size]])
+            tokens += sum([estimated_tokens(each) for each in request.inputs[begin : begin + size]])
             estimated = True
         else:
             tokens += part.usage.prompt_tokens
@@ -90,7 +90,8 @@ def _summed(request: EmbeddingsRequest, sizes: Sequence[int], parts: Sequence[Em
     return Usage(tokens, 0, estimated=estimated)
 
 
-def _estimated(each: str | tuple[int, ...]) -> int:
+def estimated_tokens(each: str | tuple[int, ...]) -> int:
+    """Return an estimate of the tokens of an input."""
     if not isinstance(each, str):
         return len(each)
     size = len(each) if each.isascii() else len(each.encode(errors="replace"))

@@ -51,7 +51,7 @@ class TaskAnswers:
         planned = call.plan(request.model, self._dispatcher.load)
         api.check(planned)
         permit_extras(team, request)
-        later = self._limits.admit(call.key, planned, record, lambda: (len(body), 0, 1))
+        later = self._limits.admit(call.key, planned, record, lambda: (len(body) + api.repeats(request), 0, 1))
         if later is not None:
             await wait_for_limits(call, planned, request.timeout, later)
         job = make_job(call, planned, request, heavy=heavy)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from providers.dialects.answer_amounts import UNLIMITED, asked_amounts
+from providers.client_extras.answer_amounts import UNLIMITED, asked_amounts
 from providers.emulation.join_extras import texts_of_details
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
@@ -84,8 +84,13 @@ def _most_sent(request: UnifiedRequest, targets: Sequence[Target]) -> int | None
     most = request.params.get("max_tokens")
     if most is None:
         return None
-    limits = [most if target.max_output_tokens is None else target.max_output_tokens for target in targets]
-    return min(most, max(limits, default=most))
+    return _held(most, targets)
+
+
+def _held(amount: int, targets: Sequence[Target]) -> int:
+    """Return a number of tokens that a client asks for as the target with the greatest limit of its own is sent it."""
+    limits = [amount if target.max_output_tokens is None else target.max_output_tokens for target in targets]
+    return min(amount, max(limits, default=amount))
 
 
 def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int, answers: int) -> RequestSize:
@@ -103,8 +108,8 @@ def _with_members(request: UnifiedRequest, targets: Sequence[Target], size: int,
     usual = (targets[0].max_output_tokens if targets else None) or OUTPUT
     limits = [usual if most is None else most]
     if asked.limit is not None:
-        limits.append(usual if asked.limit == UNLIMITED else min(MOST_TOKENS, round(asked.limit)))
-    return size, max(limits) + min(MOST_TOKENS, round(asked.added)), answers
+        limits.append(usual if asked.limit == UNLIMITED else _held(min(MOST_TOKENS, round(asked.limit)), targets))
+    return size, max(limits) + _held(min(MOST_TOKENS, round(asked.added)), targets), answers
 
 
 def _repeats_prompt(request: UnifiedRequest, target: Target) -> bool:

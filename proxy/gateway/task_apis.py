@@ -67,7 +67,8 @@ def in_one_space(planned: Plan) -> None:
 class TaskApi(Generic[Q, A]):
     """One task. `parse` gets a body and the model of those that name none; `inputs` is the field whose size a vendor
     may refuse. `calls` may raise Refusal, `parse` and `check` GatewayError; `size` is how many numbers an answer has,
-    which rendering takes time for."""
+    which rendering takes time for. `repeats` is how many characters of a request the model reads again, beside its
+    body."""
 
     inputs: str
     parse: Callable[[bytes, str | None], Q]
@@ -75,6 +76,7 @@ class TaskApi(Generic[Q, A]):
     calls: Callable[[Q, Target, OnUnsupported], TaskCalls[A]]
     render: Callable[[Q, A, AnswerFacts], bytes]
     size: Callable[[A], int]
+    repeats: Callable[[Q], int]
 
 
 def _numbers(answer: Embeddings) -> int:
@@ -85,11 +87,20 @@ def _places(answer: Ranking) -> int:
     return len(answer.results)
 
 
+def _nothing(request: EmbeddingsRequest) -> int:
+    return 0
+
+
+def _query(request: RerankRequest) -> int:
+    """Return the characters of the query with each document but the first."""
+    return len(request.query) * (len(request.documents) - 1)
+
+
 EMBEDDINGS: TaskApi[EmbeddingsRequest, Embeddings] = TaskApi(
-    "input", parse_embeddings, in_one_space, embeddings_calls, render_embeddings, _numbers
+    "input", parse_embeddings, in_one_space, embeddings_calls, render_embeddings, _numbers, _nothing
 )
 RERANK: TaskApi[RerankRequest, Ranking] = TaskApi(
-    "documents", parse_rerank, anywhere, rerank_calls, render_rerank, _places
+    "documents", parse_rerank, anywhere, rerank_calls, render_rerank, _places, _query
 )
 
 # Any: each task has types of its own, which whoever takes one out of the table does not tell apart.

@@ -1,6 +1,6 @@
 """Makes the calls of a task on one target, side by side, and joins their answers into one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -33,20 +33,24 @@ class AnsweredParts(Generic[A]):
     def __init__(self, usage_of: Callable[[A], Usage | None] = lambda part: None) -> None:
         self._usage_of = usage_of
         self._target: Target | None = None
+        self._calls: Sequence[UpstreamRequest] = ()
         self._parts: dict[int, A] = {}
 
-    def of(self, target: Target, record: RequestRecord) -> dict[int, A]:
-        """Return the answers of a target, to add to."""
-        if target is not self._target:
+    def of(self, prepared: TaskCalls[A], record: RequestRecord) -> dict[int, A]:
+        """Return the answers of the target of these calls, to add to."""
+        if prepared.target is not self._target:
             self.drop(record)
-            self._target, self._parts = target, {}
+            self._target, self._parts = prepared.target, {}
+        self._calls = prepared.calls
         return self._parts
 
     def drop(self, record: RequestRecord) -> None:
-        """Count what the answers used that are not given to the client, and forget them."""
+        """Count what the answers used that are not given to the client, as the vendor reported it or estimated by the
+        length of the call, and forget them."""
         price = None if self._target is None else self._target.price
-        usages = [usage for part in self._parts.values() if (usage := self._usage_of(part)) is not None]
-        record.unanswered += tuple([(usage, price) for usage in usages])
+        for place, part in self._parts.items():
+            usage = self._usage_of(part) or usage_of_body(len(self._calls[place].body))
+            record.unanswered = (*record.unanswered, (usage, price))
         self._parts.clear()
 
 
@@ -70,7 +74,7 @@ class TaskCaller:
         `answer` seconds (None: at any time). Calls that are `kept` are not made. Raises UpstreamError, DeadlinePassed.
         """
         started = self._now()
-        parts = kept.of(prepared.target, record)
+        parts = kept.of(prepared, record)
         missing = [place for place in range(len(prepared.calls)) if place not in parts]
         try:
             if len(prepared.calls) == 1:

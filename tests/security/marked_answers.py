@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import orjson
 
 from providers.json_types import JsonObject, JsonValue
+from tests.providers.dialects.responses.kit import events_of, sse
 from tests.security.marked_requests import Marks
 from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.vendor_script import Script
@@ -40,7 +41,11 @@ def answers(marks: Marks) -> Iterator[MarkedAnswer]:
             yield MarkedAnswer(path, "engine/m", sse_answer(_streamed(marks)), {**body, "stream": True})
     yield MarkedAnswer("/v1/messages", "claude/m", json_answer(200, _message(marks)), {**chat, "max_tokens": 50})
     yield MarkedAnswer("/v1/chat/completions", "claude/m", json_answer(200, _message(marks)), chat)
-    yield MarkedAnswer("/v1/responses", "gpt/m", json_answer(200, _response(marks)), {"input": "hi", "store": False})
+    for path, body in bodies.items():
+        model = "gpt/m" if path == "/v1/responses" else "gpt/gpt-5.1-codex"  # which is called by that API alone
+        yield MarkedAnswer(path, model, json_answer(200, _response(marks)), body)
+        events = [sse(event) for event in events_of(_response(marks))]
+        yield MarkedAnswer(path, model, sse_answer(events), {**body, "stream": True})
 
 
 def _call(marks: Marks) -> JsonObject:
@@ -107,10 +112,11 @@ def _message(marks: Marks) -> JsonObject:
 
 def _response(marks: Marks) -> JsonObject:
     part: JsonObject = {"type": "output_text", "text": marks.mark(), "annotations": [marks.object()]}
+    arguments = orjson.dumps({"a": marks.mark()}).decode()
     items: list[JsonValue] = [
         {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": marks.mark()}]},
         {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]},
-        {"type": "function_call", "id": "f", "call_id": "c", "name": marks.mark(), "arguments": "{}"},
+        {"type": "function_call", "id": "f", "call_id": "c", "name": marks.mark(), "arguments": arguments},
         {"type": "new_item", "more": marks.object()},
     ]
     usage = _usage(marks, "input_tokens", "output_tokens", "total_tokens")

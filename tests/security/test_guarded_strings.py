@@ -20,9 +20,11 @@ from tests.support.vendor_script import Received, Script
 NOT_SHOWN = {"id", "call_id", "tool_call_id", "tool_use_id", "file_id", "file", "inference_extra_headers"}
 """Where a token is not shown, each in backquotes in the README of plugins."""
 
-MODELS = ("engine/m", "claude/m", "gpt/m", "co/m")
+BY_RESPONSES = "gpt/gpt-5.1-codex"
+"""A model that is called by the vendor's Responses API, whichever API the client speaks."""
 SERVED = {
-    "/v1/messages": ("claude/m", "engine/m"),
+    "/v1/messages": ("claude/m", "engine/m", BY_RESPONSES),
+    "/v1/chat/completions": ("engine/m", "gpt/m", BY_RESPONSES),
     "/v1/messages/count_tokens": ("claude/m",),
     "/v1/responses": ("gpt/m", "engine/m"),
     "/v1/rerank": ("co/m", "engine/m"),
@@ -44,7 +46,7 @@ vendors:
   claude: {{profile: anthropic, base_url: "{origin}", allow_private: true, api_key: k}}
   gpt: {{profile: openai, base_url: "{origin}/v1", allow_private: true, api_key: k}}
   co: {{profile: cohere, base_url: "{origin}", allow_private: true, api_key: k}}
-models: {{engine/m: {{}}, claude/m: {{}}, gpt/m: {{}}, co/m: {{}}}}
+models: {{engine/m: {{}}, claude/m: {{}}, gpt/m: {{}}, {BY_RESPONSES}: {{}}, co/m: {{}}}}
 plugins: {{g: {guard}}}
 """
 
@@ -73,7 +75,7 @@ def asked(marks: Marks) -> list[tuple[Marked, str]]:
 
 
 async def test_threat_20_every_string_that_a_vendor_gets_was_shown_or_is_named_as_not_shown(tmp_path: Path) -> None:
-    marks, reached, unseen = Marks(), set[str](), dict[str, str]()
+    marks, reached, bridged, unseen = Marks(), set[str](), set[str](), dict[str, str]()
     async with (
         FakeVendor(lambda _: json_answer(400, {"error": {"message": "no"}})) as vendor,
         up(table(vendor, RECORDER), tmp_path) as app,
@@ -84,9 +86,12 @@ async def test_threat_20_every_string_that_a_vendor_gets_was_shown_or_is_named_a
             await ask(port_of(app.url), marked, model)
             sent = got(vendor.requests[before:])
             reached |= sent
+            if model == BY_RESPONSES:
+                bridged |= got(each for each in vendor.requests[before:] if each.target.endswith("/responses"))
             for mark in sent - found_in(SEEN):
                 unseen[mark] = marks.places.get(mark, f"{marked.path} {marked.what} {model}")
     assert len(reached) > 1000
+    assert len(bridged) > 100
     assert {place for mark, place in unseen.items() if mark.startswith("mark")} == set()
     assert set(unseen.values()) == NOT_SHOWN
     readme = (ROOT / "proxy" / "plugins" / "README.md").read_text("utf-8")

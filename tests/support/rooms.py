@@ -26,7 +26,7 @@ PROVIDERS: Final[Rooms] = {
     "vendor_text": (),
     "models": (),
     "hosted_tools": (),
-    "adaptation": ("models", "constraints", "hosted_tools"),
+    "adaptation": ("client_extras", "models", "constraints", "hosted_tools"),
     "profiles": ("constraints",),
     "mock": ("constraints",),
     "emulation": ("constraints", "client_extras", "hosted_tools", "adaptation"),

@@ -14,7 +14,13 @@ from providers.dialects.anthropic.cache_markers import limit_markers
 from providers.dialects.anthropic.errors import classify_answer
 from providers.dialects.anthropic.fields import ELSEWHERE, FIELDS, FIELDS_WITHOUT_SAMPLING, capabilities
 from providers.dialects.anthropic.messages import Conversation
-from providers.dialects.anthropic.native_betas import given_version
+from providers.dialects.anthropic.native_betas import (
+    BETA_HEADER,
+    VERSION_HEADER,
+    given_version,
+    names_fallback_beta,
+    without_fallback_betas,
+)
 from providers.dialects.anthropic.native_call import (
     CLAUDE_API,
     betas_of,
@@ -50,8 +56,6 @@ NO_SAMPLING = "2026-10-21"
 _RESERVED = frozenset({"system", "stop_sequences", "anthropic_version", "anthropic_beta"})
 """Members written from other fields, or from headers, which are checked."""
 
-_VERSION_HEADER, _BETA_HEADER = "anthropic-version", "anthropic-beta"
-
 _OF_CACHES = frozenset({"cache_control"})
 
 
@@ -65,10 +69,10 @@ class AnthropicDialect:
     def encode(self, request: UnifiedRequest, target: Target) -> UpstreamRequest:
         """See Dialect."""
         version = target.api_version or target.profile.api_version or VERSION
-        headers = with_betas({_VERSION_HEADER: version, **needed_betas(request.params)}, request.extra_headers)
+        headers = with_betas({VERSION_HEADER: version, **needed_betas(request.params)}, request.extra_headers)
         table = self.capabilities(request, target)
         opening: JsonObject = {"model": target.upstream_model}
-        draft, names = request_body(request, target, table, headers[_VERSION_HEADER], opening)
+        draft, names = request_body(request, target, table, headers[VERSION_HEADER], opening)
         url = target.base_url.removesuffix("/v1") + PATH
         return call_of(draft, names, url, headers)
 
@@ -81,7 +85,7 @@ class AnthropicDialect:
         own = native_headers(target, betas_of(CLAUDE_API, mended, native.headers), native.headers)
         headers = with_betas(own, request.extra_headers)
         draft = native_draft(request, target, self.capabilities(request, target), model, mended)
-        if headers[_VERSION_HEADER] >= NO_SAMPLING or not model.sampling:
+        if headers[VERSION_HEADER] >= NO_SAMPLING or not model.sampling:
             refuse_sampling(draft)
         draft.body["model"] = target.upstream_model
         return native_call(draft, target.base_url.removesuffix("/v1") + PATH, headers)
@@ -105,15 +109,17 @@ def native_headers(target: Target, betas: Sequence[str], given: Mapping[str, str
     """Return the headers of a call with a client's own body: the version that the table has, else the client's, whose
     body is written for it."""
     version = target.api_version or target.profile.api_version or given_version(given) or VERSION
-    return {_VERSION_HEADER: version, **({_BETA_HEADER: ",".join(betas)} if betas else {})}
+    return {VERSION_HEADER: version, **({BETA_HEADER: ",".join(betas)} if betas else {})}
 
 
 def with_betas(own: Mapping[str, str], given: Mapping[str, str] | None) -> dict[str, str]:
-    """Return our headers overlaid with the client's; two lists of betas are joined."""
+    """Return our headers overlaid with the client's, without the beta of `fallbacks`; two lists of betas are joined."""
     headers = dict(own)
     for name, value in (given or {}).items():
         lower = name.lower()
-        headers[lower] = f"{headers[lower]},{value}" if lower == _BETA_HEADER and lower in headers else value
+        if lower == BETA_HEADER and not (value := ",".join(without_fallback_betas(value.split(",")))):
+            continue
+        headers[lower] = f"{headers[lower]},{value}" if lower == BETA_HEADER and lower in headers else value
     return headers
 
 
@@ -123,6 +129,8 @@ def request_body(
     """Return the body of a call, begun by the members of `opening`, as a `version` of the API takes it, and the names
     of its tools. Raises Refusal."""
     draft = RequestBody(request, target, table, opening)
+    if names_fallback_beta(request.extra_headers):
+        draft.dropped.append(BETA_HEADER)
     put_unknown(draft, _RESERVED, _OF_CACHES)
     model = model_of(target)
     put_limit(draft, model)

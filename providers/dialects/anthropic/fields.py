@@ -49,13 +49,11 @@ from providers.dialects.shared.request_body import (
     unless_neutral,
 )
 from providers.json_types import JsonObject
-from providers.models.claude import ClaudeModel
+from providers.models.claude import LEAST_TOP_P, ClaudeModel
 from providers.request_fields import STOP_STRING, WINDOW
 from providers.unified_request import Operation
 
 _NO_SAMPLING = "this model, or this version of its API, has no sampling settings"
-_LEAST_TOP_P = 0.95
-"""The smallest `top_p` that goes with thinking."""
 
 
 def _temperature(draft: RequestBody, value: object) -> None:
@@ -70,8 +68,8 @@ def _temperature(draft: RequestBody, value: object) -> None:
 
 
 def _top_p(draft: RequestBody, value: object) -> None:
-    if isinstance(value, int | float) and value < _LEAST_TOP_P and not samples_freely(draft):
-        raise draft.unsupported("top_p", f"beside thinking it must be at least {_LEAST_TOP_P}")
+    if isinstance(value, int | float) and value < LEAST_TOP_P and not samples_freely(draft):
+        raise draft.unsupported("top_p", f"beside thinking it must be at least {LEAST_TOP_P}")
     draft.put("top_p", value)
 
 

@@ -3,8 +3,11 @@
 The vendor refuses a call that names a beta which it does not have, and clients name those of Anthropic's own API
 wherever they are sent: Claude Code seven with every request. So on a cloud only the betas are named that it has.
 
-Sources: `anthropic` 2.12.0 type `AnthropicBetaParam`; litellm 1.109.1 `anthropic_beta_headers_config.json`; "Anthropic
-Claude Messages API" page of Bedrock; "API versions" and "Beta headers" pages, November 2026.
+The beta of `fallbacks` is named nowhere: the configuration decides which other models a request may use.
+
+Sources: `anthropic` 2.12.0 type `AnthropicBetaParam` (2.14.0 has the same two of `fallbacks`); litellm 1.109.1
+`anthropic_beta_headers_config.json`; "Anthropic Claude Messages API" page of Bedrock; "API versions" and "Beta headers"
+pages, November 2026.
 """
 
 import re
@@ -45,6 +48,8 @@ BEDROCK_BETAS: Betas = {
     **_RENAMED,
 }
 
+_FALLBACK_PREFIX = "server-side-fallback-"
+
 _BETA = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _VERSION = re.compile(r"[\w.-]{1,32}", re.ASCII)
 _MOST_BETAS = 128
@@ -66,3 +71,13 @@ def betas_on(platform: Betas, betas: Iterable[str]) -> tuple[tuple[str, ...], bo
     """Return the betas that a platform has, under its names, and whether it lacks any."""
     asked = tuple(betas)
     return tuple(dict.fromkeys(platform[beta] for beta in asked if beta in platform)), not platform.keys() >= {*asked}
+
+
+def without_fallback_betas(betas: Iterable[str]) -> tuple[str, ...]:
+    """Return the betas without those that `fallbacks` of a body belongs to."""
+    return tuple(beta for beta in betas if not beta.strip().startswith(_FALLBACK_PREFIX))
+
+
+def names_fallback_beta(headers: Mapping[str, str] | None) -> bool:
+    """Return whether a client's headers, in any case, name a beta of `fallbacks`."""
+    return any(name.lower() == BETA_HEADER and _FALLBACK_PREFIX in value for name, value in (headers or {}).items())

@@ -14,7 +14,16 @@ from dataclasses import dataclass, replace
 from providers.capabilities import Capabilities
 from providers.dialect import UpstreamRequest
 from providers.dialects.anthropic.fields import FIELDS_WITHOUT_SAMPLING
-from providers.dialects.anthropic.native_betas import BEDROCK_BETAS, VERTEX_BETAS, Betas, betas_on, given_betas
+from providers.dialects.anthropic.native_betas import (
+    BEDROCK_BETAS,
+    BETA_HEADER,
+    VERTEX_BETAS,
+    Betas,
+    betas_on,
+    given_betas,
+    names_fallback_beta,
+    without_fallback_betas,
+)
 from providers.dialects.anthropic.native_body import (
     MendedBody,
     instructions_as_users,
@@ -61,12 +70,15 @@ def mended_for(platform: ClaudePlatform, given: Mapping[str, JsonValue]) -> Mend
 
 
 def betas_of(platform: ClaudePlatform, mended: MendedBody, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the betas to name for a client's body with its headers; those that the platform lacks are noted."""
-    betas = given_betas(headers)
+    """Return the betas to name for a client's body with its headers; those that the platform lacks, and that of
+    `fallbacks`, are noted."""
+    given = given_betas(headers)
+    betas = without_fallback_betas(given)
+    lacks = betas != given
     if platform.betas is not None:
-        betas, lacks = betas_on(platform.betas, betas)
-        if lacks:
-            mended.dropped.append("anthropic-beta")
+        betas, lacks = betas_on(platform.betas, given)
+    if lacks:
+        mended.dropped.append(BETA_HEADER)
     thinking = mended.body.get("thinking")
     binds = isinstance(thinking, dict) and "block_binding" in thinking
     return tuple(dict.fromkeys((*betas, BINDING_BETA))) if binds else betas
@@ -77,6 +89,8 @@ def native_draft(
 ) -> RequestBody:
     """Return a client's mended body with what the gateway decides, all but the version. Raises Refusal."""
     draft = RequestBody(request, target, table, mended.body, mended.emulated, mended.dropped)
+    if names_fallback_beta(request.extra_headers):
+        draft.dropped.append(BETA_HEADER)
     if WINDOW in request.params and WINDOW not in request.injected:
         check_window(draft, request.params[WINDOW])
     _put_limit(draft, model)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import cast
 
+from providers.adaptation.tool_members import other_members
 from providers.dialects.shared.custom_tools import as_functions
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
@@ -69,6 +70,7 @@ def put_tools(draft: RequestBody, names: ToolNames, model: ClaudeModel) -> None:
             body["tool_choice"] = {"type": "none"}
         return
     body["tools"] = [tool if _is_own(tool) else _definition(tool, names) for tool in params["tools"]]
+    draft.dropped += other_members(params["tools"], _MEMBERS)
     chosen = native_choice(params.get("tool_choice"), _CHOICES, names, lambda name: {"type": "tool", "name": name})
     if forces_call(chosen) and not model.forced_choice:
         raise draft.unsupported("tool_choice", NO_FORCED_CHOICE)

@@ -138,8 +138,12 @@ _tell_constraint = constraint_writer(TOLD_STYLE)
 
 def _response_format(draft: RequestBody, value: object) -> None:
     """Write the format with the client's name and description of its schema."""
+    form = draft.params.get("response_format", {})
+    named = form.get("json_schema")
+    if isinstance(named, dict):
+        # The description has a place of its own.
+        value = {**form, "json_schema": {key: each for key, each in named.items() if key != "description"}}
     _write_constraint(draft, value)
-    named = draft.params.get("response_format", {}).get("json_schema")
     labels = named if isinstance(named, dict) and "outputConfig" in draft.body else {}
     for name in ("name", "description"):
         if (label := labels.get(name)) is not None:

@@ -8,8 +8,10 @@ Sources: pydantic-ai 2.68.0 `providers/bedrock` and `profiles/anthropic`; "Exten
 quoted in public issue threads ("Expected `thinking` or `redacted_thinking`, but found `tool_use`"), November 2026.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
+from providers.adaptation.beside_thinking import why_not_thinking
 from providers.dialects.bedrock.converse_messages import BedrockConversation
 from providers.dialects.bedrock.converse_models import ConverseModel, EffortWords
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
@@ -23,6 +25,7 @@ from providers.models.claude import (
     claude_model,
     fit_budget,
 )
+from providers.models.facts import model_facts
 
 _OWN: Final = "additionalModelRequestFields"
 _THINKING: Final = f"{_OWN}.thinking"
@@ -35,6 +38,12 @@ _ROOM = 4096
 """Tokens for the text beside a budget of thinking, where nobody gave a limit."""
 
 _SAMPLING = ("temperature", "top_p")
+_SAMPLERS: Final[Mapping[str, tuple[str, str]]] = {
+    "temperature": (_INFERENCE, "temperature"),
+    "top_p": (_INFERENCE, "topP"),
+    "top_k": (_OWN, "top_k"),
+}
+"""The object of the body and the member in it of each setting of sampling that thinking may exclude."""
 
 
 def facts_of(draft: RequestBody) -> ClaudeModel:
@@ -186,13 +195,15 @@ def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> Non
 
 
 def _check_sampling(draft: RequestBody) -> None:
-    """Take out a temperature that was filled in, which thinking does not go with. Raises Refusal for the client's."""
-    temperature = draft.params.get("temperature")
-    if temperature is None or temperature == 1:
-        return
-    if "temperature" not in draft.request.injected:
-        raise draft.unsupported("temperature", "this model takes only 1 while it reasons")
-    _take_out(draft, _INFERENCE, "temperature")
+    """Take out settings that were filled in and that thinking does not go with. Raises Refusal for the client's."""
+    target = draft.target
+    facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
+    for name, (holder, member) in _SAMPLERS.items():
+        if (why := why_not_thinking(name, draft.params.get(name), facts)) is None:
+            continue
+        if name not in draft.request.injected:
+            raise draft.unsupported(name, why)
+        _take_out(draft, holder, member)
 
 
 def _take_out(draft: RequestBody, holder: str, name: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from providers.adaptation.forced_calls import chosen_name
+from providers.adaptation.tool_members import other_members
 from providers.capabilities import BY_FORMAT, feature_of
 from providers.dialects.bedrock.converse_cache import cache_point
 from providers.dialects.bedrock.converse_models import ConverseModel
@@ -93,6 +94,7 @@ def put_tools(draft: RequestBody, names: BedrockToolNames, offered: OfferedTools
         native_choice = {"any": {}}
     elif isinstance(choice, dict):
         tools, native_choice = _named(draft, choice, tools, names)
+    draft.dropped += other_members(tools, ("cache_control",))
     draft.put("toolConfig.tools", [*_definitions(draft, tools, names, model), *offered.own])
     if native_choice is not None:
         draft.put("toolConfig.toolChoice", native_choice)

@@ -1,10 +1,9 @@
 """Writers of the unified fields for Cohere's v2 chat, and its capabilities.
 
-Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" page; "Command A Reasoning" page
-and litellm 1.109.1 model map for the longest answers, November 2026.
+Sources: `cohere` 7.3.1 `ClientV2.chat` and `ResponseFormatV2`; "Structured outputs" and "Command A Reasoning" pages,
+November 2026.
 """
 
-import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -44,8 +43,8 @@ from providers.dialects.shared.request_body import (
     unless_neutral,
 )
 from providers.json_types import JsonObject
+from providers.models.facts import model_facts
 from providers.request_fields import STOP_STRING, WINDOW
-from providers.target import Target
 from providers.unified_request import LogprobsWanted, Operation
 
 MOST_STOPS = 5
@@ -106,19 +105,6 @@ _BUDGETS: Mapping[str, int] = {
 _ROOM = 1000
 """Tokens that a budget must leave of the answer's limit."""
 
-_MOST_OUTPUT: tuple[tuple[re.Pattern[str], int], ...] = (
-    (re.compile("command-a-plus"), 64_000),
-    (re.compile("command-a-reasoning"), 32_000),
-    (re.compile("command-a"), 8_000),
-    (re.compile("command-r"), 4_096),
-)
-"""The longest answers by names of models, the first that fits; thinking counts."""
-
-
-def _most_output(target: Target) -> int | None:
-    names = (target.upstream_model, target.model)
-    return next((most for pattern, most in _MOST_OUTPUT if any(map(pattern.search, names))), None)
-
 
 def _reasoning_effort(draft: RequestBody, value: object) -> None:
     """Write the budget for a word, or for a number of tokens. The client's own `thinking` comes before it."""
@@ -138,7 +124,9 @@ def _reasoning_effort(draft: RequestBody, value: object) -> None:
 
 def _put_budget(draft: RequestBody, budget: int) -> None:
     """Write a budget that leaves room for the text; where none is left the model does not think."""
-    limits = [limit for limit in (draft.params.get("max_tokens"), _most_output(draft.target)) if limit is not None]
+    target = draft.target
+    longest = model_facts(target.profile.model_host, target.upstream_model, target.model).most_output
+    limits = [limit for limit in (draft.params.get("max_tokens"), longest) if limit is not None]
     most = min([budget, *[limit - _ROOM for limit in limits]])
     if most < 1:
         draft.put("thinking.type", "disabled")

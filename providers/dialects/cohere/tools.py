@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from providers.adaptation.forced_calls import chosen_name
+from providers.adaptation.tool_members import other_members
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools, read_parameters
 from providers.dialects.shared.tool_names import FittedNames, offered_names
@@ -41,8 +42,7 @@ def put_tools(draft: RequestBody, params: Params, functions: Mapping[str, JsonOb
     """Add `tools`, `tool_choice` and `strict_tools` for parameters whose tools are functions. Raises Refusal."""
     if not offers_tools(params):
         return
-    if any("cache_control" in tool for tool in params.get("tools", ())):
-        draft.dropped.append("cache_control")
+    draft.dropped += other_members(params["tools"])
     chosen, native_choice = _choice(draft, params.get("tool_choice"), functions)
     definitions: list[JsonValue] = [_definition(function, names) for function in chosen.values()]
     draft.body["tools"] = definitions

@@ -13,6 +13,7 @@ characters on newer models; the 64 of the older ones hold everywhere.
 import re
 from collections.abc import Mapping, Sequence
 
+from providers.adaptation.tool_members import other_members
 from providers.dialects.gemini.model_path import is_modern
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.thought_signatures import Service
@@ -103,6 +104,7 @@ def put_tools(draft: RequestBody, names: GeminiToolNames, service: Service) -> N
     if not functions:
         _put_own_tools(draft, own)
         return
+    draft.dropped += other_members(functions)
     declarations: list[JsonValue] = [_declaration(tool["function"], names) for tool in functions]
     body["tools"] = [*own, {"functionDeclarations": declarations}]
     choice = params.get("tool_choice")

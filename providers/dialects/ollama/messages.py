@@ -6,6 +6,7 @@ message of any role reach the model; November 2026.
 
 from collections.abc import Iterable
 
+from providers.adaptation.tool_members import other_members
 from providers.conversation import (
     Image,
     InlineData,
@@ -115,8 +116,8 @@ def put_tools(draft: RequestBody, params: Params) -> None:
     if not offers_tools(params):
         return
     tools, choice = params["tools"], params.get("tool_choice")
-    if any("cache_control" in tool for tool in tools):
-        draft.dropped.append(CACHE)
+    # Members of the function itself are sent.
+    draft.dropped += other_members([{**tool, "function": {}} for tool in tools])
     definitions: list[JsonValue] = [_definition(draft, tool) for tool in tools]
     if choice == "none":
         draft.emulated.append("tool_choice")

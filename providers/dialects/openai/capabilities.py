@@ -56,6 +56,7 @@ def capabilities(profile: Profile, operation: Operation, upstream: Operation, co
     return Capabilities(
         cells,
         most_stops=profile.stop_most if "stop" in wire.accepts else 0,
+        blank_stops=profile.blank_stops,
         verifies=profile.verifies,
         strict_tools=_strict_tools(profile),
         counts=counted_first(cells),
@@ -128,8 +129,8 @@ def _candidates(wire: Wire) -> Iterator[tuple[str, Cell]]:
 
 def _stops(profile: Profile, wire: Wire) -> Iterator[tuple[str, Cell]]:
     own = "stop" in wire.accepts
-    for name in ("stop", "stop.blank"):
-        yield name, NATIVE if own else SCANNED
+    yield "stop", NATIVE if own else SCANNED
+    yield "stop.blank", NATIVE if own and profile.blank_stops else SCANNED
     yield "stop.many", NATIVE if own and profile.stop_most >= MAX_STOPS else SCANNED
     yield STOP_STRING, NATIVE if STOP_STRING in wire.accepts else SCANNED
 

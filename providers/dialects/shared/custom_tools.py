@@ -72,8 +72,8 @@ def _function(tool: JsonObject) -> JsonObject:
     function: JsonObject = {"name": held["name"], "parameters": _PARAMETERS}
     if held.get("description"):
         function["description"] = held["description"]
-    marker = tool.get("cache_control")
-    return {"type": "function", "function": function, **({"cache_control": marker} if marker else {})}
+    beside = {name: value for name, value in tool.items() if name not in ("type", "custom")}
+    return {**beside, "type": "function", "function": function}
 
 
 def input_text(arguments: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from providers.completion import Usage
 from providers.dialect import TaskCalls, UpstreamRequest
 from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
@@ -14,7 +15,7 @@ from providers.tasks.answer_bounds import check_members, most_of_ranking, most_o
 from providers.tasks.embeddings import Embeddings, EmbeddingsRequest, Truncate
 from providers.tasks.forms.registry import EMBEDDINGS_FORMS, RERANK_FORMS
 from providers.tasks.rerank import Ranking, RerankRequest
-from providers.tasks.split_inputs import MOST_LISTED, join_parts, split_inputs
+from providers.tasks.split_inputs import MOST_LISTED, estimated_tokens, join_parts, split_inputs
 from providers.tasks.task_draft import begin_draft, make_calls, profile_of
 from providers.tasks.task_fields import TOKENS
 from providers.unified_request import Task
@@ -98,8 +99,8 @@ def _wanted_rerank(request: RerankRequest, target: Target) -> dict[str, JsonValu
 
 
 def _ranked(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
-    """Return the ranking, best first and no longer than asked for. Raises UpstreamError(MALFORMED) where it is not one
-    of the request's documents, or leaves some out."""
+    """Return the ranking, best first and no longer than asked for, with the vendor's usage or an estimate. Raises
+    UpstreamError(MALFORMED) where it is not one of the request's documents, or leaves some out."""
     (found,) = parts
     results = sorted(found.results, key=lambda each: -each.score)
     places = {each.index for each in results}
@@ -108,7 +109,14 @@ def _ranked(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
     most = min(request.top_n or len(request.documents), len(request.documents))
     if len(results) < most:
         raise malformed(f"ranks {len(results)} of {most} documents")
-    return replace(found, results=results[:most])
+    return replace(found, results=results[:most], usage=found.usage or _estimated(request))
+
+
+def _estimated(request: RerankRequest) -> Usage:
+    """Return an estimate of a ranking's usage: the model reads the query with each document (voyageai 0.5.0
+    `Client.rerank`; vLLM 0.33 counts so)."""
+    query = estimated_tokens(request.query) * len(request.documents)
+    return Usage(query + sum(map(estimated_tokens, request.documents)), 0, estimated=True)
 
 
 def _truncation(truncate: Truncate, target: Target, task: Task) -> dict[str, JsonValue]:

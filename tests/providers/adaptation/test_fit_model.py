@@ -1,16 +1,16 @@
 """Rules of models, wherever these are hosted, from clients' fields and in clients' own bodies."""
 
 from collections.abc import Mapping
-from typing import Literal
 
 import orjson
 import pytest
 
 from providers.adaptation.fit_model import fit_to_model
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.emulation.split_into_calls import plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
+from tests.providers.adaptation.kit import A_TOOL, found, planned, sent
 from tests.providers.dialects.anthropic.native_kit import own_request
 from tests.providers.dialects.kit import chat_request, target_of, user
 from tests.support.looped import looped
@@ -29,27 +29,6 @@ CLAUDE_HOSTS: Mapping[str, str] = {
     "openai_compatible": "bedrock/anthropic.claude-sonnet-4-5",
     "azure_v1": "claude-sonnet-4-5",
 }
-
-
-def planned(
-    request: UnifiedRequest, profile: str, model: str, drop: Literal["error", "drop"] = "error", **members: object
-) -> CallPlan:
-    return plan_calls(request, target_of(profile, model, base_url="https://host", **members), drop)
-
-
-def found(body: JsonValue, name: str) -> JsonValue:
-    """The value of a member, at any depth: dialects nest them."""
-    spellings = {name, name.replace("top_p", "topP")}
-    if not isinstance(body, dict):
-        return None
-    for key, value in body.items():
-        if key in spellings or (inner := found(value, name)) is not None:
-            return value if key in spellings else inner
-    return None
-
-
-def sent(plan: CallPlan) -> JsonObject:
-    return orjson.loads(plan.calls[0].sent.body)  # type: ignore[no-any-return]
 
 
 @looped(("profile", "model"), CLAUDE_HOSTS.items())
@@ -209,10 +188,49 @@ def test_what_a_model_samples_by_holds_where_its_maker_is_called(
     assert planned(request, profile, model, "drop").dropped[:1] == (expected,)
 
 
+@looped(
+    ("profile", "model", "params", "expected"),
+    [
+        ("azure_v1", "grok-4", {"reasoning_effort": "low"}, "reasoning_effort"),
+        ("xai", "grok-3", {"reasoning_effort": "low"}, "reasoning_effort"),
+        ("azure_v1", "grok-4-fast-reasoning", {"reasoning_effort": "low"}, "reasoning_effort"),
+        ("azure_v1", "grok-3-mini", {"reasoning_effort": "medium"}, "high"),
+        ("xai", "grok-3-mini", {"reasoning_effort": "medium"}, "high"),
+        ("xai", "grok-4.7", {"reasoning_effort": "max"}, "xhigh"),
+        ("azure_v1", "grok-4.6", {"reasoning_effort": "none"}, "low"),
+        ("openrouter", "x-ai/grok-4", {"reasoning_effort": "medium"}, "medium"),
+        ("openrouter", "x-ai/grok-3-mini", {"reasoning_effort": "medium"}, "medium"),
+    ],
+)
+def test_groks_words_of_effort_hold_where_the_field_is_passed_on(
+    profile: str, model: str, params: dict[str, object], expected: str
+) -> None:
+    if expected == "reasoning_effort":
+        with pytest.raises(Refusal) as caught:
+            planned(chat_request(**params), profile, model)
+        assert caught.value.param == expected
+        return
+    body = sent(planned(chat_request(**params), profile, model))
+    assert expected in (found(body, "reasoning_effort"), found(body, "effort"))
+
+
+@looped("profile", ["deepseek", "openai_compatible", "azure_v1"])
+def test_deepseeks_reasoner_is_not_forced_by_a_choice_at_any_host(profile: str) -> None:
+    plan = planned(chat_request(tools=[A_TOOL], tool_choice="required"), profile, "deepseek-reasoner")
+    assert (found(sent(plan), "tool_choice"), "tool_choice" in plan.emulated) == (None, True)
+
+
 def test_stops_of_a_model_without_them_are_looked_for_by_the_gateway_at_each_host() -> None:
     for profile, model in [("openai", "o3"), ("openrouter", "openai/o3"), ("openrouter", "x-ai/grok-4")]:
         plan = planned(chat_request(stop=("END",)), profile, model)
         assert ("stop" in plan.emulated, found(sent(plan), "stop")) == (True, None)
+
+
+def test_blank_stops_of_claude_are_looked_for_by_the_gateway_at_each_host() -> None:
+    for profile, model in CLAUDE_HOSTS.items():
+        plan = planned(chat_request(stop=("\n\n", "END")), profile, model)
+        assert ("stop" in plan.emulated, "\\n" in orjson.dumps(sent(plan)).decode()) == (True, False), profile
+    assert planned(chat_request(stop=("\n\n",)), "openrouter", "openai/gpt-4o").emulated == ()
 
 
 CALLED: list[JsonObject] = [
@@ -224,7 +242,6 @@ CALLED: list[JsonObject] = [
     },
     {"role": "tool", "tool_call_id": "call_abc_1", "content": "r"},
 ]
-A_TOOL = {"type": "function", "function": {"name": "a", "parameters": {"type": "object", "properties": {}}}}
 
 
 def ids_in(body: JsonValue) -> set[str]:
@@ -280,6 +297,14 @@ BUDGET: JsonObject = {"type": "enabled", "budget_tokens": 20_000}
         ("gemini", "gemini-2.5-flash", 8_192, 32_000, 8_192),
         ("cohere", "command-a-03-2025", 4_096, 32_000, 4_096),
         ("vllm", "qwen3", 4_096, 32_000, 4_096),
+        ("cohere", "command-a-03-2025", None, 32_000, 8_000),
+        ("cohere_compat", "command-a-reasoning-08-2025", None, 64_000, 32_000),
+        ("azure_v1", "cohere-command-r-plus", None, 32_000, 4_096),
+        ("openrouter", "cohere/command-a", None, 32_000, 8_000),
+        ("vllm", "CohereForAI/c4ai-command-r-v01", None, 32_000, None),
+        ("bedrock", "amazon.nova-lite-v1:0", None, 32_000, 10_000),
+        ("openrouter", "amazon/nova-pro-v1", None, 32_000, 10_000),
+        ("openrouter", "amazon/nova-2-lite-v1", None, 32_000, None),
         ("vllm", "claude-haiku-4-5", None, 100_000, None),
     ],
 )
@@ -290,6 +315,60 @@ def test_a_limit_above_the_deployments_is_lowered_to_it_and_named(
     assert (plan.max_tokens, "max_tokens" in plan.emulated) == (limit, limit is not None)
     assert str(limit or asked) in orjson.dumps(sent(plan)).decode()
     assert plan.request.params["max_tokens"] == (limit or asked)
+
+
+MEMBERS: Mapping[str, JsonObject] = {
+    "openai": {"max_completion_tokens": 4000},
+    "openai ": {"max_output_tokens": 4000, "reasoning": {"max_tokens": 4000}},
+    "openai_compatible": {"max_tokens": 4000, "extra_body": {"max_new_tokens": 4000}, "options": {"num_predict": -1}},
+    "vllm": {"max_tokens": "4000", "min_tokens": 4000},
+    "openrouter": {"reasoning": {"max_tokens": 4000}},
+    "azure_v1": {"max_output_tokens": 4000},
+    "anthropic": {"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 3000}},
+    "bedrock_anthropic": {"max_tokens": 4000},
+    "bedrock": {"inferenceConfig": {"maxTokens": 4000}, "additionalModelRequestFields": {"max_tokens": 4000}},
+    "gemini": {"generationConfig": {"maxOutputTokens": 4000, "thinkingConfig": {"thinkingBudget": 4000}}},
+    "cohere": {"max_tokens": 4000},
+    "ollama_native": {"options": {"num_predict": 4000}},
+    "watsonx": {"parameters": {"max_new_tokens": 4000}, "max_tokens": 4000},
+    "sagemaker": {"max_tokens": 4000},
+}
+"""Members that let a vendor generate more than the operator's limit, by profile."""
+
+
+@looped(("profile", "members"), MEMBERS.items())
+@looped("asked", [None, 100, 9000])
+@looped("way", ["extra_params", "unknown"])
+def test_members_that_reach_the_vendor_are_held_to_the_operators_limit_and_named(
+    way: str, asked: int | None, profile: str, members: JsonObject
+) -> None:
+    request = chat_request() if asked is None else chat_request(max_tokens=asked)
+    if way == "unknown":
+        members = {name: value for name, value in members.items() if name != "max_tokens"}
+    object.__setattr__(request, way, members)
+    model = {"openai": "gpt-4o", "azure_v1": "gpt-4o", "openai ": "gpt-5.1-codex"}.get(
+        profile, "claude-opus-4-0" if "anthropic" in profile else "m"
+    )
+    profile = profile.strip()
+    if way == "unknown" and profile not in ("openai_compatible", "vllm", "openrouter"):
+        return  # not members of the body, or written from another field
+    plan = planned(request, profile, model, max_output_tokens=1500)
+    body = orjson.dumps(sent(plan)).decode()
+    assert not {"4000", "3000", "9000"} & set(body.replace('"', " ").replace(":", " ").replace(",", " ").split()), body
+    assert "4000" not in body
+    assert (plan.max_tokens, "max_tokens" in plan.emulated) == (1500, True)
+    assert planned(request, profile, model).max_tokens is None
+
+
+@looped(("members", "limit"), [({"max_tokens": 4000}, 1500), ({"max_tokens": 500, "max_tokens_to_sample": 4000}, 1500)])
+def test_a_clients_own_body_is_held_to_the_operators_limit(members: JsonObject, limit: int) -> None:
+    plan = planned(own_request(more=members), "anthropic", "claude-opus-4-5", max_output_tokens=1500)
+    assert (plan.max_tokens, "4000" in orjson.dumps(sent(plan)).decode()) == (limit, False)
+
+
+def test_a_budget_of_thinking_without_a_limit_stays_below_the_operators() -> None:
+    plan = planned(chat_request(thinking=BUDGET), "anthropic", "claude-sonnet-4-5", max_output_tokens=8192)
+    assert (found(sent(plan), "budget_tokens"), found(sent(plan), "max_tokens"), plan.max_tokens) == (7168, 8192, 8192)
 
 
 @looped("own", [True, False])

@@ -196,3 +196,29 @@ def test_no_tool_is_offered_where_none_may_be_called_and_the_vendor_has_no_such_
     plan = plan_calls(chat_request(user("hi"), tools=[LOOK], tool_choice="none"), target_of(name, "m"))
     body = orjson.loads(plan.calls[0].sent.body)
     assert ("tool_choice" in plan.emulated, body.keys() & {"tools", "tool_choice"}) == (True, set())
+
+
+HINTED: JsonObject = {
+    **function("look", CITY),
+    "cache_control": {"type": "ephemeral"},
+    "defer_loading": True,
+    "eager_input_streaming": True,
+    "input_examples": [{"city": "Rome"}],
+    "allowed_callers": ["direct"],
+}
+
+
+@looped("choice", ["required", named("look")])
+@looped(("name", "model"), ROWS)
+def test_members_of_tools_that_an_emulated_call_has_no_place_for_are_named(
+    name: str, model: str, choice: JsonValue
+) -> None:
+    if (name, choice) == ("lm_studio", "required"):
+        return  # which it has itself
+    other: JsonObject = {**LOOK, "function": {**cast(JsonObject, LOOK["function"]), "x": 1, "examples": [1]}}
+    for tool in (HINTED, other):
+        plan = plan_calls(forcing([tool, REST], choice, parallel_tool_calls=False), target_of(name, model))
+        expected = ("cache_control", "defer_loading", "eager_input_streaming", "input_examples")
+        assert plan.dropped == (expected if tool is HINTED else ("x", "examples"))
+        assert plan.finishing is not None
+        assert plan.finishing.forced is not None

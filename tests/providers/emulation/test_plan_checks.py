@@ -8,6 +8,7 @@ from providers.capabilities import NATIVE, REFUSED, Capabilities
 from providers.constraints.constraint_styles import Unenforceable
 from providers.emulation.check_answer import AnswerCheck, CheckKind
 from providers.emulation.plan_checks import BESIDE_TOOLS, OBJECT, plan_checks, tell_in_prompt
+from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject
 from providers.unified_request import (
     ChatPrompt,
@@ -19,6 +20,7 @@ from providers.unified_request import (
     TokenPrompt,
     UnifiedRequest,
 )
+from tests.providers.dialects.kit import target_of
 from tests.support.looped import looped
 
 TABLE = Capabilities({"response_format.json_object": REFUSED})
@@ -49,6 +51,16 @@ def test_one_in_the_prompt_leaves_the_request_and_may_be_fenced() -> None:
     assert planned.request.prompt == ChatPrompt(
         (CHAT.messages[0], {"role": "system", "content": OBJECT}, CHAT.messages[1])
     )
+
+
+@looped("profile", ["anthropic", "gemini", "cohere", "ollama_native", "deepseek", "bedrock", "openai", "groq", "vllm"])
+def test_the_description_of_a_format_is_sent_or_told(profile: str) -> None:
+    schema: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    form: JsonObject = {"name": "n", "description": "A number of sheep.", "schema": schema}
+    model = {"anthropic": "claude-opus-4-5", "gemini": "gemini-2.5-flash", "bedrock": "amazon.nova-pro-v1:0"}
+    asked = request({"response_format": {"type": "json_schema", "json_schema": form}})
+    plan = plan_calls(asked, target_of(profile, model.get(profile, "m")))
+    assert b"A number of sheep." in plan.calls[0].sent.body
 
 
 def test_strict_tools_are_checked_by_their_names() -> None:

@@ -172,9 +172,63 @@ async def test_a_ranking_comes_back_in_one_shape(served: Rig, path: str) -> None
     asked: JsonObject = {"model": "t/m", "query": "q", "documents": ["a", "b"], "top_n": 1, "return_documents": True}
     answer = await served.post(path, asked)
     assert answer.json()["results"] == [{"index": 1, "relevance_score": 0.9, "document": {"text": "b"}}]
-    assert answer.headers["x-dragoman-emulated"] == "return_documents, top_n"
+    assert answer.headers["x-dragoman-emulated"] == "return_documents, top_n, usage"
     assert served.vendor.requests[0].path == "/rerank"
     assert (await served.finished(1))[0].cost is None
+
+
+RANKERS = f"""
+defaults: {{retries: {{attempts: 2}}, price: {{input: 1000}}}}
+vendors:
+  c: {{profile: cohere, {AT}}}
+  j: {{profile: jina, {AT}}}
+  t: {{profile: tei, {AT}}}
+models: {{c/m: {{}}, j/m: {{}}, t/m: {{}}}}
+routes:
+  both: {{targets: [j/m, t/m]}}
+teams:
+  search:
+    keys: ["{digest_of(CLIENT_KEY)}"]
+    models: ["*"]
+    limits: {{tokens_per_day: 100M}}
+    budget: [{{usd: 1000, per: day, then: reject}}]
+"""
+_SCORES: list[JsonValue] = [{"index": 0, "score": 0.1}, {"index": 1, "score": 0.9}]
+_RANKS: list[JsonValue] = [{"index": 0, "relevance_score": 0.1}, {"index": 1, "relevance_score": 0.9}]
+_TWICE: list[JsonValue] = [_RANKS[0], _RANKS[0]]
+TOLD = json_answer(200, {"results": _RANKS, "usage": {"total_tokens": 50}})
+UNITS = json_answer(200, {"results": _RANKS, "meta": {"billed_units": {"search_units": 1}}})
+UNTOLD = json_answer(200, _SCORES)
+BAD = json_answer(200, {"results": _TWICE, "usage": {"total_tokens": 7}})
+UNREAD = json_answer(200, {"results": [{}], "usage": {"total_tokens": 7}})
+NO = json_answer(500, {"error": {"message": "no"}})
+
+
+@pytest.mark.parametrize(
+    ("model", "answers", "status", "tokens", "estimated"),
+    [
+        ("j/m", [TOLD], 200, 50, False),
+        ("c/m", [UNITS], 200, 22, True),  # 10 of the query with each document, 1 of each
+        ("t/m", [UNTOLD], 200, 22, True),
+        ("both", [BAD, UNTOLD], 200, 7 + 22, True),
+        ("both", [UNREAD, UNTOLD], 200, 7 + 22, True),
+        ("both", [NO, UNTOLD], 200, 22, True),
+        ("j/m", [BAD, TOLD], 502, 7, False),
+    ],
+)
+async def test_all_calls_of_a_ranking_count_in_limits_budgets_and_the_ledger(
+    model: str, answers: list[Script], status: int, tokens: int, estimated: bool
+) -> None:
+    async with rig(RANKERS) as served:
+        served.vendor.answer(*answers)
+        answer = await served.post("/v1/rerank", {"model": model, "query": "q" * 40, "documents": ["a", "b"]})
+        assert answer.status == status
+        (record,) = await served.finished(1)
+        assert record.counted is not None
+        assert (record.counted.prompt_tokens, record.counted.estimated) == (tokens, estimated)
+        assert record.cost == pytest.approx(tokens / 1000)
+        used = {view.unit: view.used for view in served.limits.book.views(*served.limits.times())}
+        assert used == {"tokens": tokens, "usd": tokens * 10**6}  # nano-USD
 
 
 # Attempts -------------------------------------------------------------------------------------------------------------

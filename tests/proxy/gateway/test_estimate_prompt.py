@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.json_types import JsonObject
+from providers.target import Target
 from providers.unified_request import (
     ChatPrompt,
     NativeApi,
@@ -58,10 +59,15 @@ def test_a_request_takes_its_prompt_and_all_its_answers() -> None:
         ({"candidateCount": 16, "num_return_sequences": 3}, 1, 16),
         ({"thinking_budget": 500}, 501, 1),
         ({"max_tokens": 1e300, "n": 1e300}, MOST_TOKENS, MOST_TOKENS),
+        ({"max_output_tokens": 4000}, 4000, 1),
+        ({"reasoning": {"max_tokens": 4000}}, 4000, 1),
     ],
 )
-def test_what_goes_to_vendors_as_the_client_wrote_it_is_reserved(members: JsonObject, most: int, answers: int) -> None:
-    chat, targets = ChatPrompt(({"role": "user", "content": "hi"},)), [target_of("openai_compatible")]
+@looped("target", [target_of("openai_compatible"), target_of("openai", "gpt-5.1-codex")], ids=["chats", "responses"])
+def test_what_goes_to_vendors_as_the_client_wrote_it_is_reserved(
+    target: Target, members: JsonObject, most: int, answers: int
+) -> None:
+    chat, targets = ChatPrompt(({"role": "user", "content": "hi"},)), [target]
     plain = UnifiedRequest(Operation.CHAT, "v/m", chat, {"max_tokens": 1})
     native, size = NativeRequest(NativeApi.RESPONSES, members), request_size(plain)[0]
     assert size is not None
@@ -82,9 +88,17 @@ def test_members_never_lower_what_is_reserved() -> None:
 )
 def test_a_limit_above_the_targets_own_is_reserved_as_it_is_sent(limits: tuple[int | None, ...], most: int) -> None:
     targets = [target_of("openai", max_output_tokens=each) for each in limits]
-    for more in ({}, {"unknown": {"seed_": 1}}):
+    asked: JsonObject = {"max_tokens": 32_000}
+    added: JsonObject = {"num_predict": 32_000}
+    ways: list[tuple[JsonObject, JsonObject]] = [
+        (asked, {}),
+        (asked, {"unknown": {"seed_": 1}}),
+        ({}, {"unknown": added}),
+        ({"max_tokens": 1}, {"extra_params": added}),
+    ]
+    for params, more in ways:
         chat = ChatPrompt(({"role": "user", "content": "hi"},))
-        request = UnifiedRequest(Operation.CHAT, "v/m", chat, {"max_tokens": 32_000}, **more)  # type: ignore[arg-type]
+        request = UnifiedRequest(Operation.CHAT, "v/m", chat, params, **more)  # type: ignore[arg-type]
         assert request_size(request, targets)[1] == most
 
 
@@ -92,9 +106,10 @@ def test_a_prompt_counts_for_each_call_that_reads_it() -> None:
     chat = ChatPrompt(({"role": "user", "content": "x" * 300},))
     request = UnifiedRequest(Operation.CHAT, "v/m", chat, {"n": 3})
     alone = request_size(request)[0]
-    sizes = [request_size(request, [target_of(profile)])[0] for profile in ("openai", "anthropic")]
+    # The last is called by the Responses API, which has no `n`.
+    at = [target_of("openai", "gpt-4o"), target_of("anthropic"), target_of("openai", "gpt-5.1-codex")]
     assert alone is not None
-    assert sizes == [alone, 3 * alone]
+    assert [request_size(request, [each])[0] for each in at] == [alone, 3 * alone, 3 * alone]
 
 
 @given(

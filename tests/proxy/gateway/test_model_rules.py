@@ -2,7 +2,7 @@
 
 import pytest
 
-from providers.json_types import JsonObject
+from providers.json_types import JsonObject, JsonValue
 from tests.proxy.kit.api_cases import CHAT, FAKE, OPENAI, calls, choice, emulated, error, streamed, texts, whole
 from tests.proxy.kit.gateway_rig import Rig, ask, gateway_fixture
 from tests.support.http_scripts import json_answer
@@ -22,6 +22,7 @@ routes:
 """
 served = gateway_fixture(TABLE)
 BOTH = pytest.mark.parametrize("stream", [False, True])
+HELLO: list[JsonValue] = [{"role": "user", "content": "hi"}]
 NO_TOOLS = "This model does not support tools."
 
 
@@ -71,3 +72,27 @@ async def test_a_clients_own_body_goes_with_the_lower_limit_and_without_other_mo
     assert call["thinking"] == {"type": "enabled", "budget_tokens": 1024}
     assert answer.headers["x-dragoman-max-tokens"] == "2000"
     assert "fallbacks" in answer.headers["x-dragoman-dropped"]
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        (OPENAI, {"prompt": "hi"}),
+        (CHAT, {"messages": HELLO}),
+        ("/v4/beta/completions", {"prompt": "hi"}),
+        ("/v5/chat/completions", {"messages": HELLO}),
+        ("/v1/messages", {"messages": HELLO, "max_tokens": 10}),
+        ("/v1/responses", {"input": "hi"}),
+    ],
+)
+@BOTH
+async def test_a_limit_among_extra_members_is_lowered_and_named_on_each_surface(
+    served: Rig, path: str, asked: JsonObject, stream: bool
+) -> None:
+    message: JsonObject = {"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}
+    served.vendor.answer(json_answer(200, {"id": "1", "object": "chat.completion", "choices": [message]}))
+    extra: JsonObject = {"max_tokens": 4000, "num_predict": -1}
+    answer = await served.post(path, {"model": "engine/a", "stream": stream, "inference_extra_params": extra, **asked})
+    (call,) = calls(served)
+    assert (call["max_tokens"], call["num_predict"]) == (100, 100), answer.body
+    assert (answer.headers["x-dragoman-max-tokens"], "max_tokens" in (emulated(answer) or "")) == ("100", True)

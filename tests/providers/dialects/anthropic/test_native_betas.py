@@ -1,5 +1,8 @@
 """The version and the betas that a client names, and those that a cloud has."""
 
+from dataclasses import replace
+
+import orjson
 import pytest
 
 from providers.dialects.anthropic.native_betas import (
@@ -10,6 +13,9 @@ from providers.dialects.anthropic.native_betas import (
     given_betas,
     given_version,
 )
+from providers.emulation.split_into_calls import plan_calls
+from tests.providers.dialects.anthropic.native_kit import own_request
+from tests.providers.dialects.kit import chat_request, target_of
 from tests.support.looped import looped
 
 CLAUDE_CODE = (
@@ -53,3 +59,30 @@ def test_a_beta_that_a_cloud_has_under_another_name_is_named_so(platform: Betas)
         ("tool-search-tool-2025-10-19",),
         False,
     )
+
+
+@looped(
+    ("given", "extra", "kept", "dropped"),
+    [
+        (None, "a-1,server-side-fallback-2026-07-01", "a-1", True),
+        (None, "server-side-fallback-2026-06-01", None, True),
+        (None, "a-1", "a-1", False),
+        ("compact-2026-01-12,server-side-fallback-2026-07-01", None, "compact-2026-01-12", True),
+        ("server-side-fallback-2026-07-01", None, None, True),
+        ("compact-2026-01-12", " server-side-fallback-2026-07-01 ", "compact-2026-01-12", True),
+        ("fallback-credit-2026-07-01", None, "fallback-credit-2026-07-01", False),
+    ],
+)
+@looped("profile", ["anthropic", "vertex_anthropic", "bedrock_anthropic"])
+def test_the_beta_of_other_models_is_left_out_and_named(
+    profile: str, given: str | None, extra: str | None, kept: str | None, dropped: bool
+) -> None:
+    request = chat_request() if given is None else own_request(headers={"anthropic-beta": given})
+    if extra:
+        request = replace(request, extra_headers={"Anthropic-Beta": extra})
+    plan = plan_calls(request, target_of(profile, "claude-opus-4-5", base_url="https://host"))
+    sent = plan.calls[0].sent
+    if given and given.startswith("fallback-credit") and profile != "anthropic":
+        kept, dropped = None, True  # which the clouds do not have
+    found = sent.headers.get("anthropic-beta") or ",".join(orjson.loads(sent.body).get("anthropic_beta", ())) or None
+    assert (found, "anthropic-beta" in plan.dropped) == (kept, dropped)

@@ -47,7 +47,7 @@ def test_texts_are_never_asked_back() -> None:
 
 def test_each_vendor_s_answer_is_read_best_first() -> None:
     cohere = ranked(rank(top_n=2), at("cohere"), COHERE)
-    assert (places(cohere), cohere.usage) == ([(2, 0.999), (0, 0.01)], None)
+    assert (places(cohere), cohere.usage) == ([(2, 0.999), (0, 0.01)], Usage(10, 0, estimated=True))
     assert cohere.own["meta"] == {"api_version": {"version": "2"}, "billed_units": {"search_units": 1}}
     jina = ranked(rank(), at("jina"), JINA)
     assert (places(jina), jina.usage) == ([(2, 0.9), (0, 0.3), (1, 0.1)], Usage(43, 0))

@@ -1,5 +1,5 @@
-"""How many tokens a body lets a vendor generate: the names that dialects and their vendors have for it, and the reading
-of members that a client adds to a body. Pure.
+"""How many tokens a body lets a vendor generate: the names that dialects and their vendors have for it, the reading of
+members that a client adds to a body, and the lowering of those to the operator's limit. Pure.
 
 A reservation has to hold whatever the vendor makes of the body. So each name counts in each object that a vendor of the
 dialect reads settings from, in any case and spelling (Go's servers ignore case, Google's take both spellings), and the
@@ -12,14 +12,19 @@ November 2026.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, cast
 
 from providers.frozen_record import record
 from providers.json_types import JsonValue
 
 UNLIMITED: Final = math.inf
 """The limit of a body that says that there is none: null, -1 of engines, or something that is no number."""
+
+BUDGETS: Final = (
+    *("budget_tokens", "token_budget", "thinking_token_budget", "max_reasoning_tokens", "max_thinking_tokens"),
+)
+"""Names of the most tokens of thinking, which are a part of the answer."""
 
 LIMITS: Final = (
     *(
@@ -32,7 +37,7 @@ LIMITS: Final = (
     ),
     *("max_token_count", "max_length", "max_generated_tokens", "max_tokens_to_generate", "max_decode_length"),
     *("request_output_len", "n_predict", "num_predict", "min_tokens", "min_new_tokens"),
-    *("budget_tokens", "token_budget", "thinking_token_budget", "max_reasoning_tokens", "max_thinking_tokens"),
+    *BUDGETS,
 )
 """Names of the most tokens of an answer, and of tokens that are a part of it: budgets of thinking, the least."""
 
@@ -151,4 +156,73 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-_LIMITS, _ADDED, _COUNTS = (frozenset(map(_plain, names)) for names in (LIMITS, ADDED, COUNTS))
+_LIMITS, _ADDED, _COUNTS, _BUDGETS = (frozenset(map(_plain, names)) for names in (LIMITS, ADDED, COUNTS, BUDGETS))
+_OF_THINKING: Final = frozenset(map(_plain, ("thinking", "reasoning", "thinkingConfig", "reasoning_config")))
+"""Objects whose limit is a budget of thinking."""
+
+_ROOM: Final = 1024
+"""Tokens that a lowered budget of thinking leaves for the text, and the least of a budget that vendors take."""
+
+
+@record
+class _Holder:
+    """An object of a body: the objects in it that hold settings too, by their names, and how its limits are lowered."""
+
+    inner: Mapping[str, "_Holder"]
+    lowered: Callable[[str, JsonValue, int], JsonValue]
+
+
+def held_to(most: int, dialect: str, members: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Return members of a body without a number of tokens above `most` under any name that the dialect's vendors have
+    for it: the same object if there is none. A limit below 0, by which engines mean none, is above it."""
+    return _held(members, _HOLDERS[dialect], most)
+
+
+def _held(members: Mapping[str, JsonValue], place: _Holder, most: int) -> Mapping[str, JsonValue]:
+    changed: dict[str, JsonValue] = {}
+    for name, value in members.items():
+        if len(name) > _LONGEST:
+            continue
+        plain = _plain(name)
+        inner = place.inner.get(plain)
+        lowered = place.lowered(plain, value, most) if inner is None else _held_inside(value, inner, most)
+        if lowered is not value:
+            changed[name] = lowered
+    return {**members, **changed} if changed else members
+
+
+def _held_inside(value: JsonValue, place: _Holder, most: int) -> JsonValue:
+    if isinstance(value, list):
+        inner = [_held_inside(each, place, most) if isinstance(each, dict) else each for each in value]
+        return value if all([new is old for new, old in zip(inner, value, strict=True)]) else inner
+    return cast(JsonValue, _held(value, place, most)) if isinstance(value, dict) else value
+
+
+def _limit(plain: str, value: JsonValue, most: int) -> JsonValue:
+    """Return the value of a member, lowered if it is a limit of the response above `most`."""
+    if plain not in _LIMITS or plain in _BUDGETS:
+        return _budget(plain, value, most) if plain in _BUDGETS or plain in _ADDED else value
+    unlimited = isinstance(value, int | float) and not isinstance(value, bool) and value < 0
+    return most if unlimited or most < amount_of(value) < UNLIMITED else value
+
+
+def _budget(plain: str, value: JsonValue, most: int) -> JsonValue:
+    """Return the value of a member, lowered if it is a budget of thinking above `most`. One below 0 lets the model
+    decide, within the limit of the response."""
+    if plain not in _LIMITS and plain not in _ADDED:
+        return value
+    return max(min(_ROOM, most), most - _ROOM) if most < amount_of(value) < UNLIMITED else value
+
+
+def _holder_of(holders: Iterable[Sequence[str]], above: str = "") -> _Holder:
+    """Return the place of objects by their paths; `above` is the name of the object that they are in."""
+    paths = [path for path in holders if path]
+    names = dict.fromkeys(path[0] for path in paths)
+    inner = {name: _holder_of([path[1:] for path in paths if path[0] == name], name) for name in names}
+    return _Holder(inner, _budget if above in _OF_THINKING else _limit)
+
+
+_HOLDERS: Final = {
+    dialect: _holder_of([tuple(map(_plain, holder.split("."))) for holder in row.holders if holder])
+    for dialect, row in AMOUNTS.items()
+}

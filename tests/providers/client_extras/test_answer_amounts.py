@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from providers.dialects.answer_amounts import (
+from providers.client_extras.answer_amounts import (
     ADDED,
     AMOUNTS,
     COUNTS,
@@ -13,6 +13,7 @@ from providers.dialects.answer_amounts import (
     AskedAmounts,
     amount_of,
     asked_amounts,
+    held_to,
 )
 from providers.dialects.registry import DIALECTS
 from providers.failure import Refusal
@@ -69,13 +70,19 @@ def nested(path: str, members: JsonObject) -> JsonObject:
     return made
 
 
-@looped("dialect", sorted(AMOUNTS))
-def test_each_name_counts_in_each_object_in_any_spelling(dialect: str) -> None:
+def spelled_limits(dialect: str) -> Iterator[tuple[str, str]]:
+    """Each object of a dialect's body with each name of a limit, in several spellings."""
     for holder in AMOUNTS[dialect].holders:
         for name in LIMITS:
             camel = name.split("_")[0] + "".join(each.title() for each in name.split("_")[1:])
-            for spelled in (name, name.upper(), camel):
-                assert asked_amounts([dialect], [nested(holder, {spelled: 4000})]) == AskedAmounts(4000), spelled
+            yield from ((holder, spelled) for spelled in (name, name.upper(), camel))
+
+
+@looped("dialect", sorted(AMOUNTS))
+def test_each_name_counts_in_each_object_in_any_spelling(dialect: str) -> None:
+    for holder, spelled in spelled_limits(dialect):
+        assert asked_amounts([dialect], [nested(holder, {spelled: 4000})]) == AskedAmounts(4000), spelled
+    for holder in AMOUNTS[dialect].holders:
         for name in COUNTS:
             assert asked_amounts([dialect], [nested(holder, {name: 16})]) == AskedAmounts(None, 0, 16)
         for name in ADDED:
@@ -133,3 +140,31 @@ def test_what_a_client_adds_is_read_as_it_stands_in_the_body_that_is_sent(profil
                 continue  # a protected one
             asked, whole = asked_amounts([dialect], [extra]), asked_amounts([dialect], [orjson.loads(sent.body)])
             assert (max(asked.limit or 0, 1), asked.answers) >= (min(whole.limit or 1, 4000), whole.answers)
+
+
+@looped("dialect", sorted(AMOUNTS))
+def test_each_limit_is_lowered_in_each_object_in_any_spelling(dialect: str) -> None:
+    for holder, spelled in spelled_limits(dialect):
+        for value in (4000, "4000", 4000.5):
+            given = nested(holder, {spelled: value, "seed": 4000})
+            held = held_to(1500, dialect, given)
+            assert asked_amounts([dialect], [held]).limit in (1500, 1024), spelled
+            assert given == nested(holder, {spelled: value, "seed": 4000})
+        kept = nested(holder, {spelled: 1500, "metadata": {"max_tokens": 4000}})
+        assert held_to(1500, dialect, kept) is kept
+
+
+@looped(
+    ("members", "held"),
+    [
+        ({"max_tokens": -1, "n_predict": -1}, {"max_tokens": 1500, "n_predict": 1500}),
+        ({"max_tokens": None, "num_predict": "x", "max_new_tokens": True, "max_length": {}}, None),
+        ({"thinking_budget": 9000, "thinking": {"budget_tokens": 1501}}, {"thinking_budget": 1024, "thinking": 1024}),
+        ({"thinking": {"budget_tokens": -1, "max_tokens": None}, "thinking_budget": -1}, None),
+        ({"extra_body": [{"max_tokens": 1501}, 5, {"n": 9}]}, {"extra_body": [{"max_tokens": 1500}, 5, {"n": 9}]}),
+    ],
+)
+def test_how_far_members_are_lowered(members: JsonObject, held: JsonObject | None) -> None:
+    if held is not None and held.get("thinking") == 1024:
+        held = {**held, "thinking": {"budget_tokens": 1024}}
+    assert held_to(1500, "openai", members) == (held or members)

@@ -1,0 +1,30 @@
+"""Names members of functions that a definition in another form has no place for: cache markers, examples and hints on
+how a tool is offered. They promise nothing about the response.
+
+Sources: `anthropic` 2.12.0 type `ToolParam`; OpenAI OpenAPI 2.3.0 `FunctionObject`, November 2026.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from providers.json_types import JsonObject, JsonValue
+
+_READ: Final = frozenset({"type", "function", "name", "description", "parameters", "strict"})
+_DIRECT: Final[JsonValue] = ["direct"]
+"""The value of `allowed_callers` that asks for nothing."""
+
+
+def other_members(tools: Iterable[JsonObject], taken: Collection[str] = ()) -> list[str]:
+    """Return the names of members of functions, each once, that are neither a part of every definition nor `taken`.
+    Members that ask for nothing are not named."""
+    return list(dict.fromkeys(name for tool in tools for name in _others(tool, taken)))
+
+
+def _others(tool: JsonObject, taken: Collection[str]) -> Iterator[str]:
+    function = tool.get("function")
+    if not isinstance(function, dict):
+        return
+    for holder in (tool, function):
+        for name, value in holder.items():
+            if name not in _READ and value and value != _DIRECT and name not in taken:
+                yield name
