@@ -55,10 +55,11 @@ PROXY: Final[Rooms] = {
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
     "surfaces/tasks": ("surfaces/request", "surfaces/response", "surfaces/surface"),
+    "surfaces/tool_items": ("surfaces/response",),
     "surfaces/anthropic": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+        "surfaces/tool_items",
     ),
-    "surfaces/tool_items": ("surfaces/response",),
     "surfaces/responses": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
         "surfaces/tool_items",

@@ -325,7 +325,7 @@ def signed_answer(stream: bool) -> Script:
     counts: JsonObject = {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7}}
     if not stream:
         return json_answer(200, {**spoken(*PARTS, CLOSING, finishReason="STOP"), **counts})
-    events: list[JsonObject] = [*map(spoken, PARTS), {**spoken(CLOSING, finishReason="STOP"), **counts}]
+    events: list[JsonObject] = [*[spoken(part) for part in PARTS], {**spoken(CLOSING, finishReason="STOP"), **counts}]
     return sse_answer([b"data: " + orjson.dumps(event) + b"\n\n" for event in events])
 
 
