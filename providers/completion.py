@@ -71,10 +71,10 @@ def reported_searches(raw: JsonObject) -> int:
     """
     for name, within in _SEARCHES_IN:
         held = raw.get(name)
-        if held is not None:
-            counted = held.get(within) if isinstance(held, dict) and within else held
-            if count := count_of(counted):
-                return count
+        if within:
+            held = held.get(within) if isinstance(held, dict) else None
+        if count := count_of(held):
+            return count
     return 0
 
 

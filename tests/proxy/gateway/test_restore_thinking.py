@@ -330,7 +330,8 @@ def signed_answer(stream: bool) -> Script:
 
 
 def chat_turns(said: JsonValue) -> JsonObject:
-    return {"messages": [USER, *([] if said is None else [{"role": "assistant", "content": said}, USER])]}
+    turn: list[JsonValue] = [{"role": "assistant", "content": said}, USER]
+    return {"messages": [USER, *([] if said is None else turn)]}
 
 
 def message_turns(said: JsonValue) -> JsonObject:

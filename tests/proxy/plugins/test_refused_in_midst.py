@@ -34,15 +34,17 @@ FAILS: Final = plugin("HostileStream", "word: raise, where: answer", ", fail: cl
 
 def endless(path: str, shown: asyncio.Event, *deltas: JsonObject, usage: JsonValue = None) -> Script:
     """A stream that sends its last delta when content was `shown`, and goes on until it is cut off."""
-    wraps = (lambda each: {"text": each.get("content", "")}) if path in TEXTS else (lambda each: {"delta": each})
-    choices: list[JsonObject] = [{"index": 0, **wraps(each), "finish_reason": None} for each in deltas]
-    *first, last = data_frames(*[{**CHUNK, "choices": [each], "usage": usage} for each in choices])
-    return (*sse_unterminated(first, Until(shown)), Send(chunk(last)), Hang())
+    events: list[JsonValue] = []
+    for each in deltas:
+        said: JsonObject = {"text": each.get("content", "")} if path in TEXTS else {"delta": each}
+        events.append({**CHUNK, "choices": [{"index": 0, **said, "finish_reason": None}], "usage": usage})
+    *first, last = data_frames(*events)
+    return (*sse_unterminated(first, Hang())[:-1], Until(shown), Send(chunk(last)), Hang())
 
 
-async def read(app: WholeGateway, path: str, body: JsonObject, shown: asyncio.Event) -> bytes:
+async def read(app: WholeGateway, path: str, asked: JsonObject, shown: asyncio.Event) -> bytes:
     """The body of a stream of 200; `shown` is set when its first bytes have come."""
-    async with aiohttp.ClientSession() as http, http.post(app.url + path, json=body) as response:
+    async with aiohttp.ClientSession() as http, http.post(app.url + path, json=asked) as response:
         assert response.status == 200, path
         body = b""
         # A stream that broke has no end of its body either.
