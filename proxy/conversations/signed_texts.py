@@ -9,6 +9,7 @@ Source: "Thought signatures" page of the Gemini API, November 2026.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,6 +34,9 @@ _GEMINI: Final = "gemini"
 _OPENROUTER: Final = "openrouter"
 """The profile of a vendor that has Gemini's models among others."""
 
+_OLDER: Final = re.compile(r"gemini-[12](?![0-9])|gemma|learnlm")
+"""Models that sign their calls at most, so that nothing is looked up for their texts."""
+
 _HOOK: Final = "signed_calls"
 """The hook of profiles that return signatures in Google's field of OpenAI's API."""
 
@@ -48,10 +52,10 @@ class SignedText:
 
 def signs_texts(target: Target) -> bool:
     """Return whether the deployment may sign the text of a response."""
-    profile = target.profile
-    if profile.name == _OPENROUTER:
-        return _GEMINI in target.upstream_model.lower()
-    return profile.dialect == _GEMINI or _HOOK in profile.hooks
+    profile, model = target.profile, target.upstream_model.lower()
+    if _OLDER.search(model) or (profile.name == _OPENROUTER and _GEMINI not in model):
+        return False
+    return profile.name == _OPENROUTER or profile.dialect == _GEMINI or _HOOK in profile.hooks
 
 
 def marks_of(message: JsonValue) -> Iterator[str]:

@@ -34,6 +34,9 @@ EXTRA: JsonObject = {"google": {"thought_signature": "s"}}
     ("profile", "model", "signs"),
     [
         ("gemini", "house", True),
+        ("gemini", "gemini-3.1-pro-preview", True),
+        ("gemini", "gemini-2.5-flash", False),
+        ("openrouter", "google/gemini-2.5-pro", False),
         ("vertex", "house", True),
         ("gemini_compat", "house", True),
         ("openrouter", "google/gemini-3-pro", True),
