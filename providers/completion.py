@@ -52,6 +52,32 @@ def count_of(value: JsonValue) -> int | None:
     return value if type(value) is int and 0 <= value <= MOST_COUNTED else None
 
 
+SEARCH_REQUESTS: Final = "web_search_requests"
+"""The completion detail with the number of searches of the web that the vendor made (Anthropic's name)."""
+
+_SEARCHES_IN: Final = (
+    ("num_search_queries", ""),
+    ("server_tool_use_details", "web_search_requests"),
+    ("server_tool_use", "web_search_requests"),
+    ("server_side_tool_usage_details", "web_search_calls"),
+)
+
+
+def reported_searches(raw: JsonObject) -> int:
+    """Return the number of searches of the web in the counts of a vendor of OpenAI's family; 0 if it reports none.
+
+    Sources, November 2026: perplexityai 0.46.1 `num_search_queries`; openrouter 1.3.84 `server_tool_use_details` and
+    "Web search" of its documentation, `server_tool_use`; xai-sdk 1.21.0 `server_side_tool_usage_details`.
+    """
+    for name, within in _SEARCHES_IN:
+        held = raw.get(name)
+        if within:
+            held = held.get(within) if isinstance(held, dict) else None
+        if count := count_of(held):
+            return count
+    return 0
+
+
 _HELD_IN: Final[Mapping[str, str]] = {
     "ephemeral_5m_input_tokens": "cache_write_tokens",
     "ephemeral_1h_input_tokens": "cache_write_tokens",

@@ -25,6 +25,13 @@ PLACED_FORMATS = frozenset({CLAUDE_FORMAT, "openai-responses-v1", "azure-openai-
 FOREIGN_SEARCH = "srvtoolu_dragoman_"
 """The prefix of the ids of searches that another vendor made and that are shown in Anthropic's form."""
 
+TOOL_RECORDS = frozenset(
+    {"content_blocks", "web_search_calls", "search_results", "executed_tools", "reasoning_steps"}
+    | {"reference", "tool_reference", "document_url"}
+)
+"""The fields of a response's message that say what a vendor's own tools did and found, which clients send back with the
+message: Anthropic's and Bedrock's blocks, OpenAI's searches, and those of Perplexity, Groq and Mistral."""
+
 AFTER = "after"
 """The member of a reasoning detail that holds `Thinking.after`, as a list of two numbers; absent at the beginning."""
 
@@ -161,7 +168,8 @@ Part = Text | Image | Document | Audio | Video | ToolUse | ToolResult | Thinking
 class Turn:
     """One message. Thinking comes first, calls last, except that Claude's thinking stands where it came.
 
-    `text_signature` is Gemini's thought signature of the text. `param` and `position` name the message in errors.
+    `text_signature` is Gemini's thought signature of the text, `records` names the TOOL_RECORDS that it has.
+    `param` and `position` name the message in errors.
     """
 
     role: Role
@@ -170,6 +178,12 @@ class Turn:
     text_signature: str | None = None
     param: str = "messages"
     position: int = 0
+    records: tuple[str, ...] = ()
+
+    @property
+    def unsent(self) -> list[str]:
+        """Names of the fields of the message that most vendors have no place for, and that promise nothing."""
+        return [*self.records] if self.name is None else ["name", *self.records]
 
     def refusal(self, reason: str, code: str = "unsupported_parameter") -> Refusal:
         """Return a refusal that names this message; `reason` continues the sentence."""

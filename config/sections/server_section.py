@@ -222,9 +222,9 @@ class ServerSection(Section):
     )
     keep_thinking: KeptWhere = Field(
         default="shared",
-        description="Where what models thought before they called tools is kept for an hour, for clients that do not "
-        "send it back though the vendor wants it: in each process and at `shared` where that is written, in each "
-        "`process` alone, or nowhere (off).",
+        description="Where what models thought before they called tools, and the signatures of Gemini's texts, are "
+        "kept for an hour, for clients that do not send them back though the vendor wants them: in each process and "
+        "at `shared` where that is written, in each `process` alone, or nowhere (off).",
     )
     keep_responses: KeepResponsesSection = Field(
         default=KeepResponsesSection(), description="Where stored responses are kept, and for how long."

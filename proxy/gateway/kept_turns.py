@@ -1,4 +1,5 @@
 """The thinking of turns that called tools: what to keep of an answer, and how it goes back into a client's messages.
+The signatures of other turns are those of their texts (`signed_texts`).
 
 Vendors want the thinking of a turn that called tools back with the calls' results, and most clients do not send it: of
 those of November 2026 LangChain sends nothing, openai-agents 0.24.0 only what models named deepseek thought, Vercel's
@@ -7,7 +8,7 @@ openai-compatible 2.0.91 no signatures. The id of a turn's first call tells whic
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -19,6 +20,7 @@ from providers.emulation.collect_stream import Gatherer
 from providers.emulation.join_extras import texts_of_details
 from providers.json_types import JsonObject, JsonValue, nests_deeper
 from providers.target import Target
+from proxy.conversations.signed_texts import SignedText, marks_of, signs_texts, unsigned_texts, with_signature
 
 MOST_BYTES: Final = 512 * 1024
 """The most that is kept of one turn: 128,000 tokens, which is as much as any model thinks. Of a longer one nothing."""
@@ -34,9 +36,6 @@ _PIECE: Final = 16
 
 _LONGEST_ID: Final = 256
 """Characters of an id that are looked at for what makes it unique."""
-
-_LONG_TEXT: Final = 64 * 1024
-"""Characters of a text that is part of a key unchanged; a longer one is hashed first."""
 
 _RANDOM: Final = re.compile(r"[A-Za-z0-9]{8,}")
 
@@ -96,7 +95,7 @@ def wants_thinking_back(target: Target) -> bool:
 
     Cached, because it is asked for each chat.
     """
-    return wants_signatures(target) or wants_text(target)
+    return wants_signatures(target) or wants_text(target) or signs_texts(target)
 
 
 def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
@@ -113,6 +112,11 @@ def thinking_to_keep(choice: Choice, target: Target) -> TurnThinking | None:
     return None
 
 
+def thinking_of_text(signed: SignedText) -> TurnThinking:
+    """Return what to keep of a turn without calls, whose text is signed."""
+    return TurnThinking(signed.details, signature=signed.signature)
+
+
 def turn_key(call_id: str, name: str, before: JsonValue) -> str:
     """Return the name under which a turn is stored: a hash of the id of its first call and, if the id is not unique,
     such as Kimi's `functions.search:0`, of the function's name and the marks of the preceding message."""
@@ -125,15 +129,6 @@ def _key(call_id: str, name: str, marks: Iterable[str]) -> str:
         for text in (name, *marks):
             digest.update(b"\0" + text.encode(errors="surrogatepass"))
     return digest.hexdigest()
-
-
-def marks_of(message: JsonValue) -> Iterator[str]:
-    """Yield the texts that identify a message, each long one as its hash. Hashing 30 MB takes 20 ms."""
-    for text in _texts(message):
-        if len(text) <= _LONG_TEXT:
-            yield text
-        else:
-            yield hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def key_of_answer(choice: Choice, marks: Iterable[str]) -> str:
@@ -203,6 +198,12 @@ def missing_turns(messages: Sequence[JsonObject]) -> list[MissingTurn]:
     return found
 
 
+def missing_texts(messages: Sequence[JsonObject]) -> list[MissingTurn]:
+    """Return the latest messages without calls whose text may have a signature that the client left out, latest
+    first."""
+    return [MissingTurn(position, key, "") for position, key in unsigned_texts(messages)]
+
+
 def with_thinking(
     messages: Sequence[JsonObject], missing: Iterable[MissingTurn], kept: Mapping[str, TurnThinking]
 ) -> tuple[JsonObject, ...] | None:
@@ -214,7 +215,12 @@ def with_thinking(
     for turn in missing:
         thinking = kept.get(turn.key)
         if thinking is not None and (not turn.said or turn.said.strip() == thinking.text.strip()):
-            changed[turn.position] = _restored(messages[turn.position], thinking)
+            message = messages[turn.position]
+            changed[turn.position] = (
+                _restored(message, thinking)
+                if message.get("tool_calls")
+                else with_signature(message, thinking.signature, thinking.details)
+            )
     if not changed:
         return None
     return tuple([changed.get(position, message) for position, message in enumerate(messages)])
@@ -306,15 +312,6 @@ def _is_unique(call_id: str, name: str) -> bool:
     """Return whether an id has a random part: digits and letters that are not the function's name."""
     rest = call_id[:_LONGEST_ID].replace(name, " ") if name else call_id[:_LONGEST_ID]
     return any(not (part.isalpha() or part.isdigit()) for part in _RANDOM.findall(rest))
-
-
-def _texts(message: JsonValue) -> Iterator[str]:
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        yield content
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and isinstance(text := part.get("text"), str):
-            yield text
 
 
 def _first_call(call: JsonValue) -> tuple[str, str] | None:

@@ -1,4 +1,5 @@
-"""Keeps the thinking of turns that called tools, and puts it back into requests of clients that do not send it.
+"""Keeps the thinking of turns that called tools, and the signatures of texts, and puts them back into requests of
+clients that do not send them.
 
 Only where a deployment of the request's plan wants thinking back; other requests cost nothing.
 """
@@ -6,7 +7,7 @@ Only where a deployment of the request's plan wants thinking back; other request
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from providers.adaptation.unique_calls import may_call
 from providers.completion import Choice, StreamEvent
@@ -14,14 +15,23 @@ from providers.json_types import JsonObject
 from providers.target import Target
 from providers.unified_request import ChatPrompt, NativeApi, Operation, UnifiedRequest
 from proxy.conversations.owner_memory import OwnerMemory
+from proxy.conversations.signed_texts import (
+    GatheredSignatures,
+    SignedText,
+    key_of_text,
+    marks_of,
+    signed_text,
+    signs_texts,
+)
 from proxy.gateway.kept_turns import (
     GatheredTurns,
     MissingTurn,
     TurnThinking,
     key_of_answer,
-    marks_of,
+    missing_texts,
     missing_turns,
     pack_turn,
+    thinking_of_text,
     thinking_to_keep,
     unpack_turn,
     wants_thinking_back,
@@ -70,14 +80,7 @@ class TurnMemory:
         """Return whether a request is a chat for which a deployment may want thinking back."""
         if self.off or request.operation is not Operation.CHAT:
             return False
-        for target in planned.targets:
-            if wants_thinking_back(target) and not _has_it(request, target):
-                return True
-        return bool(planned.fallbacks) and any(
-            wants_thinking_back(target) and not _has_it(request, target)
-            for others in planned.fallbacks.values()
-            for target in others
-        )
+        return any(wants_thinking_back(target) and not _has_it(request, target) for target in _targets(planned))
 
     async def recall(
         self, planned: Plan, request: UnifiedRequest, owner: str, run: Run | None = None
@@ -88,8 +91,12 @@ class TurnMemory:
             return request, None
         messages = request.prompt.messages
         run = _at_once if run is None else run
-        missing, marks = await run(partial(_read, messages))
-        keeper = TurnKeeper(self, owner, marks) if may_call(request) else None
+        # A cached response is the same for each client, and is looked up without the conversation's signatures.
+        signed = planned.cache is None and any(map(signs_texts, _targets(planned)))
+        readers = (missing_turns, missing_texts) if signed else (missing_turns,)
+        missing, marks = await run(partial(_read, messages, readers))
+        called = may_call(request)
+        keeper = TurnKeeper(self, owner, marks, called) if signed or called else None
         if not missing:
             return request, keeper
         keys = list(dict.fromkeys([turn.key for turn in missing]))
@@ -102,20 +109,29 @@ class TurnMemory:
 
 @dataclass(slots=True, eq=False)
 class TurnKeeper:
-    """Stores the thinking of the response to one request; `marks` are the marks of the client's last message."""
+    """Stores the thinking of the response to one request; `marks` are the marks of the client's last message, `called`
+    means that the response may call tools."""
 
     _memory: TurnMemory
     _owner: str
     _marks: Sequence[str]
+    _called: bool
 
     def packed(self, target: Target, choices: Iterable[Choice]) -> dict[str, bytes]:
         """Return the thinking of the choices with tool calls in a response of `target`, packed, by key."""
         packed: dict[str, bytes] = {}
         for choice in choices:
+            if not choice.tool_calls and signs_texts(target):
+                packed |= self._packed_text(signed_text(choice.text, choice.signature, choice.extras))
+                continue
             thinking = thinking_to_keep(choice, target)
             if thinking is not None and (data := pack_turn(thinking)) is not None:
                 packed[key_of_answer(choice, self._marks)] = data
         return packed
+
+    def _packed_text(self, signed: SignedText | None) -> dict[str, bytes]:
+        data = None if signed is None else pack_turn(thinking_of_text(signed))
+        return {} if signed is None or data is None else {key_of_text(signed.text, self._marks): data}
 
     def put(self, packed: Mapping[str, bytes]) -> None:
         """Store the result of `packed`."""
@@ -126,9 +142,15 @@ class TurnKeeper:
         """Keep the thinking of choices that called tools, which `target` answered with."""
         self.put(self.packed(target, choices))
 
+    def keep_text(self, signed: SignedText) -> None:
+        """Keep the signature of a text."""
+        self.put(self._packed_text(signed))
+
     def watched(self, target: Target, stream: Stream) -> Stream:
         """Return the stream, whose choices are kept as they end, before the client learns of it."""
-        return WatchedStream(stream, target, self) if wants_thinking_back(target) else stream
+        if signs_texts(target):
+            stream = SignedStream(stream, self)
+        return WatchedStream(stream, target, self) if self._called and wants_thinking_back(target) else stream
 
 
 @dataclass(slots=True, eq=False)
@@ -147,13 +169,39 @@ class WatchedStream(WrappedStream):
             yield event
 
 
+@dataclass(slots=True, eq=False)
+class SignedStream(WrappedStream):
+    """A stream whose signatures of texts are kept. See `proxy.upstream.vendor_stream.Stream`."""
+
+    _keeper: TurnKeeper
+    _texts: GatheredSignatures = field(default_factory=GatheredSignatures)
+
+    def _seen(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        for event in events:
+            signed = self._texts.add(event)
+            if signed is not None:
+                self._keeper.keep_text(signed)
+            yield event
+
+
 async def _at_once(work: Callable[[], T]) -> T:
     return work()
 
 
-def _read(messages: Sequence[JsonObject]) -> tuple[list[MissingTurn], tuple[str, ...]]:
+Reader: TypeAlias = Callable[[Sequence[JsonObject]], list[MissingTurn]]
+
+
+def _targets(planned: Plan) -> Iterator[Target]:
+    """Yield the deployments that may answer a request."""
+    yield from planned.targets
+    for others in (planned.fallbacks or {}).values():
+        yield from others
+
+
+def _read(messages: Sequence[JsonObject], readers: Iterable[Reader]) -> tuple[list[MissingTurn], tuple[str, ...]]:
     """Return the turns that lack their thinking, and the marks of the last message."""
-    return missing_turns(messages), tuple(marks_of(messages[-1])) if messages else ()
+    missing = [turn for read in readers for turn in read(messages)]
+    return missing, tuple(marks_of(messages[-1])) if messages else ()
 
 
 def _known(keys: Iterable[str], found: Mapping[str, bytes]) -> dict[str, TurnThinking]:

@@ -5,10 +5,10 @@ An answer cache lets what it gives pass by itself, so that it keeps nothing that
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from providers.completion import Completion
-from providers.emulation.estimate_missing_usage import estimate_usage, with_usage
+from providers.completion import Completion, Usage
+from providers.emulation.estimate_missing_usage import BYTES_PER_TOKEN, estimate_usage, with_usage
 from providers.emulation.split_into_calls import CallPlan
 from providers.unified_request import UnifiedRequest
 from proxy.dispatch.attempt_loop import PlannedRequest
@@ -70,4 +70,16 @@ class GuardedAnswers:
                 # However it ends, the vendor has generated this much.
                 record.usage = guarded.usage or estimate_usage(prepared.request, guarded.size)
                 raise
-            yield prepared, guarded
+            try:
+                yield prepared, guarded
+            except GatewayError:
+                # The client was shown less than the vendor has generated.
+                record.usage = _with_refused(record.usage, guarded)
+                raise
+
+
+def _with_refused(usage: Usage | None, guarded: GuardedStream) -> Usage | None:
+    """Return the usage of a stream that a guard has refused, whose estimate counts the refused text too."""
+    if usage is None or not usage.estimated or guarded.usage is not None:
+        return usage
+    return replace(usage, completion_tokens=max(usage.completion_tokens, -(-guarded.size // BYTES_PER_TOKEN)))

@@ -12,9 +12,10 @@ from providers.completion import (
     Usage,
     count_of,
     has_content,
+    reported_searches,
     reported_usage,
 )
-from providers.json_types import JsonValue
+from providers.json_types import JsonObject, JsonValue
 from tests.support.looped import looped
 
 OF_ANSWER = Extras(answer={"prompt_filter_results": []})
@@ -78,6 +79,21 @@ def test_an_event_in_the_client_s_own_api_is_content_where_its_meaning_is() -> N
 )
 def test_a_count_is_a_whole_number_that_is_not_negative(value: JsonValue, count: int | None) -> None:
     assert count_of(value) == count
+
+
+@looped(
+    ("raw", "searches"),
+    [
+        ({"num_search_queries": 2}, 2),
+        ({"server_tool_use_details": {"web_search_requests": 3}}, 3),
+        ({"server_tool_use": {"web_search_requests": 3}}, 3),
+        ({"server_side_tool_usage_details": {"web_search_calls": 4, "x_search_calls": 1}}, 4),
+        ({"server_side_tool_usage_details": 4, "server_tool_use": "x", "num_search_queries": -1}, 0),
+        ({"prompt_tokens": 2}, 0),
+    ],
+)
+def test_searches_are_counted_under_each_vendor_s_name(raw: JsonObject, searches: int) -> None:
+    assert reported_searches(raw) == searches
 
 
 def test_without_both_counts_there_is_no_usage() -> None:

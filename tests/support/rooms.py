@@ -55,10 +55,11 @@ PROXY: Final[Rooms] = {
     "surfaces/request": (),
     "surfaces/response": ("surfaces/surface",),
     "surfaces/tasks": ("surfaces/request", "surfaces/response", "surfaces/surface"),
+    "surfaces/tool_items": ("surfaces/response",),
     "surfaces/anthropic": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
+        "surfaces/tool_items",
     ),
-    "surfaces/tool_items": ("surfaces/response",),
     "surfaces/responses": (
         *("surfaces/request", "surfaces/response", "surfaces/surface", "surfaces/thinking_envelope"),
         "surfaces/tool_items",
@@ -81,7 +82,7 @@ PROXY: Final[Rooms] = {
     "tracing": ("surfaces", "telemetry", "upstream", "routing"),
     "payload_log": ("off_loop", "surfaces", "telemetry", "tracing"),
     "accounting": ("off_loop", "limits", "ledger", "telemetry", "shared_state", "routing", "teams"),
-    "conversations": ("surfaces", "surfaces/request"),
+    "conversations": ("surfaces", "surfaces/request", "surfaces/response"),
     "discovery": ("deployment_health", "upstream", "routing"),
     "dispatch": ("off_loop", "deployment_health", "telemetry", "upstream", "limits", "routing", "teams"),
     "answer_cache": ("off_loop", "telemetry", "upstream", "routing", "conversations", "dispatch"),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from providers.adaptation.merged_messages import BETWEEN
 from providers.conversation import Image, Text, Turn
+from providers.dialects.anthropic.answer_parts import BLOCKS
 from providers.dialects.anthropic.blocks import (
     as_text_or_blocks,
     block_of,
@@ -17,7 +18,7 @@ from providers.dialects.anthropic.blocks import (
 )
 from providers.dialects.anthropic.tools import ToolNames
 from providers.dialects.shared.prompt import joined_texts
-from providers.dialects.shared.read_conversation import NAME, read_conversation
+from providers.dialects.shared.read_conversation import read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
@@ -45,13 +46,12 @@ class Conversation:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
         given = tuple(messages)
         for turn in read_conversation(given, self._param):
-            if turn.name is not None:
-                self.dropped.append(NAME)
+            # Without the tools the vendor refuses what they gave.
+            again = repeated_blocks(given[turn.position]) if turn.role == "assistant" and self._names.own else []
+            self.dropped += [name for name in turn.unsent if not (again and name == BLOCKS)]
             if turn.role == "system":
                 self._instruction(turn)
             elif turn.role == "assistant":
-                # Without the tools the vendor refuses what they gave.
-                again = repeated_blocks(given[turn.position]) if self._names.own else []
                 self._turn("assistant", self._content(turn, again))
             else:
                 self._turn("user", self._content(turn, []))

@@ -102,8 +102,7 @@ class BedrockConversation:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
         in_loop = False
         for turn in read_conversation(messages, self._param):
-            if turn.name:
-                self.dropped.append("name")
+            self.dropped += turn.unsent
             if turn.role == "system":
                 self._instruction(turn)
             elif turn.role == "assistant":

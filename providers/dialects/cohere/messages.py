@@ -28,7 +28,7 @@ from providers.conversation import (
 )
 from providers.dialects.cohere.tools import CohereToolNames
 from providers.dialects.shared.prompt import failed_text, joined_texts
-from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
+from providers.dialects.shared.read_conversation import CACHE, read_conversation
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
 
@@ -56,8 +56,7 @@ class CohereConversation:
     def read(self, messages: Iterable[JsonValue]) -> list[JsonValue]:
         """Return the native messages without empty ones, which the vendor refuses. Raises Refusal."""
         for turn in read_conversation(messages, self._param):
-            if turn.name is not None:
-                self.dropped.append(NAME)
+            self.dropped += turn.unsent
             if turn.role != "tool":
                 self._flush()
             self._read_turn(turn)

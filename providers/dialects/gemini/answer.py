@@ -139,7 +139,7 @@ class GeminiAnswer:
                 chunk = replace(chunk, extras=replace(chunk.extras or Extras(), answer=members))
                 members = {}
             yield chunk
-        usage = usage_of(self._usage)
+        usage = usage_of(self._usage, sum([candidate.searches for candidate in self._candidates.values()]))
         if usage is not None:
             yield usage
 

@@ -160,6 +160,13 @@ class GeminiCandidate:
             self._message = message if isinstance(message, str) and message else None
             check_finish(finish, self._message)
 
+    @property
+    def searches(self) -> int:
+        """Return the number of queries of the vendor's search so far."""
+        grounding = self._members.get("groundingMetadata")
+        queries = grounding.get("webSearchQueries") if isinstance(grounding, dict) else None
+        return len(queries) if isinstance(queries, list) else 0
+
     def last_chunk(self) -> Chunk:
         """Return the end. Raises UpstreamError within a call."""
         if self._open_call is not None:

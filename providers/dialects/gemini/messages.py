@@ -37,7 +37,7 @@ from providers.dialects.gemini.media import (
     sound_part,
 )
 from providers.dialects.gemini.tools import GeminiToolNames
-from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
+from providers.dialects.shared.read_conversation import CACHE, read_conversation
 from providers.dialects.shared.thought_signatures import (
     SKIPPED,
     Service,
@@ -130,8 +130,7 @@ class GeminiConversation:
         """Translate OpenAI-shaped messages. Raises Refusal naming the message at fault."""
         listed = [*messages]
         for message, turn in zip(listed, read_conversation(listed, self._param), strict=True):
-            if turn.name is not None:
-                self.dropped[NAME] = None
+            self.dropped |= dict.fromkeys(turn.unsent)
             if turn.role != "tool":
                 self._give_results()
             match turn.role:

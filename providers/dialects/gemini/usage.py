@@ -4,13 +4,14 @@ Sources: `google-genai` 3.4.0 types `GenerateContentResponseUsageMetadata`, `Mod
 November 2026.
 """
 
-from providers.completion import ContentLogprobs, TokenLogprob, Usage, count_of, reported_usage
+from providers.completion import SEARCH_REQUESTS, ContentLogprobs, TokenLogprob, Usage, count_of, reported_usage
 from providers.emulation.logprobs import floor_logprob
 from providers.json_types import JsonObject, JsonValue
 
 
-def usage_of(raw: JsonObject) -> Usage | None:
+def usage_of(raw: JsonObject, searches: int = 0) -> Usage | None:
     """Return the counts in OpenAI's meaning, where an answer's tokens include the thoughts; None without counts.
+    `searches` is the number of queries of the vendor's search, which it does not count itself.
 
     Older models count the thoughts as part of the candidates, which the total shows. Tokens of images, sounds, videos
     and documents are told apart where there are some.
@@ -27,7 +28,11 @@ def usage_of(raw: JsonObject) -> Usage | None:
         "tool_use_prompt_tokens": tools,
         **_modalities(raw.get("promptTokensDetails")),
     }
-    of_answer = {"reasoning_tokens": thoughts, **_modalities(raw.get("candidatesTokensDetails"))}
+    of_answer = {
+        "reasoning_tokens": thoughts,
+        **_modalities(raw.get("candidatesTokensDetails")),
+        SEARCH_REQUESTS: searches or None,
+    }
     return reported_usage(prompt + (tools or 0), answer, _reported(of_prompt), _reported(of_answer))
 
 

@@ -20,7 +20,7 @@ from providers.conversation import (
     Turn,
 )
 from providers.dialects.shared.prompt import failed_text, joined_texts
-from providers.dialects.shared.read_conversation import CACHE, NAME, read_conversation
+from providers.dialects.shared.read_conversation import CACHE, read_conversation
 from providers.dialects.shared.request_body import RequestBody
 from providers.dialects.shared.tool_definitions import offers_tools
 from providers.failure import Refusal
@@ -43,8 +43,7 @@ class OllamaConversation:
         """Return the native messages. Raises Refusal naming the message at fault."""
         turns: list[JsonValue] = []
         for turn in read_conversation(messages, self._param):
-            if turn.name is not None:
-                self.dropped.append(NAME)
+            self.dropped += turn.unsent
             if turn.role == "tool":
                 turns += [self._result(turn, part) for part in turn.parts if isinstance(part, ToolResult)]
             elif turn.role == "assistant":

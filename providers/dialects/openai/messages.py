@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
+from providers.conversation import TOOL_RECORDS
 from providers.dialects.openai.message_hooks import apply_hooks
 from providers.dialects.openai.message_parts import (
     CallWriter,
@@ -33,7 +34,7 @@ from providers.unified_request import PLAIN_ROLES, ChatPrompt
 
 _COMMON: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _ANSWERS_OWN: Final = frozenset(
-    {"annotations", "citations", "search_results", "reasoning_steps", "executed_tools"}
+    {"annotations", "citations"}
     | {"native_finish_reason", "finish_reason", "phase", "id", "type", "status", "stop_reason", "images", "audio"}
     | {"google_parts"}
 )
@@ -130,9 +131,9 @@ class _VendorMessage:
             case "cache_control" | "provider_specific_fields" | "is_error":
                 goes = False
             case _:
-                goes = role != "assistant" or name not in _ANSWERS_OWN
+                goes = role != "assistant" or (name not in _ANSWERS_OWN and name not in TOOL_RECORDS)
         # The name of a tool's result repeats what its call's id says.
-        if not goes and name in _TOLD and not (name == "name" and role == "tool"):
+        if not goes and (name in _TOLD or (value and name in TOOL_RECORDS)) and not (name == "name" and role == "tool"):
             self.dropped.append(name)
         return goes
 

@@ -5,7 +5,16 @@ What is missing stays missing, what makes no sense raises UpstreamError(MALFORME
 
 from collections.abc import Mapping, Sequence
 
-from providers.completion import MOST_COUNTED, FinishReason, RunPart, Usage, count_of, reported_usage
+from providers.completion import (
+    MOST_COUNTED,
+    SEARCH_REQUESTS,
+    FinishReason,
+    RunPart,
+    Usage,
+    count_of,
+    reported_searches,
+    reported_usage,
+)
 from providers.dialects.openai.read_extras import KNOWN_IN_CHOICE, PLAIN_IN_MESSAGE, thought_in
 from providers.dialects.shared.finish_reasons import finish_error, vendor_finish_reason
 from providers.dialects.shared.read_json import malformed, text_of, unknown_in
@@ -250,6 +259,8 @@ def _usage(raw: JsonObject) -> Usage | None:
         # xAI counts reasoning tokens in the total alone.
         completion = total - prompt
     own = unknown_in(raw, _READ_IN_USAGE)
+    if own is not None and (searches := reported_searches(own)):
+        completion_details.setdefault(SEARCH_REQUESTS, searches)
     return reported_usage(prompt, completion, prompt_details, completion_details, own)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from providers.completion import (
+    SEARCH_REQUESTS,
     Choice,
     Completion,
     ContentLogprobs,
@@ -19,6 +20,7 @@ from providers.completion import (
     ToolCall,
     Usage,
     count_of,
+    reported_searches,
     reported_usage,
 )
 from providers.conversation import AFTER
@@ -26,7 +28,7 @@ from providers.dialect import UpstreamRequest
 from providers.dialects.shared.custom_tools import whole_call
 from providers.dialects.shared.errors import failure_in_body
 from providers.dialects.shared.finish_reasons import vendor_finish_reason
-from providers.dialects.shared.read_json import arguments_text, json_object, malformed, unwrap_answer
+from providers.dialects.shared.read_json import arguments_text, json_object, malformed, unknown_in, unwrap_answer
 from providers.dialects.shared.read_logprobs import logprobs_of, objects_in
 from providers.failure import OUR_WORDS, Failure, FailureKind, UpstreamError
 from providers.json_types import JsonObject, JsonValue
@@ -267,14 +269,27 @@ def tier_of(response: JsonObject) -> str | None:
     return tier if isinstance(tier, str) else None
 
 
+_READ_IN_USAGE = frozenset(
+    {"input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"}
+)
+
+
 def usage_of(response: JsonObject) -> Usage | None:
-    """Return the counts of an answer; None where there are none."""
+    """Return the counts of an answer; None where there are none. Searches are counted by the vendor (xAI) or else by
+    their items; further fields keep their names."""
     raw = response.get("usage")
     if not isinstance(raw, dict):
         return None
     given, made = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
     read, written = _counts(raw.get("input_tokens_details")), _counts(raw.get("output_tokens_details"))
-    return reported_usage(given, made, read, written)
+    if searches := reported_searches(raw) or sum(map(_is_search, objects_in(response.get("output")))):
+        written.setdefault(SEARCH_REQUESTS, searches)
+    return reported_usage(given, made, read, written, unknown_in(raw, _READ_IN_USAGE))
+
+
+def _is_search(item: JsonObject) -> bool:
+    action = item.get("action")
+    return item.get("type") == SEARCH_CALL and isinstance(action, dict) and action.get("type") == "search"
 
 
 def _counts(details: JsonValue) -> dict[str, int]:

@@ -75,8 +75,7 @@ class _ItemWriter:
 
     def add(self, message: JsonObject, turn: Turn) -> None:
         self._note_markers(message)
-        if turn.name is not None:
-            self.dropped.append("name")
+        self.dropped += turn.unsent
         match turn.role:
             case "assistant":
                 self._add_model_turn(message, turn)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from providers.conversation import (
+    TOOL_RECORDS,
     Address,
     Audio,
     Document,
@@ -38,8 +39,8 @@ from providers.json_types import JsonObject, JsonValue, nests_deeper
 MAX_DEPTH = 64
 """Levels of a call's arguments, as many as a client's whole request may have."""
 
-CACHE, NAME = "cache_control", "name"
-"""Advisory members of messages, as they are named in `x-dragoman-dropped`."""
+CACHE = "cache_control"
+"""The advisory field of messages and parts, as it is named in `x-dragoman-dropped`."""
 
 _TYPE_NAMES = ("mime_type", "media_type", "mimeType", "format")
 """Members in which clients name the type of media at an address; `format` is LiteLLM's."""
@@ -137,13 +138,14 @@ class _MessageReader:
             google_signature(message),
             self.turn.param,
             self.turn.position,
+            tuple([each for each in message if each in TOOL_RECORDS and message[each]]) if role == "assistant" else (),
         )
 
     def _check_members(self, message: JsonObject) -> None:
         if len(message) <= 2 and "content" in message:
             return
         for name, member in message.items():
-            if member and name not in _KNOWN:
+            if member and name not in _KNOWN and (name not in TOOL_RECORDS or message.get("role") != "assistant"):
                 raise self.turn.refusal(f"has the member '{name}', which the vendor has no place for")
 
     def _result(self, message: JsonObject) -> ToolResult:

@@ -6,17 +6,14 @@ the unified usage includes. A citation keeps the vendor's index, which is empty 
 Sources: `anthropic` 2.12.0 types `Message`, `StopReason`, `Usage`, `MessageDeltaUsage`, `TextCitation`, November 2026.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 
 from providers.completion import Extras, Usage
-from providers.conversation import FOREIGN_SEARCH
 from providers.dialects.shared.read_logprobs import objects_in
 from providers.json_types import JsonObject, JsonValue
 
-BLOCKS, CITATIONS, SEARCHES = "content_blocks", "citations", "web_search_calls"
-"""Fields of the unified message with Anthropic's blocks and citations that have no common form, and with OpenAI's
-searches of the web."""
+BLOCKS, CITATIONS = "content_blocks", "citations"
+"""Fields of the unified message with Anthropic's blocks and citations that have no common form."""
 
 IN_DELTA = frozenset({"stop_details", "container"})
 """Members of a message that a stream has in the delta of `message_delta`."""
@@ -34,8 +31,6 @@ _SHOWN_IN_BLOCKS = frozenset({BLOCKS, CITATIONS, "reasoning_details", "tool_call
 _LOCATIONS = frozenset(
     {"char_location", "page_location", "content_block_location", "search_result_location", "web_search_result_location"}
 )
-_FOREIGN = re.compile(r"[^a-zA-Z0-9_]")
-_RESULT: JsonObject = {"type": "web_search_result", "encrypted_content": "", "page_age": None}
 _TIERS = {"default": "standard"}
 _CREATED = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _SERVED = ("web_search_requests", "web_fetch_requests")
@@ -82,7 +77,8 @@ def usage_members(usage: Usage | None, tier: str | None = None) -> JsonObject:
     if "reasoning_tokens" in made:
         members["output_tokens_details"] = {"thinking_tokens": made["reasoning_tokens"]}
     if served := {name: made[name] for name in _SERVED if name in made}:
-        members["server_tool_use"] = {**served}
+        # The vendor's type has both.
+        members["server_tool_use"] = {**dict.fromkeys(_SERVED, 0), **served}
     if tier is not None:
         members["service_tier"] = _TIERS.get(tier, tier)
     if usage.estimated:
@@ -116,34 +112,17 @@ def _citation(annotation: JsonObject) -> JsonObject | None:
 
 
 def own_blocks(extras: Extras | None) -> list[JsonObject]:
-    """Return a vendor's blocks that have no common form, and the blocks of OpenAI's searches. A block without a type,
-    such as Bedrock's, does not belong to this API."""
+    """Return a vendor's blocks that have no common form. A block without a type, such as Bedrock's, does not belong to
+    this API."""
     message = (extras.message if extras is not None else None) or {}
-    searches = [block for item in objects_in(message.get(SEARCHES)) for block in _blocks_of_search(item)]
-    return [*(block for block in objects_in(message.get(BLOCKS)) if isinstance(block.get("type"), str)), *searches]
-
-
-def _blocks_of_search(item: JsonObject) -> list[JsonObject]:
-    """Return the blocks of a search that OpenAI made: its query, and the sources that OpenAI names."""
-    action = item.get("action")
-    if not isinstance(action, dict) or action.get("type") != "search":
-        return []
-    identity = f"{FOREIGN_SEARCH}{_FOREIGN.sub('_', str(item.get('id') or ''))}"
-    queries = action.get("queries")
-    query = action.get("query") or (queries[0] if isinstance(queries, list) and queries else "")
-    urls = [url for source in objects_in(action.get("sources")) if isinstance(url := source.get("url"), str)]
-    found: list[JsonValue] = [{**_RESULT, "url": url, "title": url} for url in urls]
-    return [
-        {"type": "server_tool_use", "id": identity, "name": "web_search", "input": {"query": query}},
-        {"type": "web_search_tool_result", "tool_use_id": identity, "content": found},
-    ]
+    return [block for block in objects_in(message.get(BLOCKS)) if isinstance(block.get("type"), str)]
 
 
 def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) -> JsonObject:
     """Return what an answer holds under the vendor's own names, and media that no block can show."""
     members: JsonObject = {}
+    holders: Iterable[Mapping[str, JsonValue] | None] = more
     if extras is not None:
-        holders: Iterable[Mapping[str, JsonValue] | None] = (extras.message, extras.choice, extras.answer, *more)
         unshown = [each for each in extras.annotations if _citation(each) is None]
         media: JsonObject = {
             "annotations": [*unshown],
@@ -153,16 +132,15 @@ def other_members(extras: Extras | None, *more: Mapping[str, JsonValue] | None) 
             BLOCKS: _other_blocks(extras),
         }
         members = {name: value for name, value in media.items() if value}
-    else:
-        holders = more
+        said = extras.message or {}
+        members |= {name: said[name] for name in said if name not in _OF_MESSAGE and name not in _SHOWN_IN_BLOCKS}
+        holders = (extras.choice, extras.answer, *more)
     for holder in holders:
-        members.update(
-            {
-                name: value
-                for name, value in (holder or {}).items()
-                if name not in _OF_MESSAGE and name not in _SHOWN_IN_BLOCKS
-            }
-        )
+        # What vendors list beside the choices, such as xAI's addresses in `citations`, is in no block.
+        listed = members.get(CITATIONS)
+        members |= {name: value for name, value in (holder or {}).items() if name not in _OF_MESSAGE}
+        if isinstance(listed, list) and listed is not (further := members[CITATIONS]):
+            members[CITATIONS] = [*listed, *(further if isinstance(further, list) else [further])]
     return members
 
 

@@ -3,7 +3,8 @@
 Source: `anthropic` 2.12.0 type `RawMessageStreamEvent`, November 2026.
 """
 
-from providers.json_types import JsonObject
+from providers.dialects.shared.read_json import parse_json
+from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.write_sse import ascii_json
 
 DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":'
@@ -34,6 +35,15 @@ def block_delta(index: int, delta: JsonObject) -> bytes:
 def block_stop(index: int) -> bytes:
     """Return the event that ends a block."""
     return b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n' % index
+
+
+def vendors_start(data: bytes, model: str) -> bytes:
+    """Return the vendor's event that begins a message, with the gateway's name of the model."""
+    opened: JsonValue = parse_json(data)
+    message = opened.get("message") if isinstance(opened, dict) else None
+    if not isinstance(opened, dict) or not isinstance(message, dict):
+        return vendors_event("message_start", data)
+    return event("message_start", {**opened, "message": {**message, "model": model}})
 
 
 def vendors_event(name: str, data: bytes) -> bytes:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Final
 
 from providers.completion import Chunk, Completion, Extras, NativeEvent, TextRun, Usage
-from providers.dialects.shared.read_json import parse_json
 from providers.emulation.join_extras import GrowingExtras, overlay
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import UnifiedRequest
@@ -40,9 +39,11 @@ from proxy.surfaces.anthropic.events import (
     block_stop,
     event,
     vendors_event,
+    vendors_start,
 )
+from proxy.surfaces.anthropic.search_blocks import SearchBlocks
 from proxy.surfaces.anthropic.thoughts import is_claudes, redacted_block, signature_for
-from proxy.surfaces.anthropic.whole_message import blocks_of, signatures_of_text
+from proxy.surfaces.anthropic.whole_message import blocks_of, renamed, signatures_of_text
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
 from proxy.surfaces.response.write_sse import RunRenderer, ascii_json, utf8_json
 from proxy.surfaces.surface import AnswerFacts
@@ -64,7 +65,7 @@ class MessagesRenderer(RunRenderer):
 
     __slots__ = (
         *("_behind", "_body", "_calls", "_details", "_end", "_extras", "_index", "_late", "_members", "_model"),
-        *("_native", "_open", "_refusal", "_said", "_started", "_text", "_thought", "_usage"),
+        *("_native", "_open", "_refusal", "_said", "_searches", "_started", "_text", "_thought", "_usage"),
     )
 
     def __init__(self, request: UnifiedRequest, facts: AnswerFacts) -> None:
@@ -84,6 +85,7 @@ class MessagesRenderer(RunRenderer):
         self._details: GrowingExtras | None = None
         self._behind: list[JsonObject] = []
         self._calls = MessageCalls()
+        self._searches = SearchBlocks(request)
         self._late: list[Chunk] = []
         self._extras: GrowingExtras | None = None
         self._refusal: list[str] = []
@@ -96,7 +98,7 @@ class MessagesRenderer(RunRenderer):
     def completion(self, completion: Completion) -> bytes:
         """See Renderer."""
         if completion.native is not None:
-            return self._renamed(completion.native)
+            return renamed(completion.native, self._model)
         choice = completion.choices[0]
         stop = stop_members(
             choice.finish_reason,
@@ -108,16 +110,10 @@ class MessagesRenderer(RunRenderer):
         others = {**signatures_of_text(choice), **other_members(choice.extras, completion.extra)}
         if completion.system_fingerprint is not None:
             others["system_fingerprint"] = completion.system_fingerprint
-        content: list[JsonValue] = [*blocks_of(choice)]
+        searches = self._searches.whole(choice, Extras(answer=completion.extra))
+        content: list[JsonValue] = [*blocks_of(choice, searches)]
         usage = usage_members(completion.usage, completion.service_tier)
         return utf8_json({**others, **self._body, "content": content, **with_ending(stop, others), "usage": usage})
-
-    def _renamed(self, body: bytes) -> bytes:
-        """Return the vendor's body with the gateway's name of the model."""
-        message: JsonValue = parse_json(body)
-        if not isinstance(message, dict):
-            return body
-        return utf8_json({**message, "model": self._model})
 
     # Streams ----------------------------------------------------------------------------------------------------------
 
@@ -157,6 +153,8 @@ class MessagesRenderer(RunRenderer):
         if self._native:
             return b""
         frames = [b"" if self._started else self._start(), self._close()]
+        if not self._said:
+            frames.append(self._show_searches())
         if self._calls.begun or not self._said:
             frames.append(self._seal_rest())
         elif left := needed_back(self._rest_of_thinking()):
@@ -182,14 +180,9 @@ class MessagesRenderer(RunRenderer):
 
     def _vendors(self, native: NativeEvent) -> bytes:
         self._native = True
-        if native.name != "message_start":
-            return vendors_event(native.name, native.data)
-        opened: JsonValue = parse_json(native.data)
-        message = opened.get("message") if isinstance(opened, dict) else None
-        if not isinstance(opened, dict) or not isinstance(message, dict):
-            return vendors_event(native.name, native.data)
-        renamed: JsonObject = {**opened, "message": {**message, "model": self._model}}
-        return vendors_event(native.name, ascii_json(renamed))
+        if native.name == "message_start":
+            return vendors_start(native.data, self._model)
+        return vendors_event(native.name, native.data)
 
     def _start(self) -> bytes:
         self._started = True
@@ -218,7 +211,7 @@ class MessagesRenderer(RunRenderer):
             frames.append(self._others(chunk))
         for delta in chunk.tool_calls:
             if not self._calls.is_open:
-                frames += [self._close(), self._seal_rest()]
+                frames += [self._close(), self._seal_rest(), self._show_searches()]
             made, self._index = self._calls.add(delta, self._index)
             frames.append(made)
         return b"".join(frames)
@@ -240,6 +233,9 @@ class MessagesRenderer(RunRenderer):
             self._members["extra_content"] = extra_content(chunk.signature)
         for block in () if extras is None else own_blocks(extras):
             frames += [self._begin("", block), block_stop(self._index - 1)]
+        if extras is not None and self._searches.add(extras):
+            # A text that follows the search is a block of its own.
+            self._text = None
         if chunk.text:
             frames += [self._begin_text(), (self._text or b"") + ascii_json(chunk.text) + END]
         if extras is not None and holds_more(extras):
@@ -302,12 +298,12 @@ class MessagesRenderer(RunRenderer):
         frames: list[bytes] = []
         kept = replace(extras, reasoning_details=())
         if cited := citations_of(extras):
-            if self._text is not None:
+            if self._open == "text":
                 frames += [
                     block_delta(self._index - 1, {"type": "citations_delta", "citation": each}) for each in cited
                 ]
             else:
-                self._members["citations"] = [*_listed(self._members.get("citations")), *cited]
+                overlay(self._members, {"citations": [*cited]})
         self._extras = self._extras or GrowingExtras()
         self._extras.add(kept)
         if kept.answer is not None:
@@ -354,7 +350,7 @@ class MessagesRenderer(RunRenderer):
 
     def _begin(self, kind: str, block: JsonObject) -> bytes:
         """Return the events that end the open block and begin another; a block of no `kind` is whole already."""
-        closed = self._close()
+        closed = self._close() + self._show_searches()
         self._open = kind
         self._index += 1
         return closed + block_start(self._index - 1, block)
@@ -367,6 +363,11 @@ class MessagesRenderer(RunRenderer):
         if kind == "thinking" and (signature := self._signature()):
             return self._sign(signature)
         return block_stop(self._index - 1)
+
+    def _show_searches(self) -> bytes:
+        """Return the events of the blocks of searches that wait."""
+        shown, self._index = self._searches.events(self._index)
+        return shown
 
     def _finish_calls(self, finish: str) -> bytes:
         if not self._calls.begun:
@@ -391,7 +392,3 @@ def _needs_block(chunk: Chunk) -> bool:
         return True
     extras = chunk.extras
     return extras is not None and bool(own_blocks(extras) or any(map(is_claudes, extras.reasoning_details)))
-
-
-def _listed(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

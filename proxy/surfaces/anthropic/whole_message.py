@@ -3,12 +3,16 @@
 Source: `anthropic` 2.12.0 type `Message`, November 2026.
 """
 
+from collections.abc import Iterable
+
 from providers.completion import Choice
-from providers.json_types import JsonObject
+from providers.dialects.shared.read_json import parse_json
+from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.answer_members import citations_of, own_blocks
 from proxy.surfaces.anthropic.calls import whole_calls
 from proxy.surfaces.anthropic.thoughts import whole_blocks
 from proxy.surfaces.response.text_signature import extra_content, is_of_text, needed_back, without_signature
+from proxy.surfaces.response.write_sse import utf8_json
 
 
 def _details_of(choice: Choice) -> tuple[list[JsonObject], list[JsonObject]]:
@@ -27,11 +31,18 @@ def signatures_of_text(choice: Choice) -> JsonObject:
     return members
 
 
-def blocks_of(choice: Choice) -> list[JsonObject]:
-    """Return the blocks of a non-streaming response, in the order of a stream."""
+def renamed(body: bytes, model: str) -> bytes:
+    """Return the vendor's body with the gateway's name of the model."""
+    message: JsonValue = parse_json(body)
+    return utf8_json({**message, "model": model}) if isinstance(message, dict) else body
+
+
+def blocks_of(choice: Choice, searches: Iterable[JsonObject] = ()) -> list[JsonObject]:
+    """Return the blocks of a non-streaming response, in the order of a stream; `searches` are the blocks of searches
+    that another vendor than Anthropic made."""
     extras = choice.extras
     details, behind = _details_of(choice)
-    blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras)]
+    blocks = [*whole_blocks(choice.reasoning, details), *own_blocks(extras), *searches]
     if choice.text:
         block: JsonObject = {"type": "text", "text": choice.text}
         if cited := citations_of(extras):

@@ -31,7 +31,7 @@ from proxy.surfaces.responses.open_items import (
 from proxy.surfaces.responses.request_draft import ResponseTerms
 from proxy.surfaces.responses.write_events import EventWriter
 from proxy.surfaces.thinking_envelope import seal
-from proxy.surfaces.tool_items.searches import queries_in, shows_searches
+from proxy.surfaces.tool_items.searches import WebSearch, results_in, searches_in, shows_searches
 from proxy.surfaces.tool_items.typed_tools import TYPED
 
 T = TypeVar("T", bound=OpenItem)
@@ -69,13 +69,14 @@ class OutputBuilder:
     """The output of one answer. `items` are those that are complete, `beside` what has no place in an item.
 
     `message` is the open message while it is text without log probabilities that comes. `_late` are details of
-    reasoning that came after a text: only items of calls follow the last text, since agents take the last message for
-    the result. They go before the next call, else with the message.
+    reasoning that came after a text: only items of calls and of searches follow the last text, since agents take the
+    last message for the result. They go before the next call, else with the message. Searches that the vendor reports
+    after the text, as Gemini does, are items after the message.
     """
 
     __slots__ = (
-        *("_audio", "_calls", "_held", "_late", "_open", "_request", "_shows_searches", "_terms", "_texts", "_unique"),
-        *("_writer", "beside", "items", "room"),
+        *("_audio", "_calls", "_held", "_late", "_open", "_request", "_searches", "_shows_searches", "_terms"),
+        *("_texts", "_unique", "_writer", "beside", "items", "room"),
     )
 
     def __init__(self, request: UnifiedRequest, terms: ResponseTerms, writer: EventWriter, unique: str) -> None:
@@ -84,6 +85,7 @@ class OutputBuilder:
         self._writer = writer
         self._unique = unique
         self._shows_searches = shows_searches(request)
+        self._searches: list[WebSearch] = []
         self._open: OpenItem | None = None
         self._held = _HeldBack()
         self._texts = CitedTexts()
@@ -115,8 +117,10 @@ class OutputBuilder:
         details = () if extras is None else without_signature(extras.reasoning_details, chunk.signature)
         if chunk.reasoning or details:
             events.append(self._think(chunk.reasoning or "", details))
-        if extras is not None and extras.message and self._shows_searches:
-            events += [self._search(query) for query in queries_in(extras)]
+        searched = extras is not None and self._shows_searches
+        late = searched and not chunk.text and self._has_message()
+        if extras is not None and searched and not late:
+            events.append(self._search(extras))
         if extras is not None and extras.annotations:
             self._texts.wait(extras.annotations)
         text = "" if chunk.text == chunk.refusal else chunk.text
@@ -128,6 +132,8 @@ class OutputBuilder:
             events.append(self._add_extras(extras))
         if chunk.signature is not None:
             self._put_with_text("extra_content", extra_content(chunk.signature))
+        if extras is not None and late:
+            events.append(self._search(extras))
         for delta in chunk.tool_calls:
             events.append(self._call(delta))
         return b"".join(events)
@@ -260,14 +266,20 @@ class OutputBuilder:
         message = self.message
         return b"" if message is None else message.annotate(self._texts.of_open_part(message.size()))
 
-    def _search(self, query: str) -> bytes:
-        """Return the events of a search, which come before the text about it; no events within a call."""
-        if not self._may_open():
-            return b""
-        self.grow(len(query))
-        events = self._close("completed")
-        self._open = item = SearchItem(self._writer, self._name("ws"), len(self.items), query)
-        return events + item.open() + self._close("completed")
+    def _search(self, extras: Extras) -> bytes:
+        """Return the events of searches, each an item; no events within a call. An item stays open for its result."""
+        item, events = self._open, b""
+        if isinstance(item, SearchItem) and item.search.name:
+            item.add_sources(results_in(extras).get(item.search.name, ()))
+        for search in searches_in(extras):
+            if search in self._searches or not self._may_open():
+                continue
+            self._searches.append(search)
+            self.grow(sum(map(len, search.queries)) + sum([len(url) for url, _ in search.sources]))
+            events += self._close("completed")
+            self._open = item = SearchItem(self._writer, self._name("ws"), len(self.items), search, self._terms.sources)
+            events += item.open()
+        return events
 
     def _picture(self, image: JsonObject) -> bytes:
         held = image.get("image_url")

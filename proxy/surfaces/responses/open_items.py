@@ -14,6 +14,7 @@ from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.response.cited_texts import CitedTexts
 from proxy.surfaces.responses.gather_details import GatheredDetails
 from proxy.surfaces.responses.write_events import EventWriter
+from proxy.surfaces.tool_items.searches import WebSearch
 from proxy.surfaces.tool_items.typed_tools import TypedTool
 
 IN_PROGRESS: Final = "in_progress"
@@ -284,17 +285,28 @@ class TypedCallItem(CallItem):
 
 
 class SearchItem(OpenItem):
-    """A search that was made."""
+    """A search that was made. `sources` of it are shown to a client that asked for them, as OpenAI does."""
 
-    __slots__ = ("_query",)
+    __slots__ = ("_shows_sources", "_sources", "search")
 
-    def __init__(self, writer: EventWriter, name: str, place: int, query: str) -> None:
+    def __init__(self, writer: EventWriter, name: str, place: int, search: WebSearch, shows_sources: bool) -> None:
         super().__init__(writer, name, place)
-        self._query = query
+        self.search = search
+        self._sources = search.sources
+        self._shows_sources = shows_sources
+
+    def add_sources(self, sources: Iterable[tuple[str, str]]) -> None:
+        """Add sources that the vendor reported after the search."""
+        self._sources = (*self._sources, *sources)
 
     def _whole(self, status: str) -> JsonObject:
-        action: JsonObject = {"type": "search", "query": self._query, "queries": [self._query]}
-        return {"type": "web_search_call", "id": self.id, "status": status, "action": action}
+        queries: list[JsonValue] = [*self.search.queries]
+        action: JsonObject = {"type": "search", "query": queries[0] if queries else "", "queries": queries}
+        if self._shows_sources:
+            listed: list[JsonValue] = [{"type": "url", "url": url, "title": title} for url, title in self._sources]
+            action["sources"] = listed
+        done = IN_PROGRESS if status == IN_PROGRESS else "completed"
+        return {"type": "web_search_call", "id": self.id, "status": done, "action": action}
 
 
 class ImageItem(OpenItem):

@@ -28,6 +28,8 @@ from proxy.surfaces.request.rule_kinds import (
 from proxy.surfaces.responses.request_draft import ResponsesDraft
 
 LOGPROBS: Final = "message.output_text.logprobs"
+SOURCES: Final = "web_search_call.action.sources"
+"""Values of `include`."""
 
 CHATS_FIELD: Final = "belongs to chat completions"
 """What is said of a field that this API does not have."""
@@ -103,7 +105,7 @@ def _count(draft: ResponsesDraft, value: JsonValue) -> None:
 
 
 def _include(draft: ResponsesDraft, value: JsonValue) -> None:
-    """Check a list; what belongs to tools that OpenAI runs asks for nothing without them."""
+    """Check a list; values for tools that OpenAI runs request nothing without them."""
     if LOGPROBS in texts(value):
         draft.parsed.values["logprobs"] = True
 

@@ -17,7 +17,7 @@ from proxy.surfaces.request.parse_state import ParsedFields, SurfaceRules
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.surfaces.responses.input_items import ResolvedInput, resolve_input
 from proxy.surfaces.responses.native_body import native_request
-from proxy.surfaces.responses.own_fields import OWN, READERS, UNIFIED
+from proxy.surfaces.responses.own_fields import OWN, READERS, SOURCES, UNIFIED
 from proxy.surfaces.responses.read_conversation import ConversationReader
 from proxy.surfaces.responses.read_tools import read_tools
 from proxy.surfaces.responses.request_draft import ResponsesDraft, ResponsesRequest, ResponseTerms
@@ -169,6 +169,7 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
     asked = data.get("reasoning")
     members: JsonObject = asked if isinstance(asked, dict) else {}
     shown = members.get("summary") or members.get("generate_summary")
+    included = data.get("include")
     return ResponseTerms(
         echoes,
         summary=shown is not None,
@@ -177,4 +178,5 @@ def _terms(draft: ResponsesDraft, resolved: ResolvedInput, context: RequestConte
         input=resolved.own,
         ancestors=tuple([each.id for each in context.chain]) if data.get("previous_response_id") is not None else (),
         store=store,
+        sources=isinstance(included, list) and SOURCES in included,
     )

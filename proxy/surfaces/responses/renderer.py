@@ -8,8 +8,8 @@ from typing import Final
 
 import orjson
 
-from providers.completion import Choice, Chunk, Completion, TextRun, ToolCallDelta, Usage
-from providers.emulation.join_extras import overlay
+from providers.completion import Choice, Chunk, Completion, Extras, TextRun, ToolCallDelta, Usage
+from providers.emulation.join_extras import extras_of
 from providers.json_types import JsonObject
 from providers.unified_request import UnifiedRequest
 from proxy.errors import ErrorFacts
@@ -66,11 +66,10 @@ class ResponsesRenderer:
             self._response = native.response
             return body
         for choice in completion.choices[:1]:
-            self._add(_as_chunk(choice))
+            self._add(_as_chunk(choice, extras_of(completion, choice)))
         self._tier = completion.service_tier
         self._usage = completion.usage
         beside = self._output.beside
-        overlay(beside, completion.extra)
         if completion.system_fingerprint is not None:
             beside["system_fingerprint"] = completion.system_fingerprint
         self._response = self._final()
@@ -215,7 +214,7 @@ def _only_text(chunk: Chunk) -> bool:
     )
 
 
-def _as_chunk(choice: Choice) -> Chunk:
+def _as_chunk(choice: Choice, extras: Extras | None) -> Chunk:
     """Return a whole choice as the one chunk of a stream."""
     calls = tuple(
         [
@@ -233,5 +232,5 @@ def _as_chunk(choice: Choice) -> Chunk:
         tool_calls=calls,
         matched_stop=choice.matched_stop,
         signature=choice.signature,
-        extras=choice.extras,
+        extras=extras,
     )

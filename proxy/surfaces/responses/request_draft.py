@@ -17,7 +17,8 @@ class ResponseTerms:
     `echoes` are the members of the response that repeat the request. `summary` says that the client wants thoughts as a
     summary. `origins` are the tools of namespaces by their joined names, `typed` the types of tools that are offered
     as functions, by these functions' names. `input` are the request's own items,
-    `ancestors` the ids of the responses that it continues; `store` says whether the response is to be stored.
+    `ancestors` the ids of the responses that it continues; `store` says whether the response is to be stored,
+    `sources` whether the client wants the sources of searches.
     """
 
     echoes: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class ResponseTerms:
     input: tuple[JsonObject, ...] = ()
     ancestors: tuple[str, ...] = ()
     store: bool = True
+    sources: bool = False
 
 
 NO_TERMS = ResponseTerms()

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from providers.completion import Choice, Chunk, Extras, ToolCall, ToolCallDelta, Usage
 from providers.json_types import JsonObject, JsonValue
+from proxy.conversations.signed_texts import marks_of
 from proxy.gateway.kept_turns import (
     MOST_BYTES,
     MOST_TURNS,
     GatheredTurns,
     TurnThinking,
     key_of_answer,
-    marks_of,
     missing_turns,
     pack_turn,
     thinking_to_keep,

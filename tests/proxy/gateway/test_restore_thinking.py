@@ -1,9 +1,10 @@
 """Thinking that the gateway keeps and puts back: for whom, how much, and what it costs others."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import orjson
 import pytest
 import pytest_asyncio
 
@@ -29,9 +30,10 @@ from tests.providers.dialects.openai.kit import target
 from tests.proxy.kit.gateway_rig import Rig, rig
 from tests.proxy.kit.tables import digest_of
 from tests.support.cpu_growth import excess
-from tests.support.http_scripts import json_answer
+from tests.support.http_scripts import json_answer, sse_answer
 from tests.support.looped import looped
 from tests.support.not_none import not_none
+from tests.support.vendor_script import Script
 
 pytestmark = pytest.mark.smoke
 
@@ -300,3 +302,76 @@ async def test_a_flood_of_turns_leaves_a_light_request_its_own_and_drops_few_eac
     assert kept.size <= 64 * 1024 * 1024
     asked: JsonObject = {"role": "assistant", "content": "", "tool_calls": [*vendor._calls(1)]}
     assert await ask(made, "b", USER, asked) == 200
+
+
+# Signatures of texts -------------------------------------------------------------------------------------------------
+
+GEMINI = """
+vendors:
+  v: {profile: gemini, base_url: "http://127.0.0.1:PORT", api_key: sk-x, allow_private: true}
+models: {v/gemini-3-pro: {}, v/cached: {cache: {}}}
+"""
+SIGNATURE = "c2lnbmF0dXJlLW9mLW9uZS8rPz8+"
+PARTS: list[JsonObject] = [{"text": "Hm.", "thought": True}, {"text": "It is "}, {"text": "sunny."}]
+CLOSING: JsonObject = {"text": "", "thoughtSignature": SIGNATURE}
+
+
+def spoken(*parts: JsonValue, **members: JsonValue) -> JsonObject:
+    content: JsonObject = {"role": "model", "parts": [*parts]}
+    return {"candidates": [{"content": content, "index": 0, **members}]}
+
+
+def signed_answer(stream: bool) -> Script:
+    counts: JsonObject = {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7}}
+    if not stream:
+        return json_answer(200, {**spoken(*PARTS, CLOSING, finishReason="STOP"), **counts})
+    events: list[JsonObject] = [*[spoken(part) for part in PARTS], {**spoken(CLOSING, finishReason="STOP"), **counts}]
+    return sse_answer([b"data: " + orjson.dumps(event) + b"\n\n" for event in events])
+
+
+def chat_turns(said: JsonValue) -> JsonObject:
+    turn: list[JsonValue] = [{"role": "assistant", "content": said}, USER]
+    return {"messages": [USER, *([] if said is None else turn)]}
+
+
+def message_turns(said: JsonValue) -> JsonObject:
+    blocks: list[JsonValue] = [{"type": "thinking", "thinking": "Hm.", "signature": ""}, {"type": "text", "text": said}]
+    return {"max_tokens": 64, **chat_turns(None if said is None else blocks)}
+
+
+def response_turns(said: JsonValue) -> JsonObject:
+    content: JsonValue = [{"type": "output_text", "text": said}]
+    turn: list[JsonValue] = [{"type": "message", "role": "assistant", "content": content}, USER]
+    return {"input": [USER, *([] if said is None else turn)]}
+
+
+SIGNED_SURFACES: Mapping[str, Callable[[JsonValue], JsonObject]] = {
+    "/v1/chat/completions": chat_turns,
+    "/inference/v1/chat/completions": chat_turns,
+    "/v1/messages": message_turns,
+    "/v1/responses": response_turns,
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_signature_of_a_text_goes_back_for_clients_of_every_surface(stream: bool) -> None:
+    async with rig(GEMINI) as made:
+        made.vendor.default = signed_answer(stream)
+        for path, turns in SIGNED_SURFACES.items():
+            for said, signature in ((None, None), ("It is sunny.", SIGNATURE), ("It is mine.", None)):
+                answer = await made.post(path, {"model": "v/gemini-3-pro", "stream": stream, **turns(said)})
+                assert answer.status == 200, answer.body
+                body = made.vendor.requests[-1].json()
+                assert isinstance(body, dict)
+                sent_texts = [part for turn in listed(body["contents"]) for part in listed(turn["parts"])]
+                found = [part.get("thoughtSignature") for part in sent_texts if part["text"] == said]
+                assert found == ([] if said is None else [signature]), (path, said)
+
+
+async def test_a_cached_response_is_found_though_its_text_is_signed() -> None:
+    async with rig(GEMINI) as made:
+        made.vendor.default = signed_answer(False)
+        for _ in range(2):
+            body: JsonObject = {"model": "v/cached", "temperature": 0, **chat_turns(None)}
+            assert (await made.post("/v1/chat/completions", body)).status == 200
+        assert len(made.vendor.requests) == 1

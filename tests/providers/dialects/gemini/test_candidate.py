@@ -102,7 +102,7 @@ def test_every_member_of_an_answer_is_mapped_or_passed_on() -> None:
         109,
         12,
         {"cached_tokens": 4, "tool_use_prompt_tokens": 100},
-        {"reasoning_tokens": 5, "text_tokens": 6, "audio_tokens": 1},
+        {"reasoning_tokens": 5, "text_tokens": 6, "audio_tokens": 1, "web_search_requests": 1},
     )
 
 

@@ -52,3 +52,6 @@ def test_thoughts_are_counted_once_beside_the_tokens_of_tools() -> None:
     }
     expected = Usage(110, 12, {"tool_use_prompt_tokens": 100}, {"reasoning_tokens": 5})
     assert usage_of(raw) == expected
+    searched = usage_of(raw, 2)
+    assert searched is not None
+    assert searched.completion_details == {"reasoning_tokens": 5, "web_search_requests": 2}

@@ -87,6 +87,10 @@ def test_no_answer_raises_anything_but_an_upstream_error(value: JsonValue) -> No
             },
             Usage(6, 12, None, {"reasoning_tokens": 10}),
         ),
+        (
+            {"usage": {"prompt_tokens": 6, "completion_tokens": 2, "num_search_queries": 3}},
+            Usage(6, 2, None, {"web_search_requests": 3}, extra={"num_search_queries": 3}),
+        ),
     ],
 )
 def test_usage_is_read_and_never_made_up(body: JsonObject, usage: Usage | None) -> None:

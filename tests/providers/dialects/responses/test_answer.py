@@ -67,6 +67,24 @@ def test_searches_are_kept_with_what_they_found() -> None:
     assert extras.message == {"web_search_calls": [search]}
 
 
+@looped(
+    ("told", "counted", "extra"),
+    [
+        ({}, 2, None),
+        ({"num_sources_used": 9}, 2, {"num_sources_used": 9}),
+        ({"server_tool_use": {"web_search_requests": 5}}, 5, {"server_tool_use": {"web_search_requests": 5}}),
+    ],
+)
+def test_searches_are_counted_and_further_counts_are_passed_on(
+    told: JsonObject, counted: int, extra: JsonObject | None
+) -> None:
+    search: JsonObject = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search", "query": "q"}}
+    opened: JsonObject = {**search, "action": {"type": "open_page", "url": "https://x.example"}}
+    usage: JsonObject = {"input_tokens": 6, "output_tokens": 2, "total_tokens": 8, **told}
+    completion = decoded(WHOLE, read("completed", search, opened, search, message("Yes."), usage=usage))
+    assert completion.usage == Usage(6, 2, None, {"web_search_requests": counted}, extra=extra)
+
+
 def test_a_refusal_is_the_text_where_there_is_no_other() -> None:
     choice = only(decoded(WHOLE, read("completed", message("I cannot.", "refusal"))))
     assert (choice.text, choice.refusal, choice.finish_reason) == ("I cannot.", "I cannot.", "stop")

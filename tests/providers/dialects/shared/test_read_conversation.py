@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from providers.conversation import (
     CLAUDE_FORMAT,
+    TOOL_RECORDS,
     Address,
     Audio,
     Document,
@@ -51,6 +52,16 @@ def part(given: JsonObject, role: str = "user") -> Part:
 
 def of_model(**members: JsonValue) -> tuple[Part, ...]:
     return turn({"role": "assistant", **members}).parts
+
+
+@looped("name", sorted(TOOL_RECORDS))
+def test_records_of_a_vendor_s_tools_are_named_and_refused_of_others_than_the_model(name: str) -> None:
+    read = turn({"role": "assistant", "content": "hi", "name": "Ann", name: [{}]})
+    assert (read.records, read.unsent) == ((name,), ["name", name])
+    assert turn({"role": "assistant", "content": "hi", name: []}).unsent == []
+    if name != "content_blocks":
+        with pytest.raises(Refusal, match=name):
+            turn({"role": "user", "content": "hi", name: [{}]})
 
 
 @looped(

@@ -70,7 +70,7 @@ def test_input_excludes_what_a_cache_held() -> None:
         "output_tokens": 5,
         "cache_creation": {"ephemeral_1h_input_tokens": 6},
         "output_tokens_details": {"thinking_tokens": 3},
-        "server_tool_use": {"web_search_requests": 2},
+        "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 0},
         "service_tier": "standard",
     }
 
@@ -133,20 +133,10 @@ def test_blocks_of_anthropic_s_own_are_found() -> None:
     assert own_blocks(None) == []
 
 
-def test_searches_of_openai_s_are_blocks() -> None:
-    found: JsonObject = {"type": "search", "queries": ["q"], "sources": [{"type": "url", "url": "https://x.example"}]}
-    searches: list[JsonValue] = [
-        {"type": "web_search_call", "id": "ws-1", "action": found},
-        {"type": "web_search_call", "id": "ws_2", "action": {"type": "open_page", "url": "https://x.example"}},
-    ]
-    extras = Extras(message={"web_search_calls": searches})
-    result = {"type": "web_search_result", "url": "https://x.example", "title": "https://x.example"}
-    assert own_blocks(extras) == [
-        {"type": "server_tool_use", "id": "srvtoolu_dragoman_ws_1", "name": "web_search", "input": {"query": "q"}},
-        {
-            "type": "web_search_tool_result",
-            "tool_use_id": "srvtoolu_dragoman_ws_1",
-            "content": [{**result, "encrypted_content": "", "page_age": None}],
-        },
-    ]
-    assert other_members(extras) == {"web_search_calls": searches}
+def test_citations_beside_the_choices_stand_beside_the_blocks() -> None:
+    urls: list[JsonValue] = ["https://x.example"]
+    other: JsonObject = {"type": "of_cohere"}
+    extras = Extras(message={"citations": [other]})
+    assert other_members(None, {"citations": urls}) == {"citations": urls}
+    assert other_members(extras, {"citations": urls}) == {"citations": [other, *urls]}
+    assert extras.message == {"citations": [other]}
