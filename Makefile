@@ -117,6 +117,7 @@ lock:
 	$(COMPILE) pyproject.toml --constraint requirements.lock --extra aws --extra azure --extra gcp --extra redis \
 		--extra postgres --extra otel --output-file requirements-clouds.lock
 	$(COMPILE) --group build --constraint requirements-clouds.lock --output-file requirements-build.lock
+	$(COMPILE) --group install --output-file requirements-pip.lock
 	$(COMPILE) pyproject.toml --group build --constraint requirements-clouds.lock --constraint requirements-build.lock \
 		--all-extras --output-file requirements-dev.lock
 
@@ -135,6 +136,7 @@ $(VENV)/.created:
 	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "that is older than 3.11"; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --no-compile --require-hashes -r requirements-pip.lock
 	@touch $@
 
 $(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml $(VENV)/.created

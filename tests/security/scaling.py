@@ -60,7 +60,7 @@ def _calling(*calls: JsonValue) -> JsonObject:
 def _called(name: Callable[[int], str]) -> Build:
     def build(count: int) -> JsonObject:
         calls = [_call(f"call{number:05}", name(number)) for number in range(count)]
-        results = [_result(f"call{number:05}") for number in range(min(count, 4000))]
+        results = [_result(f"call{number:05}") for number in range(count)]
         return _chat(user("Go"), _calling(*calls), *results)
 
     return build
@@ -124,8 +124,8 @@ AXES: tuple[Axis, ...] = (
     Axis("tools", _tools(_plain), 128),
     Axis("tools of foreign names", _tools(foreign), 128),
     Axis("properties of a tool", _properties, 4000),
-    Axis("calls", _called(_plain), 1500),
-    Axis("calls of foreign names", _called(foreign), 1500),
+    Axis("calls", _called(_plain), 600),
+    Axis("calls of foreign names", _called(foreign), 600),
     # From 66,667 commas on, those outside the texts are counted; the two sizes are on one side of that.
     Axis("arguments of a call", _arguments, 16_000),
     Axis("the id of a call", _call_id, 200_000),

@@ -7,11 +7,20 @@ import gc
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 
+import pytest
+
 from providers.failure import FailureKind, UpstreamError
 from providers.unified_request import UnifiedRequest
 from tests.proxy.kit.dispatch_rig import OK, Behaviour, Rig, fails, refuses
 from tests.proxy.kit.virtual_time import run
+from tests.support.collection import keep_for_good
 from tests.support.looped import looped
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept() -> None:
+    """Take what there is out of the collector's sight: to look through it for each row costs more than all rows."""
+    keep_for_good()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tests.proxy.kit.call_outcomes import Outcome, Rig, rig
 from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.http_answers import CHUNKED, FIVE, HAND_WRITTEN, LAST, OK, PLAIN, recorded
 from tests.proxy.kit.http_differences import DIFFERENCES, Difference, read
+from tests.support.examples import examples
 
 ENDINGS: tuple[Ending, ...] = ("stays", "fin", "rst")
 
@@ -192,13 +193,13 @@ def mutated(draw: st.DrawFn) -> bytes:
 
 @given(answer=mutated(), ending=st.sampled_from(ENDINGS), method=st.sampled_from(["POST", "POST", "POST", "HEAD"]))
 @example(answer=OK + FIVE + b"\r\nhello", ending="stays", method="HEAD")
-@settings(max_examples=400, derandomize=True)  # what is new is for DIFFERENCES, not for whoever changes something else
+@settings(examples(400), derandomize=True)  # what is new is for DIFFERENCES, not for whoever changes something else
 def test_mutated_answers_are_read_as_aiohttp_reads_them(lab: Lab, answer: bytes, ending: Ending, method: str) -> None:
     lab.explanations(answer, ending, method)
 
 
 @given(answer=mutated(), ending=st.sampled_from(ENDINGS[:2]), places=st.lists(st.integers(0, 999), max_size=8))
-@settings(max_examples=250)
+@examples(250)
 def test_pieces_of_mutants_make_no_difference(lab: Lab, answer: bytes, ending: Ending, places: list[int]) -> None:
     whole, cut_up = lab.ours([answer], ending), lab.ours(cut(answer, places), ending)
     assert same(whole, cut_up), (whole, cut_up)

@@ -4,7 +4,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.http_client.answer_head import FIELD_LIMIT, HEAD_LIMIT, LINE_LIMIT
@@ -15,6 +15,7 @@ from proxy.http_client.http1_connection import (
     SHORT,
 )
 from tests.proxy.kit.wire import CHUNKED, END, OK, Line
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 pytestmark = pytest.mark.smoke
@@ -136,7 +137,7 @@ def test_chunks_that_make_no_sense_break_an_answer_off(name: str) -> None:
 STREAM = CHUNKED + b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for size in (1, 15, 16, 300)) + END
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.integers(1, len(STREAM) - 1), max_size=8), st.booleans())
 def test_a_body_is_the_same_in_whatever_pieces_it_comes_and_is_taken(places: list[int], taken: bool) -> None:
     line = Line()

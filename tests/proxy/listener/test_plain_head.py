@@ -1,7 +1,7 @@
 """What is read of a plain head is what aiohttp's parser reads, and everything else is left to it."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.listener import plain_head
@@ -9,6 +9,7 @@ from proxy.listener.head_checks import head_fault
 from proxy.listener.plain_head import KEPT_HEADS, MAX_KEPT_HEAD, MAX_PLAIN_HEAD, PlainHead, read_plain_head
 from tests.proxy.kit.parsed_requests import parsed
 from tests.proxy.kit.smuggled_requests import OFFERS, READ, REFUSED
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 BODY = b'{"a": 1}'
@@ -215,7 +216,7 @@ METHODS = st.sampled_from(["GET", "POST", "HEAD", "DELETE", "OPTIONS", "PUT", "C
 @given(METHODS, TARGETS, HEADS)
 @example("GET", "/", [("Content-Length", ": ", "002")])
 @example("POST", "/", [("Content-Encoding", ": ", "gzip"), ("Content-Length", ": ", "2")])
-@settings(max_examples=500)
+@examples(500)
 def test_a_made_up_head_is_read_alike_or_left(method: str, target: str, fields: list[tuple[str, str, str]]) -> None:
     lines = "".join(f"{name}{colon}{value}\r\n" for name, colon, value in [("Host", ": ", "a"), *fields])
     agree(f"{method} {target} HTTP/1.1\r\n{lines}\r\n{{}}".encode("latin-1"))
@@ -225,7 +226,7 @@ def test_a_made_up_head_is_read_alike_or_left(method: str, target: str, fields: 
     st.sampled_from([*CLIENTS.values(), *READ["a body where none is usual"][:1]]),
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=3),
 )
-@settings(max_examples=500)
+@examples(500)
 def test_a_spoilt_head_is_read_alike_or_left(data: bytes, changes: list[tuple[int, int, bytes]]) -> None:
     for place, taken, put in changes:
         data = data[:place] + put + data[place + taken :]

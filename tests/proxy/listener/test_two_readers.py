@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import GatewayError
@@ -22,6 +22,7 @@ from proxy.surfaces.registry import surface_envelope
 from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.raw_client import request
 from tests.proxy.kit.smuggled_requests import READ, REFUSED
+from tests.support.examples import examples
 
 CHANGING = re.compile(rb"(?<=request-id: )[0-9a-f]{24}|(?<=Date: )[^\r]*")
 PATHS = ("/buffered", "/streamed", "/aiohttp", "/unread", "/raise", "/later", "/%2Fx%41?a=b&a=c%20")
@@ -152,7 +153,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
 
 
 @given(pieces=conversations())
-@settings(max_examples=150)
+@examples(150)
 def test_both_readers_give_the_same_answers_and_the_same_requests(runner: asyncio.Runner, pieces: list[bytes]) -> None:
     found = runner.run(converse(pieces))
     with mock.patch.object(eager_requests, "read_plain_head", return_value=None):

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.listener.cors_and_host_names import BrowserGuard
@@ -21,6 +21,7 @@ from proxy.overload.refuse_before_parsing import EarlyRefusal, read_whole_reques
 from proxy.overload.refusing_connection import EarlyRefusingServer, claim_admission
 from tests.proxy.kit.eager_tasks import LOOPS
 from tests.proxy.kit.raw_client import RawClient, connected, request
+from tests.support.examples import examples
 
 Found = tuple[bytes, int, bytes]
 
@@ -154,7 +155,7 @@ async def converse(happens: list[bytes | str], count: int, seed: int) -> tuple[l
 
 
 @given(conversation=conversations(), seed=st.integers(0, 9))
-@settings(max_examples=150)
+@examples(150)
 def test_each_request_gets_its_own_answer_in_order(
     runner: asyncio.Runner, conversation: tuple[list[str], list[bytes | str]], seed: int
 ) -> None:

@@ -7,7 +7,7 @@ import gc
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from typing_extensions import override
 
@@ -28,6 +28,7 @@ from tests.proxy.kit.chat_events import BEGIN, DONE, LONG, ODD, STOP, USAGE, cha
 from tests.proxy.kit.eager_tasks import uncollected
 from tests.proxy.kit.virtual_time import in_virtual_time, run
 from tests.proxy.kit.wire import CHUNKED, END, Line
+from tests.support.examples import examples
 
 ASKED = replace(chat_request(), stream=True)
 Act = bytes | float | str
@@ -203,7 +204,7 @@ _events = st.lists(st.sampled_from((chat(b'"a"'), chat('"天"'.encode()), chat(b
 )
 @example(events=[], places=[], between=[], rest=framed(STOP, USAGE, DONE) + END, echo=False)
 @example(events=[LONG], places=[900, 1800], between=[(2, "full"), (3, 30.0), (4, "room")], rest=END, echo=False)
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_pushed_and_pulled_pieces_are_relayed_the_same(
     events: list[bytes], places: list[int], between: list[tuple[int, Act]], rest: bytes, echo: bool
 ) -> None:

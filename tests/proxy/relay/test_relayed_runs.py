@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.unified_request import UnifiedRequest
@@ -45,6 +45,7 @@ from tests.proxy.kit.chat_events import (
 from tests.proxy.kit.mark_streams import CUT, Step
 from tests.proxy.kit.virtual_time import VirtualLoop
 from tests.support.dialects import fixture_path
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 LOOP = VirtualLoop()
@@ -92,20 +93,20 @@ _streams = st.lists(st.one_of(*_kinds), max_size=14).map(b"".join)
 
 
 @given(_streams, _places, st.sampled_from((b"", CUT)), st.sampled_from(BEGUN))
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_a_chat_is_relayed_the_same(stream: bytes, places: list[int], end: Step, begin: bytes) -> None:
     both([*cut(begin + stream + END, places), end])
 
 
 @given(_streams, st.sampled_from(BEGUN))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_event_by_event_is_relayed_the_same(stream: bytes, begin: bytes) -> None:
     events = [each + b"\n\n" for each in (begin + stream + END).split(b"\n\n")]
     both([*events, b""])
 
 
 @given(_streams, st.sampled_from(BEGUN), _places, st.sampled_from(CHAT_SURFACES), st.booleans(), st.booleans())
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_every_surface_writes_the_same(
     stream: bytes, begin: bytes, places: list[int], surface: Surface, usage: bool, legacy: bool
 ) -> None:
@@ -118,7 +119,7 @@ def test_every_surface_writes_the_same(
     _places,
     st.sampled_from(SURFACES[:6]),
 )
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_completion_is_relayed_the_same(stream: bytes, places: list[int], surface: Surface) -> None:
     both([*cut(completion(b'"He"') * 3 + stream + STOP_TEXT + DONE, places), b""], TEXT, surface)
 
@@ -160,7 +161,7 @@ FIXTURES = sorted(fixture_path("openai").rglob("*.sse"))
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_vendors_streams_with_events_repeated_and_bytes_changed_are_relayed_the_same(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(FIXTURES))
     events = path.read_bytes().split(b"\n\n")
@@ -215,7 +216,7 @@ def saying(reasoning: bool, members: bytes, count: int) -> bytes:
 
 
 @given(st.lists(st.builds(saying, st.booleans(), st.sampled_from(MEMBERS), st.integers(1, 3)), max_size=12), _places)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_members_that_come_and_go_are_relayed_the_same(said: list[bytes], places: list[int]) -> None:
     stream = ROLE + b"".join(said) + END
     both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])
@@ -236,7 +237,7 @@ _legacy = st.sampled_from((b'{"name":"h","arguments":""}', b'{"arguments":"b"}')
 
 
 @given(st.lists(st.one_of(_opened, _continued.map(lambda found: found * 3), _continued, _legacy), max_size=10), _places)
-@settings(max_examples=600, deadline=None)
+@examples(600)
 def test_calls_that_take_each_others_places_are_relayed_the_same(calls: list[bytes], places: list[int]) -> None:
     stream = CALLING + b"".join(calls) + END
     both([*[each + b"\n\n" for each in stream.split(b"\n\n")], b""])

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Chunk, RunPart, StreamPart, TextRun, ToolCallDelta, Usage
@@ -12,6 +12,7 @@ from providers.unified_request import StreamOptions, UnifiedRequest
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import AnswerFacts, Renderer, Surface
 from tests.providers.dialects.kit import chat_request, text_request
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 
@@ -83,7 +84,7 @@ PARTS: tuple[StreamPart, ...] = (
 
 @looped(("surface", "asked"), ASKED)
 @given(st.lists(st.sampled_from(PARTS), max_size=8), st.tuples(st.booleans(), st.booleans(), st.booleans()))
-@settings(max_examples=300)
+@examples(300)
 def test_a_run_is_written_as_its_chunks_are(
     surface: Surface, asked: UnifiedRequest, parts: list[StreamPart], wants: tuple[bool, bool, bool]
 ) -> None:

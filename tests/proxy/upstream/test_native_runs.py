@@ -16,6 +16,7 @@ from proxy.upstream.read_answer import until_content
 from proxy.upstream.vendor_stream import reader_of
 from tests.providers.dialects.kit import chat_request, fixture, names_in, sent_for, target_of
 from tests.proxy.kit.mark_streams import Body
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 Read = Callable[[bytes], Iterable[StreamPart]]
@@ -129,7 +130,7 @@ LITERALS = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.sampled_from(FIXTURES),
     st.lists(LITERALS, max_size=8),
@@ -253,7 +254,7 @@ _PARTS = st.tuples(st.integers(0, 9), st.integers(0, 2), LITERALS).map(_call_eve
 
 
 @pytest.mark.parametrize("profile", ["anthropic", "vertex_anthropic"])
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(_PARTS, max_size=12), CUT)
 def test_calls_mean_the_same(profile: str, parts: list[bytes], places: list[int]) -> None:
     first, middle, rest = fixture("anthropic", "streams", "tools.sse").partition(b"\n\n")

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.surfaces.request.pass_through_fields import headers as extra_headers
 from proxy.surfaces.request.rule_kinds import Invalid
 from proxy.upstream.request_headers import TRACE_HEADERS, call_headers
 from tests.proxy.kit.transport_calls import TARGET, call
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 
@@ -89,7 +90,7 @@ def variants(names: tuple[str, ...]) -> st.SearchStrategy[str]:
 NEARLY_PRINTABLE = st.text(st.characters(min_codepoint=31, max_codepoint=127), max_size=4)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.dictionaries(variants(HOSTILE) | variants(HARMLESS), NEARLY_PRINTABLE | st.text(max_size=4), max_size=3)
     | st.dictionaries(st.sampled_from(HARMLESS) | NEARLY_PRINTABLE, NEARLY_PRINTABLE, max_size=3)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.json_types import JsonValue
@@ -23,6 +23,7 @@ from proxy.surfaces.mistral_fim import FIM
 from proxy.surfaces.request.field_rules import FIELDS
 from proxy.surfaces.request.parse_request import SIMPLE, parse, parse_fields
 from tests.proxy.surfaces.kit import ROWS, complete, converse, every_row, params_at_fault, refuse, refuse_bytes
+from tests.support.examples import examples
 from tests.support.looped import looped
 
 OPENAI = ROWS["openai"]
@@ -178,7 +179,7 @@ values = st.recursive(
 names = st.sampled_from(sorted(FIELDS[Operation.CHAT])) | texts
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.sampled_from(sorted(ROWS)), st.sampled_from(Operation), values | st.dictionaries(names, values, max_size=6))
 def test_no_json_value_raises_anything_but_a_gateway_error(name: str, operation: Operation, body: JsonValue) -> None:
     row = ROWS[name]
@@ -192,7 +193,7 @@ def test_no_json_value_raises_anything_but_a_gateway_error(name: str, operation:
         assert request.choices >= 1
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.dictionaries(names, values, max_size=3))
 def test_a_sound_request_with_any_further_fields_parses_or_is_refused(extra: dict[str, JsonValue]) -> None:
     body = {"model": "m", "prompt": "p", **extra}
