@@ -25,7 +25,7 @@ from tests.contracts.conftest import summary_lines as contract_lines
 from tests.support import examples, forked_program
 from tests.support.collection import FilesTogether, import_share, keep_for_good, longest_first
 from tests.support.looped import selection
-from tests.support.quick_tests import SCOPES, SMOKE, NoSockets, has_quick_tests, in_scope, is_quick, scope_of
+from tests.support.quick_tests import SCOPES, SMOKE, NoSockets, has_tests_in, in_scope, is_quick, scope_of
 from tests.support.summary_counts import counts, hand_over, take_over
 
 # How long an example takes says how busy the machine is.
@@ -53,9 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files without quick tests, so that they are not imported."""
-    quick = config.option.scope == "quick" and collection_path.name.startswith("test_")
-    return True if quick and not has_quick_tests(collection_path) else None
+    """Leave out files without tests of the scope, so that they are not imported."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and not has_tests_in(config.option.scope, collection_path) else None
 
 
 @pytest.hookimpl(wrapper=True)

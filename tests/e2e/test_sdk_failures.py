@@ -19,7 +19,9 @@ FAULTS = (
     *("error-429", "error-500", "error-401", "error-400", "overflow", "malformed", "midstream-error-0"),
     *("midstream-error-1", "midstream-error-2", "cut-1", "cut-2", "eof-2", "hang-0"),
 )
-ROWS = "\n".join(f"  mock/{name}: {{}}" for name in FAULTS)
+HASTY = {"error-429": "{retries: {attempts: 1}}"}
+"""What is not waited for: the second that the mock asks for, which is a fault of `tests/faults`."""
+ROWS = "\n".join(f"  mock/{name}: {HASTY.get(name, '{}')}" for name in FAULTS)
 TABLE = f"""\
 version: 1
 vendors:

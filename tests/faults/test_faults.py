@@ -51,7 +51,7 @@ def cases() -> Iterator[object]:
         yield pytest.param(fault, "uvloop", id=f"{fault.id}-uvloop", marks=[pytest.mark.nightly] if nightly else [])
 
 
-@pytest.mark.parametrize(("fault", "loop"), cases())
+@pytest.mark.parametrize(("fault", "loop"), [*cases()])
 def test_a_fault_has_its_documented_end(fault: Fault, loop: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     before = descriptors()
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:

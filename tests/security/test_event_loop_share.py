@@ -212,7 +212,7 @@ def bodies() -> Iterator[object]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("path", "model"), bodies())
+@pytest.mark.parametrize(("path", "model"), [*bodies()])
 async def test_threat_05_no_body_keeps_the_event_loop(
     made: Rig, monkeypatch: pytest.MonkeyPatch, path: str, model: str
 ) -> None:

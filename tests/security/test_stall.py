@@ -179,7 +179,7 @@ async def test_a_process_that_was_stopped_for_longer_than_the_limit_goes_on(work
         stopped = min(await gateway.in_flight()) if workers > 1 else gateway.process.pid
         for _ in range(2):
             os.kill(stopped, signal.SIGSTOP)
-            await asyncio.sleep(3)
+            await asyncio.sleep(2)
             os.kill(stopped, signal.SIGCONT)
             assert (await answered(gateway)).status == 200
         if workers > 1:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-from tests.support.quick_tests import has_quick_tests
+from tests.support.quick_tests import has_tests_in
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,7 +96,7 @@ def files_of(config: pytest.Config) -> set[Path]:
     """Return the files that are going to be collected."""
     named = [(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args]
     files = {found for path in named for found in (path.rglob("test_*.py") if path.is_dir() else [path])}
-    return {path for path in files if config.option.scope != "quick" or has_quick_tests(path)}
+    return {path for path in files if has_tests_in(config.option.scope, path)}
 
 
 def import_share(config: pytest.Config) -> None:

@@ -42,6 +42,8 @@ SMOKE: Final = "smoke"
 SLOW: Final = frozenset({"processes", "thorough", "engine", "clients", "browser", "nightly"})
 """Markers of tests that `make test` leaves out."""
 
+SLOW_MARK: Final = re.compile(rf"mark\.(?:{'|'.join(sorted(SLOW))})\b")
+
 FORBIDDEN: Final = frozenset({"socket.bind", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn"})
 """Events of Python's audit that a pure test does not raise."""
 
@@ -102,6 +104,20 @@ def in_scope(scope: str, item: pytest.Item) -> bool:
 def has_quick_tests(path: Path) -> bool:
     """Return whether a file may have tests that `make test` runs."""
     return is_pure(path) or has_smoke(path)
+
+
+def has_other_tests(path: Path) -> bool:
+    """Return whether a file may have tests that `make test` leaves out: it is not pure, or a mark or a fixture may make
+    a test of it slow."""
+    if not is_pure(path) or any(not is_pure(conftest) and _fixtures(conftest) for conftest in _conftests(path.parent)):
+        return True
+    return any(SLOW_MARK.search(_text(each)) for each in _reached(path))
+
+
+def has_tests_in(scope: str, path: Path) -> bool:
+    """Return whether a file may have tests of a scope: what has none need not be imported."""
+    asked = {"quick": has_quick_tests, "rest": has_other_tests}.get(scope)
+    return asked is None or asked(path)
 
 
 @cache

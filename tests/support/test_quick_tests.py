@@ -10,7 +10,17 @@ import pytest
 from tests.support import source_rules as rules
 from tests.support.house_map import texts
 from tests.support.looped import looped
-from tests.support.quick_tests import ROOT, SLOW, NoSockets, has_quick_tests, has_smoke, imported_modules, is_pure
+from tests.support.quick_tests import (
+    ROOT,
+    SCOPES,
+    SLOW,
+    NoSockets,
+    has_quick_tests,
+    has_smoke,
+    has_tests_in,
+    imported_modules,
+    is_pure,
+)
 
 pytestmark = pytest.mark.smoke
 
@@ -40,6 +50,19 @@ def test_imports_are_read(text: str, modules: set[str]) -> None:
 )
 def test_a_file_is_pure_if_nothing_that_it_imports_has_sockets(path: str, pure: bool) -> None:
     assert is_pure(ROOT / path) == pure
+
+
+@looped(
+    ("path", "scopes"),
+    [
+        ("tests/config/test_addresses.py", {"quick", "all"}),
+        ("tests/proxy/relay/test_relayed_runs.py", {"quick", "rest", "all"}),  # pure, with a test that is `thorough`
+        ("tests/faults/test_faults.py", {"rest", "all"}),
+        ("tests/e2e/test_smoke.py", {"quick", "rest", "all"}),
+    ],
+)
+def test_a_file_without_tests_of_a_scope_is_left_out(path: str, scopes: set[str]) -> None:
+    assert {scope for scope in SCOPES if has_tests_in(scope, ROOT / path)} == scopes
 
 
 def test_every_source_file_with_functions_is_covered_by_a_quick_test_of_its_mirror() -> None:
