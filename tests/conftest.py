@@ -22,9 +22,10 @@ from hypothesis import settings
 
 from tests.conformance.conftest import summary_lines as matrix_lines
 from tests.contracts.conftest import summary_lines as contract_lines
-from tests.support import examples, forked_program
+from tests.support import forked_program
 from tests.support.collection import FilesTogether, import_share, keep_for_good, longest_first
 from tests.support.looped import selection
+from tests.support.nightly import run
 from tests.support.quick_tests import SCOPES, SMOKE, NoSockets, has_tests_in, in_scope, is_quick, scope_of
 from tests.support.summary_counts import counts, hand_over, take_over
 
@@ -48,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Settle what the run has; the workers of pytest-xdist get it with the other options."""
     config.option.scope = scope_of(config)
     selection.text = config.option.row
-    examples.run.nightly = config.option.nightly
+    run.nightly = config.option.nightly
     NO_SOCKETS.install()
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.support.examples import examples, run
+from tests.support.examples import examples
 from tests.support.looped import looped
+from tests.support.nightly import run
 
 
 @looped(

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
@@ -30,6 +30,7 @@ from tests.proxy.kit.chat_events import BEGIN, DONE, STOP, USAGE, chat, cut, eve
 from tests.proxy.kit.mark_streams import CUT, Body, Marks, Step
 from tests.proxy.kit.merged_calls import said
 from tests.proxy.kit.virtual_time import in_virtual_time, run
+from tests.support.examples import examples
 
 T = TypeVar("T")
 ASKED = replace(chat_request(), stream=True)
@@ -112,7 +113,7 @@ END = (STOP + USAGE + DONE, STOP + DONE, STOP, b"")
     echo=st.booleans(),
     kept=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40, least=15)
 def test_a_long_event_reaches_the_client_as_it_does_in_place(  # noqa: PLR0913 - one for each thing that varies
     *, events: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
 ) -> None:
@@ -178,7 +179,7 @@ MANY_EVENTS = st.lists(
     echo=st.booleans(),
     kept=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40, least=15)
 def test_many_events_reach_the_client_as_they_do_in_place(  # noqa: PLR0913 - one for each thing that varies
     *, parts: list[bytes], begun: bool, places: list[int], rest: bytes, breaks: bool, echo: bool, kept: bool
 ) -> None:
