@@ -23,6 +23,8 @@ LONGEST: Sequence[str] = (
     "tests/faults/test_faults.py",
     "tests/security/test_event_loop_share.py",
     "tests/security/test_stall.py",
+    "tests/conformance/test_matrix.py",
+    "tests/contracts/test_sent_bodies.py",
     "tests/e2e/agents/test_agents.py",
     "tests/e2e/agents/test_sdks.py",
     "tests/e2e/agents/test_coding_agents.py",
@@ -38,7 +40,6 @@ LONGEST: Sequence[str] = (
     "tests/proxy/workers/test_restart_workers.py",
     "tests/faults/test_failover.py",
     "tests/trust/test_load_capacity.py",
-    "tests/contracts/test_sent_bodies.py",
     "tests/proxy/relay/test_relayed_runs.py",
     "tests/security/test_work_grows_linearly.py",
     "tests/providers/constraints/test_fit_schema.py",
@@ -71,7 +72,14 @@ SHARERS: Mapping[str, Sequence[str]] = {
 """The files of each fixture whose processes load the SDKs of all vendors, which takes 20 s of CPU. One worker runs all
 of a fixture's files: in others it would be made again."""
 
-_FIXTURE_OF: Mapping[str, str] = {file: fixture for fixture, files in SHARERS.items() for file in files}
+MATRIX: Sequence[str] = ("tests/conformance/test_advisory.py", "tests/conformance/test_matrix.py")
+"""The files that send what the judges judge through a gateway. They run in the worker of the judges, which need not
+send it again."""
+
+_FIXTURE_OF: Mapping[str, str] = {
+    **{file: fixture for fixture, files in SHARERS.items() for file in files},
+    **dict.fromkeys(MATRIX, "judges"),
+}
 
 
 class FilesTogether(LoadFileScheduling):  # type: ignore[misc]

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.collection import (
     LONGEST,
+    MATRIX,
     ROOT,
     SHARERS,
     files_of,
@@ -81,6 +82,11 @@ def test_the_files_with_a_dear_fixture_are_one_unit_of_work(fixture: str) -> Non
     assert {name for name, text in texts.items() if needs.search(text)} == set(SHARERS[fixture])
     assert {unit_of(f"{name}::test_it[a]") for name in SHARERS[fixture]} == {fixture}
     assert unit_of("tests/test_other.py::test_it") == "tests/test_other.py"
+
+
+def test_what_the_judges_judge_is_sent_where_they_are() -> None:
+    assert {unit_of(f"{name}::test_it") for name in MATRIX} == {"judges"}
+    assert [name for name in MATRIX if not (ROOT / name).is_file()] == []
 
 
 def test_the_longest_files_come_first_and_the_others_stay_in_their_order() -> None:

@@ -1,10 +1,11 @@
-"""A process that runs one agent framework: a JSON line in, the agent run, a JSON line out with what came of it.
+"""A process that runs agent frameworks: a JSON line in, the agent run, a JSON line out with what came of it.
 
-    PYTHONPATH=DIRECTORY python -S -m tests.e2e.agents.driver FRAMEWORK
+    PYTHONPATH=DIRECTORY python -S -m tests.e2e.agents.driver
 
-Imports nothing but the standard library, pydantic and the framework. An order has `url` (with `/v1`), `model`, `stream`
-and `scenario`: `tools`, in which the agent has two tools and thinks, or `structured`, in which it must give a `Trip`.
-The answer has `output`, the `calls` of tools in order, and `error`, one of which is null.
+Imports nothing but the standard library, pydantic and the frameworks that it is asked for. An order has `framework`,
+`url` (with `/v1`), `model`, `stream` and `scenario`: `tools`, in which the agent has two tools and thinks, or
+`structured`, in which it must give a `Trip`. The answer has `output`, the `calls` of tools in order, and `error`, one
+of which is null.
 """
 
 import asyncio
@@ -98,11 +99,11 @@ FRAMEWORKS: Mapping[str, Callable[[Order], Any]] = {
 }
 
 
-async def run(framework: str, order: Order) -> dict[str, object]:
+async def run(order: Order) -> dict[str, object]:
     """Carry out one order; what the framework raises is its answer."""
     CALLS.clear()
     try:
-        output = await asyncio.wait_for(FRAMEWORKS[framework](order), 60)
+        output = await asyncio.wait_for(FRAMEWORKS[order["framework"]](order), 60)
     except Exception as error:
         cause = error.__cause__ or error
         return {"output": None, "calls": [*CALLS], "error": f"{type(error).__name__}: {error}; {cause!r}"[:4000]}
@@ -114,7 +115,7 @@ def main() -> None:
     os.environ["LANGSMITH_TRACING"] = "false"
     with asyncio.Runner() as runner:  # one loop for all orders: LangChain keeps its HTTP client
         for line in sys.stdin:
-            outcome = runner.run(run(sys.argv[1], json.loads(line)))
+            outcome = runner.run(run(json.loads(line)))
             print(json.dumps(outcome, default=str), flush=True)
 
 

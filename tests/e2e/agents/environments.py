@@ -65,9 +65,9 @@ def environment(name: str) -> Environment:
     return Environment(name, HERE / f"{name}.lock", REQUIREMENTS[name], LOCKED_BY)
 
 
-def python_process(framework: str) -> LineProcess:
-    """Start the driver of a framework in Python."""
-    return LineProcess(environment(FRAMEWORKS[framework]), "tests.e2e.agents.driver", framework)
+def python_process(name: str) -> LineProcess:
+    """Start the driver of the frameworks in an environment."""
+    return LineProcess(environment(name), "tests.e2e.agents.driver")
 
 
 def sdk_process(name: str) -> LineProcess:

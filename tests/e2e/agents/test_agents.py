@@ -58,7 +58,8 @@ models:
 
 
 class Frameworks:
-    """Processes of the frameworks, each started at its first use."""
+    """Processes of the frameworks, each started at its first use: one for each environment, whose frameworks share what
+    they import, and one for each framework in Node.js."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -66,16 +67,18 @@ class Frameworks:
 
     async def run(self, framework: str, order: JsonObject) -> JsonObject:
         """Let a framework carry out one order of `driver.py`."""
-        if framework not in self._started:
-            self._started[framework] = self._start(framework)
-        answer = await asyncio.to_thread(self._started[framework].exchange, orjson.dumps(order).decode())
+        home = FRAMEWORKS.get(framework, framework)
+        if home not in self._started:
+            self._started[home] = self._start(home)
+        line = orjson.dumps({"framework": framework, **order}).decode()
+        answer = await asyncio.to_thread(self._started[home].exchange, line)
         found: JsonObject = orjson.loads(answer)
         return found
 
-    def _start(self, framework: str) -> LineProcess | NodeProcess:
-        if framework not in IN_NODE:
-            return self._stack.enter_context(python_process(framework))
-        process = NodeProcess("driver.mjs", framework)
+    def _start(self, home: str) -> LineProcess | NodeProcess:
+        if home not in IN_NODE:
+            return self._stack.enter_context(python_process(home))
+        process = NodeProcess("driver.mjs", home)
         self._stack.callback(process.close)
         return process
 
