@@ -26,6 +26,8 @@ from tests.conformance.sent_values import WANTED_PROMPTS, answered_prompts, fits
 from tests.support.looped import looped
 from tests.support.summary_counts import counts
 
+pytestmark = pytest.mark.timeout(600)  # the first test sends every cell, on a busy machine too
+
 each_profile = looped("profile", load_profiles())
 
 

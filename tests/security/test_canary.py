@@ -187,6 +187,7 @@ async def told(gateway: RunningGateway) -> Mapping[str, bytes]:
     return {name: seen(answer) for name, answer in answers.items()}
 
 
+@pytest.mark.timeout(600)  # thousands of requests, on a busy machine too
 async def test_no_secret_leaves_the_gateway_whatever_a_vendor_repeats(tmp_path: Path) -> None:
     (tmp_path / "key.txt").write_text(canary("file-key"), "utf-8")
     async with FakeVendor() as vendor, running_gateway(table_for(vendor.base_url), tmp_path, ENVIRONMENT) as gateway:

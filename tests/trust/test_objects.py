@@ -163,7 +163,12 @@ async def test_requests_of_every_outcome_leave_no_object_behind() -> None:
             # A vendor's next answer is whose turn it is, and memory is short for all: those go one after the other.
             await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)
             assert [record.outcome for record in made.records] == [outcome] * EACH, name
-            assert await added(made, before) == Counter(), name
+            if more := await added(made, before):
+                # What a deadline cuts off depends on the machine, and each label that is new has a row of metrics: a
+                # leak would grow once more.
+                before += more
+                await rounds(made, way, EACH, AT_ONCE if name in ALIKE else 1)
+                assert await added(made, before) == Counter(), name
 
 
 async def test_requests_that_are_refused_unread_leave_no_object_behind() -> None:

@@ -1,5 +1,6 @@
 """Real processes, one real Redis: together they pass what the limit says, and no more."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,21 @@ def test_four_processes_pass_together_what_one_would(tmp_path: Path) -> None:
 
 
 def test_two_processes_pass_of_a_burst_of_one_what_one_would(tmp_path: Path) -> None:
-    with real_redis(tmp_path) as redis:
-        result = run_fleet(redis.url, 2, 20, 200, 5, burst=1)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with (
+        real_redis(tmp_path / "two") as redis,
+        real_redis(tmp_path / "one") as other,
+        ThreadPoolExecutor(2) as at_once,
+    ):
+        two = at_once.submit(run_fleet, redis.url, 2, 20, 200, 5, burst=1)
+        one = at_once.submit(run_fleet, other.url, 1, 20, 200, 5, burst=1)
+        result, control = two.result(), one.result()
     assert result.alone == 0
-    # A unit passes when the next request comes, a tenth of its time later, and is asked for before it is there.
     lasted = result.admitted[-1][0] - result.begin
-    assert 0.85 * 20 * lasted <= len(result.admitted) <= 1.02 * 20 * lasted + 1
+    assert len(result.admitted) <= 1.02 * 20 * lasted + 1
+    # A unit that is not taken in its time is lost, on a busy machine to one process as to two.
+    assert len(result.admitted) >= 0.8 * len(control.admitted)
 
 
 @pytest.mark.nightly
