@@ -145,12 +145,15 @@ def _logs(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     from proxy.cli.imports.import_command import import_to_file, import_to_output
+    from proxy.cli.imports.litellm.database_files import Exports
     from proxy.cli.imports.written_file import write_new, write_over
 
     name = args.name or args.file.stem
+    exports = Exports(tuple(args.keys), tuple(args.teams), tuple(args.models))
     if args.output is None:
-        return import_to_output(args.gateway, args.file, name)
-    return import_to_file(args.gateway, args.file, name, args.output, write_over if args.force else write_new)
+        return import_to_output(args.gateway, args.file, name, exports)
+    write = write_over if args.force else write_new
+    return import_to_file(args.gateway, args.file, name, args.output, write, exports)
 
 
 def _completion(args: argparse.Namespace) -> int:
@@ -351,15 +354,28 @@ def _add_import(commands: Commands) -> None:
     parser = _command(commands, "import", None, summary, examples)
     inner = parser.add_subparsers(metavar="GATEWAY", required=True)
     for gateway, file in GATEWAYS.items():
-        summary = f"read {file}, print the table or write it, and check it: 0 valid, 1 not"
+        summary = f"read {file}, print the table or write it, and check it: 0 valid, 3 valid with parts left out, 1 not"
         each = _command(
             inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"]
         )
-        each.set_defaults(gateway=gateway, name=None)
+        each.set_defaults(gateway=gateway, name=None, keys=[], teams=[], models=[])
         each.add_argument("file", type=Path, metavar="FILE", help="the configuration")
+        if gateway == "litellm":
+            _database_options(each)
         if gateway == "portkey":
             each.add_argument("--name", help="the route's name; without it the file's")
         _output_options(each)
+
+
+def _database_options(parser: CommandParser) -> None:
+    for option, source in (
+        ("--keys", "LiteLLM's /key/list?return_full_object=true (or its key table as CSV)"),
+        ("--teams", "its /team/list"),
+        ("--models", "its /model/info"),
+    ):
+        parser.add_argument(
+            option, type=Path, action="append", metavar="FILE", help=f"a file with {source}; repeated for each page"
+        )
 
 
 def _output_options(parser: CommandParser) -> None:

@@ -13,6 +13,10 @@ USAGE = 2
 """Exit status: wrong usage, such as a name that does not exist."""
 
 
+INCOMPLETE = 3
+"""Exit status: the command ran, and something was left out of what it made."""
+
+
 class CommandError(Exception):
     """A command cannot go on. The text is one line for the operator, without a secret; `status` is the exit status."""
 

@@ -67,7 +67,7 @@ class Accounts:
             self._counts[base] = count
             self._given.add(name)
             known = self._literals[base, digest] = self.draft.refer(name, f"sample-{name}")
-        section.lose(key, f"{reason}: put it into the environment as {known.text[2:-1]}")
+        section.note(key, f"{reason}: put it into the environment as {known.text[2:-1]}")
         return known
 
     def named(self, section: ForeignSection, key: str, name: str, sample: str) -> Reference | None:
@@ -76,7 +76,7 @@ class Accounts:
             section.lose(key, "refers to something else than an environment variable: not taken")
             return None
         if name in self._given:
-            section.lose(key, f"{name} stands for a credential that was written out too: give one of them another name")
+            section.note(key, f"{name} stands for a credential that was written out too: give one of them another name")
         return self.draft.refer(name, sample)
 
     def text(self, section: ForeignSection, key: str, sample: str) -> str | Reference | None:
@@ -105,7 +105,7 @@ class Accounts:
             return {"base_url": Reference(f"{value.text}{path}")}
         host = urlsplit(value).hostname if url_fault(value) is None or "://0.0.0.0" in value else None
         if host == "0.0.0.0":  # noqa: S104 -- an address to call, as others write this machine's
-            section.lose(key, "0.0.0.0 is no address to call: written as 127.0.0.1")
+            section.note(key, "0.0.0.0 is no address to call: written as 127.0.0.1")
             value = value.replace("://0.0.0.0", "://127.0.0.1", 1)
             host = "127.0.0.1"
         if host is None or url_fault(value) is not None:
@@ -169,7 +169,7 @@ class Accounts:
         """Tell that the keys of an AWS account stay in the environment; returns whether there are some."""
         written = [key for key in keys if key in section]
         for key in written:
-            section.lose(key, "a credential is not copied: AWS's own variables or files are read (credentials: aws)")
+            section.note(key, "a credential is not copied: AWS's own variables or files are read (credentials: aws)")
         if written:
             self.draft.samples.setdefault("AWS_ACCESS_KEY_ID", "sample")
             self.draft.samples.setdefault("AWS_SECRET_ACCESS_KEY", "sample")
@@ -181,7 +181,7 @@ class Accounts:
         if value is not None and self.variable_of(value) is None and value.endswith(".json") and value.isprintable():
             return {"credentials": Block({"google": Block({"file": value})})}
         if key in section:
-            section.lose(key, "a credential is not copied: name its file in GOOGLE_APPLICATION_CREDENTIALS")
+            section.note(key, "a credential is not copied: name its file in GOOGLE_APPLICATION_CREDENTIALS")
         return {"credentials": "google"} if key in section else {}
 
 

@@ -145,7 +145,7 @@ class Teams:
             if name not in grant.routes.entries:
                 settings = self._space_settings(name, targets)
                 if settings:
-                    key.tell(IS_ONE_SPACE)
+                    key.remark(IS_ONE_SPACE)
                 put_route(grant.routes, name, targets, "weighted", (), settings)
         names: list[DraftValue] = [*grant.models]
         block.put("models", names)
@@ -169,7 +169,7 @@ class Teams:
         if name is None:
             return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
         wanted = f"{name}_DIGEST" if is_variable(name) else variable(team, "digest")
-        key.lose("value", f"the table has digests of keys: put `sha256:` and that of the key into {wanted}")
+        key.note("value", f"the table has digests of keys: put `sha256:` and that of the key into {wanted}")
         return self.draft.refer(wanted, f"sha256:{hashlib.sha256(wanted.encode()).hexdigest()}")
 
     def _provider(self, each: ForeignSection, grant: "_Grant") -> None:

@@ -40,6 +40,9 @@ _TASKS: Final = (
 )
 """What the names of models that do not chat have in common."""
 
+_COUNTED: Final = frozenset({"limits"})
+"""Settings that count where they stand: two deployments with equal limits have twice as much as their model with one."""
+
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 _OF_VENDORS: Final = (
@@ -134,7 +137,7 @@ class Endpoints:
         upstream = endpoint.settings.get("upstream_model")
         if upstream is not None and (plain == ANY_MODEL or not fits("text", upstream)):
             del endpoint.settings["upstream_model"]
-            section.tell("its name at the vendor has no place in a table: not taken")
+            section.lose_part("its name at the vendor has no place in a table: not taken")
 
     def _complete_address(self, endpoint: DraftEndpoint, section: ForeignSection) -> None:
         """Say what a table wants said of an address that nobody wrote: the profile's own, or none."""
@@ -144,7 +147,7 @@ class Endpoints:
         if own is None:
             missing = self.draft.refer(variable(endpoint.vendor, "base_url"), "https://sample.example.com")
             endpoint.settings["base_url"] = missing
-            section.tell(f"has no address to call: put one into the environment as {missing.text[2:-1]}")
+            section.remark(f"has no address to call: put one into the environment as {missing.text[2:-1]}")
             return
         if "localhost" in own:
             endpoint.settings["allow_private"] = True
@@ -256,6 +259,8 @@ def _hoist(endpoints: Sequence[DraftEndpoint], block: Block, only: Sequence[str]
     if not endpoints:
         return
     for key in tuple(endpoints[0].settings) if only is None else only:
+        if key in _COUNTED:
+            continue
         first = endpoints[0].settings.get(key)
         if first is not None and all(each.settings.get(key) == first for each in endpoints):
             block.put(key, first)

@@ -6,12 +6,13 @@ a credential.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from config.problem import Path, Problem, dotted
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode
+from proxy.cli.imports.remarks import Reason, Remarks
 
 LARGEST: Final = 1e15
 """The largest number that is read; no setting of a table is near it."""
@@ -26,13 +27,13 @@ _TRUTH: Final = {"true": True, "false": False}
 class ForeignSection:
     """A mapping of the file that is imported.
 
-    `comments` is where in the new table the comments on what is lost of it stand, `losses` the list of all that is
-    lost of the file. `taken` are the keys that were read or told.
+    `comments` is where in the new table the remarks on it stand, `remarks` has all remarks on the file. `taken` are the
+    keys that were read or told.
     """
 
     node: MapNode
     path: Path
-    losses: list[Problem]
+    remarks: Remarks
     comments: list[str]
     taken: set[str] = field(default_factory=set)
 
@@ -42,13 +43,23 @@ class ForeignSection:
 
     def lose(self, key: str, reason: str = NO_COUNTERPART) -> None:
         """Tell that a key that is written is not in the new table, or not as it was, and why."""
-        self.taken.add(key)
-        if key in self:
-            entry = self.node.entries[key]
-            self._tell((*self.path, key), Problem.at(entry.key_at, (*self.path, key), reason))
+        if (problem := self._at_key(key, reason)) is not None:
+            self.remarks.settings.add(problem)
+
+    def note(self, key: str, reason: str) -> None:
+        """Remark on a key of which nothing is lost: what is to be done for it, or how it is written now."""
+        self._at_key(key, reason)
 
     def tell(self, reason: str) -> None:
-        """Tell that the whole section is not in the new table, or not as it was, and why."""
+        """Tell that the whole section is not in the new table, and why."""
+        self.remarks.wholes.add(self._tell(self.path, Problem.at(self.node.at, self.path, reason)))
+
+    def lose_part(self, reason: str) -> None:
+        """Tell that a part of the section is not in the new table, and why."""
+        self.remarks.settings.add(self._tell(self.path, Problem.at(self.node.at, self.path, reason)))
+
+    def remark(self, reason: str) -> None:
+        """Remark on the whole section, of which nothing is lost."""
         self._tell(self.path, Problem.at(self.node.at, self.path, reason))
 
     def lose_rest(self, reasons: Mapping[str, str]) -> None:
@@ -56,6 +67,13 @@ class ForeignSection:
         for key in self.node.entries:
             if key not in self.taken:
                 self.lose(key, reasons.get(key, NO_COUNTERPART))
+
+    def explain_rest(self, reason_of: Callable[[str], Reason]) -> None:
+        """Remark on every key that was neither read nor told."""
+        for key in self.node.entries:
+            if key not in self.taken:
+                reason = reason_of(key)
+                (self.lose if reason.kind == "lost" else self.note)(key, reason.text)
 
     def text(self, key: str) -> str | None:
         """Return a scalar as text."""
@@ -107,7 +125,7 @@ class ForeignSection:
         if node is not None and not isinstance(node, MapNode):
             self.lose(key, "is not a mapping: not taken")
         known = node if isinstance(node, MapNode) else MapNode(self.node.at, {}, 1, 1)
-        return ForeignSection(known, (*self.path, key), self.losses, self.comments)
+        return ForeignSection(known, (*self.path, key), self.remarks, self.comments)
 
     def sections(self, key: str) -> Iterator["ForeignSection"]:
         """Yield the mappings of a list, each with comments of its own."""
@@ -117,9 +135,10 @@ class ForeignSection:
         for index, item in enumerate(node.items if isinstance(node, ListNode) else ()):
             place = (*self.path, key, index)
             if isinstance(item, MapNode):
-                yield ForeignSection(item, place, self.losses, [])
+                yield ForeignSection(item, place, self.remarks, [])
             else:
-                self._tell(place, Problem.at(item.at, place, "is not a mapping: not taken"))
+                problem = Problem.at(item.at, place, "is not a mapping: not taken")
+                self.remarks.wholes.add(self._tell(place, problem))
 
     def written(self) -> tuple[str, ...]:
         """Return the keys that are written, without those that hold nothing."""
@@ -127,15 +146,23 @@ class ForeignSection:
 
     def apart(self, comments: list[str]) -> "ForeignSection":
         """Return the section with another place for its comments; what was taken is common."""
-        return ForeignSection(self.node, self.path, self.losses, comments, self.taken)
+        return ForeignSection(self.node, self.path, self.remarks, comments, self.taken)
 
     def _take(self, key: str) -> Node | None:
         self.taken.add(key)
         return self.node.entries[key].node if key in self else None
 
-    def _tell(self, path: Path, problem: Problem) -> None:
-        self.losses.append(problem)
+    def _at_key(self, key: str, reason: str) -> Problem | None:
+        self.taken.add(key)
+        if key not in self:
+            return None
+        path = (*self.path, key)
+        return self._tell(path, Problem.at(self.node.entries[key].key_at, path, reason))
+
+    def _tell(self, path: Path, problem: Problem) -> Problem:
+        self.remarks.problems.append(problem)
         self.comments.append(f"{dotted(path)}: {problem.message}" if path else problem.message)
+        return problem
 
 
 def _is_null(node: Node) -> bool:

@@ -13,21 +13,23 @@ from typing import Final
 
 from config.problem import ConfigError, Position, Problem
 from config.reading.table_files import DISK, Copies, SourceFiles, UnreadableError
-from config.reading.yaml_tree import MapNode, parse
+from config.reading.yaml_tree import MapNode, Node, parse
 from proxy.cli.check_command import examine, text_lines
 from proxy.cli.imports.bifrost_table import bifrost_table
 from proxy.cli.imports.foreign_section import ForeignSection
-from proxy.cli.imports.litellm_settings import litellm_table
+from proxy.cli.imports.litellm.database_files import NO_EXPORTS, Exports, read_exports
+from proxy.cli.imports.litellm.settings import litellm_table
 from proxy.cli.imports.portkey_table import portkey_table
+from proxy.cli.imports.remarks import Remarks
 from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.table_values import joined
 from proxy.cli.imports.write_yaml import table_text
 from proxy.cli.imports.written_file import Write, put_file
-from proxy.cli.terminal import FAILED
+from proxy.cli.terminal import FAILED, INCOMPLETE
 from proxy.process.load_table import Source
 
 MOST_LINES: Final = 200
-"""Lines on what is lost; the table's comments have all of it."""
+"""Lines of remarks; the table's comments have all of them."""
 
 _OUTPUT: Final = Path("standard-output.yaml")
 """What messages call a table that is printed."""
@@ -45,39 +47,53 @@ READERS: Final[Mapping[str, Reader]] = {
 """By the name of the gateway whose configuration is read."""
 
 
-def import_to_output(gateway: str, path: Path, name: str) -> int:
-    """Print the table, and on standard error what is lost and what a check of it says. Returns 0 for a valid table."""
-    draft, losses = read(gateway, path, name)
+def import_to_output(gateway: str, path: Path, name: str, exports: Exports = NO_EXPORTS) -> int:
+    """Print the table, and on standard error the remarks and what a check of it says. Returns 0 for a valid table that
+    lacks nothing, 3 for one that lacks something."""
+    draft, remarks = read(gateway, path, name, exports)
     text = table_text(draft)
     print(text, end="")
     sys.stdout.flush()
-    return _report(draft, losses, Source(_OUTPUT, _environment(draft)), Copies({_OUTPUT: text.encode()}, {}))
+    return _report(draft, remarks, Source(_OUTPUT, _environment(draft)), Copies({_OUTPUT: text.encode()}, {}))
 
 
-def import_to_file(gateway: str, path: Path, name: str, output: Path, write: Write) -> int:
-    """Write the table into a file by `write`, and print the same. Returns 0 for a valid table."""
-    draft, losses = read(gateway, path, name)
+def import_to_file(
+    gateway: str, path: Path, name: str, output: Path, write: Write, exports: Exports = NO_EXPORTS
+) -> int:
+    """Write the table into a file by `write`, and print the same. Returns as import_to_output does."""
+    draft, remarks = read(gateway, path, name, exports)
     put_file(output, table_text(draft), write)
-    return _report(draft, losses, Source(output, _environment(draft)), None)
+    return _report(draft, remarks, Source(output, _environment(draft)), None)
 
 
-def read(gateway: str, path: Path, name: str) -> tuple[TableDraft, list[Problem]]:
-    """Return the table that a file means, and what of the file is lost. Raises ConfigError for a file that cannot be
-    read."""
+def read(gateway: str, path: Path, name: str, exports: Exports = NO_EXPORTS) -> tuple[TableDraft, Remarks]:
+    """Return the table that a file means, and the remarks on it. Raises ConfigError for a file that cannot be read."""
+    root, problems = foreign_tree(path)
+    if not isinstance(root, MapNode):
+        at = Position(str(path), 1, 1) if root is None else root.at
+        raise ConfigError(problems or [Problem.at(at, (), f"is no configuration of {gateway}: not a mapping")])
+    remarks = Remarks(problems)
+    remarks.wholes.update(problems)
+    section = ForeignSection(root, (), remarks, [])
+    if exports == NO_EXPORTS:
+        draft = READERS[gateway](section, name)
+    else:
+        draft = litellm_table(section, name, read_exports(exports, remarks))
+    head = f"From {path.name}, a configuration of {gateway}, by `dragoman import`. Read it through."
+    draft.root.comments.insert(0, head)
+    remarks.problems = list(dict.fromkeys(remarks.problems))
+    return draft, remarks
+
+
+def foreign_tree(path: Path) -> tuple[Node | None, list[Problem]]:
+    """Return the tree of a file in YAML or JSON, and what is wrong with it. Raises ConfigError for a file that cannot
+    be read."""
     try:
         text = SourceFiles().read_table(path)
     except UnreadableError as error:
         raise ConfigError([Problem.at(Position(str(path), 1, 1), (), f"cannot read the file: {error}")]) from None
     parsed = parse(json_as_yaml(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else text, str(path))
-    if not isinstance(parsed.root, MapNode):
-        at = Position(str(path), 1, 1) if parsed.root is None else parsed.root.at
-        raise ConfigError(parsed.problems or [Problem.at(at, (), f"is no configuration of {gateway}: not a mapping")])
-    losses = list(parsed.problems)
-    root = ForeignSection(parsed.root, (), losses, [])
-    draft = READERS[gateway](root, name)
-    head = f"From {path.name}, a configuration of {gateway}, by `dragoman import`. Read it through."
-    draft.root.comments.insert(0, head)
-    return draft, list(dict.fromkeys(losses))
+    return parsed.root, list(parsed.problems)
 
 
 def json_as_yaml(text: str) -> str:
@@ -98,10 +114,10 @@ def _environment(draft: TableDraft) -> dict[str, str]:
     return {**draft.samples, **{name: value for name, value in os.environ.items() if value}}
 
 
-def _report(draft: TableDraft, losses: list[Problem], source: Source, copies: Copies | None) -> int:
-    for line in _loss_lines(losses):
+def _report(draft: TableDraft, remarks: Remarks, source: Source, copies: Copies | None) -> int:
+    for line in _remark_lines(remarks.problems):
         print(line, file=sys.stderr)
-    for line in _variable_lines(draft.samples):
+    for line in (*remarks.hints, *_variable_lines(draft.samples)):
         print(line, file=sys.stderr)
     findings, summary = examine(source, "warning", copies or DISK)
     for line in text_lines(findings, summary):
@@ -109,13 +125,16 @@ def _report(draft: TableDraft, losses: list[Problem], source: Source, copies: Co
     if not draft.section("models").entries:
         print("there is no model in the table: is the file what it was taken for?", file=sys.stderr)
         return FAILED
-    return FAILED if summary is None else 0
+    print(f"taken: {remarks.summary()}", file=sys.stderr)
+    if summary is None:
+        return FAILED
+    return 0 if remarks.is_complete else INCOMPLETE
 
 
-def _loss_lines(losses: list[Problem]) -> Iterator[str]:
-    yield from map(str, losses[:MOST_LINES])
-    if len(losses) > MOST_LINES:
-        yield f"and {len(losses) - MOST_LINES} more, which the table's comments name"
+def _remark_lines(problems: list[Problem]) -> Iterator[str]:
+    yield from map(str, problems[:MOST_LINES])
+    if len(problems) > MOST_LINES:
+        yield f"and {len(problems) - MOST_LINES} more, which the table's comments name"
 
 
 def _variable_lines(names: Iterable[str]) -> Iterator[str]:

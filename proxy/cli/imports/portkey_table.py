@@ -100,7 +100,7 @@ def _snake(section: ForeignSection) -> ForeignSection:
         name = _CAMEL.sub(r"_\1", key).lower()
         if name in entries:
             reason = "is written in both spellings: the last one counts"
-            section.losses.append(Problem.at(entry.key_at, (*section.path, key), reason))
+            section.remarks.problems.append(Problem.at(entry.key_at, (*section.path, key), reason))
         entries[name] = entry
     section.node.entries.clear()
     section.node.entries.update(entries)
@@ -323,9 +323,9 @@ class _Config:
             elif part.endpoint.model == ANY_MODEL:
                 vendor = self.endpoints.key(part.endpoint).partition("/")[0]
                 reason = f"leaves the model to the client, which a route cannot: clients write {vendor}/MODEL"
-                part.section.apart(choice.comments).tell(reason)
+                part.section.apart(choice.comments).lose_part(reason)
             elif not self._is_alike(part.endpoint):
-                part.section.apart(choice.comments).tell(OTHER_SPACE)
+                part.section.apart(choice.comments).lose_part(OTHER_SPACE)
             else:
                 targets += self.endpoints.targets(choice.name, [Share(part.endpoint, weight)], lambda _: False)
         if not targets:
@@ -336,7 +336,7 @@ class _Config:
         ]
         settings = self.endpoints.space_settings(leaf.endpoint for leaf in leaves)
         if settings:
-            leaves[0].section.apart(choice.comments).tell(IS_ONE_SPACE)
+            leaves[0].section.apart(choice.comments).remark(IS_ONE_SPACE)
         put_route(self.draft.section("routes"), choice.name, targets, choice.policy, choice.comments, settings)
         return choice.name
 

@@ -8,6 +8,7 @@ from config.reading.table_files import Copies
 from config.reading.yaml_tree import MapNode, parse
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.import_command import read
+from proxy.cli.imports.remarks import Remarks
 from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.write_yaml import table_text
 from proxy.process.load_table import LoadedTable, Source
@@ -26,6 +27,7 @@ class Imported:
     draft: TableDraft
     text: str
     losses: list[Problem]
+    remarks: Remarks
     table: LoadedTable
 
     @property
@@ -41,10 +43,10 @@ class Imported:
 
 def imported(gateway: str, path: Path, name: str = "name") -> Imported:
     """Import a file; fails unless the table can be served once its variables are set."""
-    draft, losses = read(gateway, path, name)
+    draft, remarks = read(gateway, path, name)
     text = table_text(draft)
     table = Source(TABLE, draft.samples).load_to_serve(Copies({TABLE: text.encode()}, {}))
-    return Imported(draft, text, losses, table)
+    return Imported(draft, text, [*dict.fromkeys(remarks.problems)], remarks, table)
 
 
 def fixture(name: str) -> Imported:
@@ -56,4 +58,4 @@ def section(text: str) -> ForeignSection:
     """A section of YAML text."""
     root = parse(text, "f.yaml").root
     assert isinstance(root, MapNode)
-    return ForeignSection(root, (), [], [])
+    return ForeignSection(root, (), Remarks(), [])

@@ -22,7 +22,7 @@ def test_one_written_credential_is_one_variable() -> None:
         Reference("${OWN}"),
         None,
     ]
-    assert [problem.path for problem in read.losses] == ["a", "b", "c", "f"]
+    assert [problem.path for problem in read.remarks.problems] == ["a", "b", "c", "f"]
     assert "secret-" not in repr(made) + "".join(read.comments)
 
 
@@ -45,7 +45,7 @@ def test_an_address_is_written_as_a_table_wants_it(url: str, settings: dict[str,
 def test_what_is_no_address_is_asked_for(url: str) -> None:
     read = section(f"u: '{url}'")
     assert accounts().address(read, "u", "my vendor") == {"base_url": Reference("${MY_VENDOR_BASE_URL}")}
-    assert "canary" not in str(read.losses[0])
+    assert "canary" not in str(read.remarks.problems[0])
 
 
 def test_no_address_is_none() -> None:
@@ -63,7 +63,7 @@ def test_headers_that_a_table_does_not_take_are_told() -> None:
         "X-Token": Reference("${V_X_TOKEN}"),
         "X-Env": Reference("${E}"),
     }
-    assert [problem.path for problem in read.losses] == ["x-kong-route", "X-Token", "Authorization", "Host"]
+    assert [problem.path for problem in read.remarks.problems] == ["x-kong-route", "X-Token", "Authorization", "Host"]
     assert "canary" not in "".join(read.comments)
     assert accounts().header(section("o: org-1"), "o", "OpenAI-Organization", "v") == "org-1"
     assert accounts().header(section('o: "a\\nb"'), "o", "OpenAI-Organization", "v") is None
@@ -95,7 +95,7 @@ def test_accounts_at_google() -> None:
     for text in ("f: '{\"private_key\": 1}'", "f: {private_key: canary}", "f: env.F"):
         read = section(text)
         assert made.google_file(read, "f") == {"credentials": "google"}
-        assert len(read.losses) == 1
+        assert len(read.remarks.problems) == 1
     assert made.google_file(section("a: 1"), "f") == {}
 
 
@@ -124,4 +124,4 @@ def test_a_credential_that_is_written_out_does_not_take_the_variable_of_another(
     made = accounts()
     found = [made.secret(read, key, "openai") for key in "abc"]
     assert [str(it.text) for it in found if it] == ["${OPENAI_API_KEY}", "${OPENAI_API_KEY_2}", "${OPENAI_API_KEY_2}"]
-    assert [problem.path for problem in read.losses] == ["b", "c"]
+    assert [problem.path for problem in read.remarks.problems] == ["b", "c"]

@@ -8,6 +8,7 @@ import pytest
 from providers.profiles.load_profiles import load_profiles
 from proxy.cli.imports.bifrost_table import KEYLESS, OWN_PATHS, PROFILES, variable_of, without_wrappers
 from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.remarks import Remarks
 from tests.proxy.cli.imports.kit import FIXTURES, Imported, fixture, imported, section
 from tests.support.looped import looped
 
@@ -158,7 +159,7 @@ def test_values_that_bifrost_wrapped_are_what_they_stand_for(tmp_path: Path) -> 
     assert made.table.snapshot.wildcards["openai"].targets[0].base_url == "https://llm.example.com/v1"
     assert made.losses == []
     root = section("a: {env_var: X}\nb: [{value: v, env_var: ''}, {value: v}]\n").node
-    plain = ForeignSection(without_wrappers(root), (), [], [])  # type: ignore[arg-type]
+    plain = ForeignSection(without_wrappers(root), (), Remarks(), [])  # type: ignore[arg-type]
     assert (plain.text("a"), plain.texts("b")) == ("env.X", ["v"])
 
 

@@ -22,7 +22,7 @@ def test_values_are_read_by_their_types() -> None:
     assert (read.flag("flag"), read.texts("list"), read.texts("one")) == (True, ["a", "1"], ["a"])
     assert read.section("map").text("inner") == "x"
     assert [each.text("a") for each in read.sections("maps")] == ["1"]
-    assert [str(problem) for problem in read.losses] == ["f.yaml:8:16 maps.1: is not a mapping: not taken"]
+    assert [str(problem) for problem in read.remarks.problems] == ["f.yaml:8:16 maps.1: is not a mapping: not taken"]
 
 
 def test_what_is_absent_or_null_is_nothing() -> None:
@@ -31,7 +31,7 @@ def test_what_is_absent_or_null_is_nothing() -> None:
     assert "empty" not in read
     assert read.section("empty").written() == ()
     assert list(read.sections("gone")) == []
-    assert read.losses == []
+    assert read.remarks.problems == []
 
 
 @looped(
@@ -51,8 +51,8 @@ def test_a_value_of_another_type_is_told_and_not_taken(key: str, kind: str) -> N
     if kind == "section":
         found = found.written()
     assert not (list(found) if kind == "sections" else found)
-    assert [problem.path for problem in read.losses] == [key]
-    assert read.comments == [f"{key}: {read.losses[0].message}"]
+    assert [problem.path for problem in read.remarks.problems] == [key]
+    assert read.comments == [f"{key}: {read.remarks.problems[0].message}"]
 
 
 @looped("number", ["1e400", "1e16", ".nan", ".inf", "-.inf", "'1' ", "''", "--1", "9" * 19])
@@ -65,14 +65,17 @@ def test_every_key_that_nobody_read_is_told_with_its_reason() -> None:
     read = section("a: 1\nb: 2\nc: 3\n")
     read.text("a")
     read.lose_rest({"b": "is no good"})
-    assert [str(problem) for problem in read.losses] == ["f.yaml:2:1 b: is no good", "f.yaml:3:1 c: has no counterpart"]
+    assert [str(problem) for problem in read.remarks.problems] == [
+        "f.yaml:2:1 b: is no good",
+        "f.yaml:3:1 c: has no counterpart",
+    ]
 
 
 def test_a_message_never_repeats_a_value() -> None:
     read = section("a: [sk-canary]\nsk-canary0123456789abcdef: 1\n")
     read.number("a")
     read.lose_rest({})
-    assert "canary" not in " ".join([*map(str, read.losses), *read.comments])
+    assert "canary" not in " ".join([*map(str, read.remarks.problems), *read.comments])
 
 
 def test_comments_may_stand_elsewhere() -> None:
@@ -82,4 +85,4 @@ def test_comments_may_stand_elsewhere() -> None:
     assert (other, read.comments) == (["a: has no counterpart"], [])
     assert read.holds_text("a")
     read.lose_rest({})
-    assert len(read.losses) == 1
+    assert len(read.remarks.problems) == 1

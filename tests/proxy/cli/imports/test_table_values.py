@@ -52,14 +52,14 @@ def test_durations_are_within_a_day(number: float, written: str | None) -> None:
 def test_retries_become_attempts() -> None:
     read = section("a: 3\nb: 99\nc: -1\nd: x\n")
     assert [values.attempts(read, key) for key in "abcde"] == [4, 10, 1, None, None]
-    assert [problem.path for problem in read.losses] == ["b", "d"]
+    assert [problem.path for problem in read.remarks.problems] == ["b", "d"]
 
 
 def test_what_is_no_duration_or_number_of_tokens_is_told() -> None:
     read = section("a: 30000\nb: 0\nc: 128000\nd: 0.5\n")
     assert (values.duration(read, "a", 0.001), values.duration(read, "b")) == ("30s", None)
     assert (values.tokens(read, "c"), values.tokens(read, "d"), values.tokens(read, "e")) == (128000, None, None)
-    assert [problem.path for problem in read.losses] == ["b", "d"]
+    assert [problem.path for problem in read.remarks.problems] == ["b", "d"]
 
 
 @looped(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from proxy.cli.imports.litellm_settings import variable_of
+from proxy.cli.imports.litellm.settings import variable_of
 from tests.proxy.cli.imports.kit import FIXTURES, fixture, imported
 from tests.support.looped import looped
 

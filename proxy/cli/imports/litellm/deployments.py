@@ -5,7 +5,7 @@ the providers and of their variables, LiteLLM's pages on each provider, November
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,7 +14,8 @@ from providers.profiles.load_profiles import load_profiles
 from providers.unified_request import Task
 from proxy.cli.imports.accounts import Accounts, aws_region, name_of_address, vendor_of_address
 from proxy.cli.imports.endpoints import ANY_MODEL, DraftEndpoint, space_of, task_of
-from proxy.cli.imports.foreign_section import NO_COUNTERPART, ForeignSection
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.litellm.reasons import reason_in
 from proxy.cli.imports.table_draft import Block, DraftValue, Reference, mapping
 from proxy.cli.imports.table_values import attempts, duration, fits, tokens
 
@@ -72,29 +73,17 @@ NAMES: Final[Mapping[str, str]] = {"ollama_native": "ollama", "github_models": "
 BARE: Final = (("claude", "anthropic"), ("command", "cohere"), ("gemini", "vertex_ai"))
 """Beginnings of model names without a provider, and whose they are; all others are taken for OpenAI's."""
 
-REASONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("rpm", "tpm"), "there is no limit of a deployment's requests or tokens"),
-    **dict.fromkeys(("max_budget", "budget_duration"), "a deployment has no budget"),
-    "tags": "requests are not routed by tags: give each team its own routes",
-    "max_parallel_requests": "has no exact counterpart: `concurrent` is the nearest, in each process",
-    "region_name": "requests are not routed by region",
-    "mock_response": "there are no made-up answers: the vendor `mock` is the nearest",
-    "azure_ad_token": "a token that expires is not copied: credentials are fetched (credentials: entra)",
-    "input_cost_per_second": "prices are by token",
-    **dict.fromkeys(
-        ("temperature", "top_p", "top_k", "max_tokens", "seed", "stop", "n", "presence_penalty", "frequency_penalty"),
-        "a deployment has no values for what clients leave out",
-    ),
-    "id": "deployments have names of their own",
-    "dimensions": "a deployment has no values for what clients leave out",
-}
-
 ENDINGS: Final[Mapping[str, re.Pattern[str]]] = {
     **dict.fromkeys(("voyage", "jina"), re.compile(r"/(embeddings|rerank)$")),
     "tei": re.compile(r"/(v1/embeddings|embed|rerank|v1)$"),
     "cloudflare": re.compile(r"(?<=/ai)/run$"),
 }
 """How an `api_base` ends that LiteLLM calls as it is, by the profile whose address ends before that."""
+
+_BASE_MODEL: Final = (
+    "names the model for prices: without costs in model_info, write its `price` and `context_window` here, since "
+    "`dragoman prices import` looks up the name that the vendor is called by"
+)
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 _STEPS: Final = ("converse/", "converse_like/", "invoke/", "responses/", "o_series/", "gpt5_series/")
@@ -110,6 +99,9 @@ class ModelEntry:
     weight: float | None = None
     order: float | None = None
     id: str | None = None
+    access_groups: tuple[str, ...] = ()
+    team: str | None = None
+    public_name: str | None = None
 
 
 @dataclass(slots=True)
@@ -125,6 +117,9 @@ class ModelList:
         group, model = item.text("model_name"), params.text("model")
         if not group or not model:
             item.tell("has no model_name or no litellm_params.model: not taken")
+            return None
+        if info.flag("blocked"):
+            item.tell("is blocked: not taken")
             return None
         if model == ANY_MODEL:
             item.tell("leads every name to every provider: write VENDOR/* for each vendor that is meant")
@@ -144,24 +139,30 @@ class ModelList:
         endpoint = DraftEndpoint(vendor, profile, plain, comments=item.comments, task=task)
         endpoint.space = space_of(base_model or plain)
         if task is not Task.EMBEDDINGS:
-            info.lose("base_model", NO_COUNTERPART)
+            info.note("base_model", _BASE_MODEL)
         self._tell_kind(endpoint, provider, item)
         self._account(endpoint, provider, params)
-        self._common(endpoint, params, info)
+        self._common(endpoint, (params, info, item))
         entry = ModelEntry(group, endpoint, item, _weight(params, info, item), params.number("order"), info.text("id"))
         endpoint.name = _name(params, entry.id)
-        for section in (params, info, item):
-            section.lose_rest(REASONS)
+        entry.access_groups = tuple(info.texts("access_groups"))
+        if "team_public_model_name" in info:
+            entry.team, entry.public_name = info.text("team_id"), info.text("team_public_model_name")
+        params.explain_rest(reason_in("litellm_params"))
+        info.explain_rest(reason_in("model_info"))
+        item.explain_rest(reason_in("litellm_params"))
         return entry
 
     def _tell_kind(self, endpoint: DraftEndpoint, provider: str, item: ForeignSection) -> None:
         """Tell what of the vendor is a guess or not there."""
         if provider not in PROFILES:
-            item.tell("its provider is not known here: taken for a server that speaks OpenAI's API")
+            item.remark("its provider is not known here: taken for a server that speaks OpenAI's API")
         if provider == "azure_ai":
-            item.tell("the address is called as it is written: see whether it ends before /chat/completions or /rerank")
+            item.remark(
+                "the address is called as it is written: see whether it ends before /chat/completions or /rerank"
+            )
         if endpoint.task is not None and endpoint.task not in load_profiles()[endpoint.profile].tasks:
-            item.tell(f"the profile {endpoint.profile} has no {endpoint.task}: such requests are refused")
+            item.remark(f"the profile {endpoint.profile} has no {endpoint.task}: such requests are refused")
 
     def _provider(self, params: ForeignSection, model: str) -> tuple[str, str] | None:
         named = params.text("custom_llm_provider")
@@ -284,8 +285,9 @@ class ModelList:
         elif tenant or client or secret or "azure_ad_token" in section:
             endpoint.settings.setdefault("credentials", "entra")
 
-    def _common(self, endpoint: DraftEndpoint, params: ForeignSection, info: ForeignSection) -> None:
+    def _common(self, endpoint: DraftEndpoint, sections: Sequence[ForeignSection]) -> None:
         """Read what does not depend on the provider: headers, timeouts, retries, windows, prices."""
+        params, info, item = sections
         settings = endpoint.settings
         headers = self._headers(endpoint, params)
         values: dict[str, DraftValue | None] = {
@@ -298,6 +300,8 @@ class ModelList:
             "price": _price(params, endpoint.task) or _price(info, endpoint.task),
             "input_type": _input_type(params),
             "context_window": tokens(info, "max_input_tokens"),
+            "limits": _limits(params, info, item),
+            "circuit_breaker": mapping({"cooldown": duration(params, "cooldown_time")}),
             "max_output_tokens": tokens(info, "max_output_tokens") or tokens(info, "max_tokens"),
         }
         settings.update({key: value for key, value in values.items() if value is not None})
@@ -363,14 +367,28 @@ def _price(section: ForeignSection, task: Task | None) -> Block | None:
 
 def _weight(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> float | None:
     """Return the weight, or what LiteLLM takes for one: `rpm`, else `tpm`."""
-    found = None
-    for key in ("weight", "rpm", "tpm"):
+    found = ((key, section) for key in ("weight", "rpm", "tpm") for section in (params, item, info) if key in section)
+    return next((number for key, section in found if (number := section.number(key)) is not None), None)
+
+
+_LIMITS: Final = (
+    ("rpm", "requests_per_minute"),
+    ("tpm", "tokens_per_minute"),
+    ("max_parallel_requests", "concurrent"),
+)
+
+
+def _limits(params: ForeignSection, info: ForeignSection, item: ForeignSection) -> Block | None:
+    """Return the limits of a deployment; the first section that has one says it."""
+    found: dict[str, DraftValue | None] = {}
+    for key, name in _LIMITS:
         for section in (params, item, info):
-            if key in section and (number := section.number(key)) is not None and found is None:
-                found = number
-                if key != "weight":
-                    section.lose(key, "there is no such limit; among several deployments of a name it is the weight")
-    return found
+            number = section.number(key)
+            if number is not None and not 1 <= number <= 1_000_000_000:
+                section.lose(key, "is no limit of 1 or more: not taken")
+            elif number is not None:
+                found.setdefault(name, int(number))
+    return mapping(found)
 
 
 def _name(params: ForeignSection, id: str | None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from providers.profiles.load_profiles import load_profiles
-from proxy.cli.imports.litellm_deployments import KEYLESS, NAMES, PROFILES
+from proxy.cli.imports.litellm.deployments import KEYLESS, NAMES, PROFILES
 from tests.proxy.cli.imports.kit import Imported, imported
 
 

@@ -1,41 +1,31 @@
-"""LiteLLM's `config.yaml`: the whole file, as a table.
+"""LiteLLM's `config.yaml` and exports of its database, as a table.
 
-Sources: LiteLLM's pages "All settings" and "Overview" of its proxy, and litellm 1.109.1, November 2026.
+Sources: LiteLLM's pages "All settings" and "Overview" of its proxy, and litellm 1.108.7, November 2026.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from itertools import chain
 from typing import Final
 
-from config.addresses import reach, redis_fault
+from config.addresses import reach
+from config.time_zones import zone_fault
 from proxy.cli.imports.accounts import Accounts
 from proxy.cli.imports.endpoints import Endpoints
 from proxy.cli.imports.foreign_section import ForeignSection
-from proxy.cli.imports.litellm_deployments import ModelList
-from proxy.cli.imports.litellm_routes import KINDS, POLICIES, Routes
+from proxy.cli.imports.litellm.cache import write_cache
+from proxy.cli.imports.litellm.database_files import NO_DATABASE, Database
+from proxy.cli.imports.litellm.deployments import ModelList
+from proxy.cli.imports.litellm.listed_models import database_models
+from proxy.cli.imports.litellm.reasons import reason_in
+from proxy.cli.imports.litellm.routes import KINDS, POLICIES, Routes
+from proxy.cli.imports.litellm.shared_redis import write_shared
+from proxy.cli.imports.litellm.teams import write_teams
 from proxy.cli.imports.table_draft import Block, Reference, TableDraft
 from proxy.cli.imports.table_values import attempts, duration, joined
 
-ENVIRONMENT: Final = "os.environ/"
+MOST_FAILURES: Final = 1000
 
-REASONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("allowed_fails", "cooldown_time"), "every deployment has a circuit breaker (circuit_breaker)"),
-    **dict.fromkeys(
-        ("retry_policy", "allowed_fails_policy"), "what is tried again is decided for each kind of failure"
-    ),
-    **dict.fromkeys(("cache", "cache_params"), "answers are not cached"),
-    **dict.fromkeys(
-        ("callbacks", "success_callback", "failure_callback", "service_callback", "turn_off_message_logging"),
-        "there are no callbacks: metrics and the log say what happened",
-    ),
-    **dict.fromkeys(("database_url", "store_model_in_db"), "there is no database: its models, keys and teams are lost"),
-    **dict.fromkeys(("guardrails", "prompts", "mcp_servers", "vector_store_registry"), "there is nothing of the kind"),
-    "pass_through_endpoints": "there are no paths of one's own",
-    "custom_auth": "clients prove themselves with keys of teams",
-    **dict.fromkeys(("alerting", "alerting_threshold"), "alerts are made of metrics"),
-    **dict.fromkeys(("set_verbose", "telemetry"), "nothing is sent to the makers, and the log has one level"),
-    "enable_pre_call_checks": "a prompt that is certain not to fit is never sent, without a setting",
-    **dict.fromkeys(("finetune_settings", "files_settings", "default_team_settings"), "there is nothing of the kind"),
-}
+ENVIRONMENT: Final = "os.environ/"
 
 
 def variable_of(text: str) -> str | None:
@@ -43,8 +33,8 @@ def variable_of(text: str) -> str | None:
     return text.removeprefix(ENVIRONMENT) if text.startswith(ENVIRONMENT) else None
 
 
-def litellm_table(root: ForeignSection, name: str) -> TableDraft:
-    """Return the table that a configuration of LiteLLM's proxy means."""
+def litellm_table(root: ForeignSection, name: str, database: Database = NO_DATABASE) -> TableDraft:
+    """Return the table that a configuration of LiteLLM's proxy means, with what was exported of its database."""
     draft = TableDraft()
     root.comments = draft.root.comments
     accounts = Accounts(draft, variable_of)
@@ -54,14 +44,9 @@ def litellm_table(root: ForeignSection, name: str) -> TableDraft:
         accounts, {each.text("credential_name") or "": own for each, own in zip(named, values, strict=True)}
     )
     routes = Routes(draft, Endpoints(draft))
-    for item in root.sections("model_list"):
-        entry = reader.entry(item)
-        if entry is None:
-            draft.section("models").comments += item.comments
-        else:
-            routes.add(entry)
-            if not routes.groups[entry.group].entries:
-                draft.section("models").comments += item.comments
+    configured = list(root.sections("model_list"))
+    for item in chain(configured, database_models(database, configured)):
+        _take_entry(routes, reader, item)
     routes.endpoints.write()
     router, settings, general = (
         root.section(key).apart(place.comments)
@@ -74,10 +59,45 @@ def litellm_table(root: ForeignSection, name: str) -> TableDraft:
     _routing(routes, router, settings)
     _defaults(draft, router, settings)
     _server(draft, accounts, router, settings, general)
-    _whole_file(root)
-    for section in (*named, *values, router, settings, general, root):
-        section.lose_rest(REASONS)
+    if "environment_variables" in root or "include" in root:
+        _whole_file(root)
+    write_teams(database, draft, routes)
+    _remark_on_address(draft, root)
+    if database == NO_DATABASE and (groups := routes.client_names().groups):
+        names = f"access groups ({joined(groups)}) name several models: a team's `models` lists them, as --teams and"
+        root.remarks.hints.append(f"{names} --keys do.")
+    for section in (*named, *values):
+        section.lose_rest({})
+    for key, section in (("router_settings", router), ("litellm_settings", settings), ("general_settings", general)):
+        section.explain_rest(reason_in(key))
+    root.explain_rest(reason_in("top"))
     return draft
+
+
+def _take_entry(routes: Routes, reader: ModelList, item: ForeignSection) -> None:
+    """Take up an entry of a list of models, and count it."""
+    models = routes.draft.section("models")
+    entry = reader.entry(item)
+    if entry is None:
+        models.comments += item.comments
+        item.remarks.count("model", 0, 1)
+        return
+    taken = routes.add(entry)
+    item.remarks.count("model", int(taken), 1)
+    if not routes.groups[entry.group].entries:
+        models.comments += item.comments
+
+
+def _remark_on_address(draft: TableDraft, root: ForeignSection) -> None:
+    """Tell where this table listens, which is not where LiteLLM does."""
+    server = draft.section("server")
+    host, port = (server.entries.get(key, otherwise) for key, otherwise in (("host", "127.0.0.1"), ("port", 8080)))
+    hint = (
+        "LiteLLM listens on 0.0.0.0:4000 unless its command line says otherwise; this table says "
+        f"{host}:{port} (server.host, server.port)."
+    )
+    server.comments.append(hint)
+    root.remarks.hints.append(hint)
 
 
 def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -> None:
@@ -95,11 +115,24 @@ def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -
             routes.aliases[alias] = target
         if inner is not None:
             inner.lose_rest({"hidden": "every route is listed to the teams that may use it"})
+    routes.read_depth(router)
     for section in (router, settings):
         for key in ("fallbacks", *KINDS):
             routes.add_fallbacks(section, key)
         routes.add_defaults(section)
     routes.write()
+
+
+_RETRIES: Final = ("num_retries", "num_retries", "max_retries")
+
+
+def _failures(section: ForeignSection, key: str) -> int | None:
+    """Return the failures that open a circuit; LiteLLM counts those that it allows in a minute."""
+    number = section.number(key)
+    if number is not None and not 0 <= number < MOST_FAILURES:
+        section.lose(key, f"is no number of failures below {MOST_FAILURES}: not taken")
+        return None
+    return None if number is None else int(number) + 1
 
 
 def _defaults(draft: TableDraft, router: ForeignSection, settings: ForeignSection) -> None:
@@ -109,7 +142,9 @@ def _defaults(draft: TableDraft, router: ForeignSection, settings: ForeignSectio
     for read, keys, block, name in (
         (duration, (("timeout", router), ("request_timeout", settings)), "timeouts", "total"),
         (duration, (("stream_timeout", router),), "timeouts", "first_event"),
-        (attempts, (("num_retries", router), ("num_retries", settings)), "retries", "attempts"),
+        (attempts, tuple(zip(_RETRIES, (router, settings, router), strict=True)), "retries", "attempts"),
+        (_failures, (("allowed_fails", router), ("allowed_fails", settings)), "circuit_breaker", "failures"),
+        (duration, (("cooldown_time", router), ("cooldown_time", settings)), "circuit_breaker", "cooldown"),
     ):
         _first(defaults, read, keys, block, name)
 
@@ -144,14 +179,16 @@ def _server(
     if reach(general.text("host") or "") == "loopback":
         server.put("host", "127.0.0.1")
     else:
-        general.lose("host", "is for you to say (server.host): beyond this machine a table needs teams")
+        general.note("host", "is for you to say (server.host): beyond this machine a table needs teams")
     model = general.text("completion_model")
     if model is not None:
         if model in draft.section("routes").entries or model in draft.section("models").entries:
             server.block("surfaces").block("openai").put("default_model", model)
         else:
             general.lose("completion_model", "names no model of model_list: not taken")
-    _shared(draft, accounts, router)
+    write_shared(draft, accounts, router, "redis_")
+    write_cache(draft, accounts, settings)
+    _zone(server, settings)
     _master_key(draft, general)
 
 
@@ -168,36 +205,18 @@ def _limits(server: Block, general: ForeignSection) -> None:
             general.lose("global_max_parallel_requests", "is no number of requests: not taken")
 
 
-def _shared(draft: TableDraft, accounts: Accounts, router: ForeignSection) -> None:
-    if "redis_url" in router:
-        _shared_url(draft, accounts, router)
-    if "redis_url" in router or "redis_host" not in router:
-        return
-    host = accounts.url_param(router, "redis_host") or draft.refer("REDIS_HOST", "sample")
-    port = accounts.url_param(router, "redis_port", "6379")
-    password = accounts.secret(router, "redis_password", "redis", "PASSWORD")
-    place, number = (each.text if isinstance(each, Reference) else each for each in (host, port or "6379"))
-    if redis_fault(f"redis://{'sample' if isinstance(host, Reference) else place}:6379") is not None:
-        router.lose("redis_host", "is no host to call: not taken")
-    elif not isinstance(port, Reference) and not (number.isdecimal() and 0 < int(number) < 65536):
-        router.lose("redis_port", "is no port: not taken")
-    else:
-        login = f":{password.text}@" if password is not None else ""
-        draft.section("server").put("shared", Block({"redis": Reference(f"redis://{login}{place}:{number}")}))
-
-
-def _shared_url(draft: TableDraft, accounts: Accounts, router: ForeignSection) -> None:
-    """Take an address of Redis, which may hold a password, from the environment."""
-    url = accounts.secret(router, "redis_url", "redis", "URL")
-    if url is not None:
-        draft.samples[url.text[2:-1]] = "redis://sample:6379"
-        draft.section("server").put("shared", Block({"redis": url}))
+def _zone(server: Block, settings: ForeignSection) -> None:
+    zone = settings.text("timezone")
+    if zone is not None and zone_fault(zone) is not None:
+        settings.lose("timezone", "is no zone that this machine knows: not taken")
+    elif zone is not None:
+        server.put("timezone", zone)
 
 
 def _master_key(draft: TableDraft, general: ForeignSection) -> None:
     if general.text("master_key") is None:
         return
-    general.lose("master_key", "a key is not copied: the table has digests of keys")
+    general.note("master_key", "a key is not copied: the table has digests of keys, and the admin listener a token")
     variable = "LITELLM_MASTER_KEY_DIGEST"
     draft.samples[variable] = f"sha256:{'0' * 64}"
     team = draft.section("teams").block("master")
@@ -212,6 +231,6 @@ def _master_key(draft: TableDraft, general: ForeignSection) -> None:
 def _whole_file(root: ForeignSection) -> None:
     names = root.section("environment_variables").written()
     if names:
-        root.lose("environment_variables", f"are not set by a table: put them into the environment ({joined(names)})")
+        root.note("environment_variables", f"are not set by a table: put them into the environment ({joined(names)})")
     if "include" in root:
         root.lose("include", "names files of LiteLLM's: import each, and name the tables that come of it in `include`")

@@ -1,13 +1,14 @@
 """LiteLLM's names for clients and its fallbacks, as routes.
 
 A group is what entries of one `model_name` are together. Where it has fallbacks its own targets come first, as a route
-of their own where they are several: `NAME.group`. Fallbacks lead to groups and never to what these fall back to, so
-that two groups may be each other's.
+of their own where they are several: `NAME.group`. A route has what its fallbacks fall back to as well, in the order in
+which LiteLLM comes to them; no group comes twice, so that two groups may be each other's.
 
-Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` of litellm 1.109.1, November 2026.
+Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` and `run_async_fallback` of
+`router_utils/fallback_event_handlers.py` in litellm 1.108.7, November 2026.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +26,8 @@ from proxy.cli.imports.endpoints import (
     put_route,
 )
 from proxy.cli.imports.foreign_section import ForeignSection
-from proxy.cli.imports.litellm_deployments import ModelEntry
+from proxy.cli.imports.litellm.access import ClientNames
+from proxy.cli.imports.litellm.deployments import ModelEntry
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import route_name, unused
 
@@ -41,6 +43,9 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """LiteLLM's lists for single reasons, and the key of a route's `fallbacks`."""
 
+
+MAX_FALLBACKS: Final = 5
+"""LiteLLM's own limit (`ROUTER_MAX_FALLBACKS`), unless `max_fallbacks` says otherwise."""
 
 _UNLIKE: Final = "names a model for other requests, or of another space of vectors: not taken"
 
@@ -86,6 +91,7 @@ class Routes:
     groups: dict[str, NameGroup] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
+    depth: int = MAX_FALLBACKS
     _by_id: dict[str, ModelEntry] = field(default_factory=dict)
     _plain: set[str] = field(default_factory=set)
     _names: dict[str, str] = field(default_factory=dict)
@@ -94,15 +100,21 @@ class Routes:
     _firsts: dict[str, DraftEndpoint] = field(default_factory=dict)
     _found: "dict[str, _Resolved]" = field(default_factory=dict)
 
-    def add(self, entry: ModelEntry) -> None:
-        """Take up an entry, whose endpoint the draft gets."""
+    def add(self, entry: ModelEntry) -> bool:
+        """Take up an entry, whose endpoint the draft gets. Returns whether it can be taken."""
         group = self.groups.setdefault(entry.group, NameGroup(entry.group))
         if not self._add_pattern(group, entry):
-            return
+            return False
         group.entries.append(entry)
         self.endpoints.add(entry.endpoint, entry.group, entry.section)
         if entry.id:
             self._by_id.setdefault(entry.id, entry)
+        return True
+
+    def read_depth(self, router: ForeignSection) -> None:
+        """Read after how many fallbacks LiteLLM follows no more fallbacks of fallbacks."""
+        depth = router.number("max_fallbacks")
+        self.depth = self.depth if depth is None else int(depth)
 
     def _add_pattern(self, group: NameGroup, entry: ModelEntry) -> bool:
         """Return whether an entry of a pattern can be taken; `x/*` becomes the vendor x."""
@@ -182,11 +194,17 @@ class Routes:
         """Write every route."""
         named = [group for group in self.groups.values() if group.entries and not group.is_pattern]
         self.defaults = list(dict.fromkeys(self.defaults))[:MOST_TARGETS]
+        chains: dict[str, list[str]] = {}
+        kinds: dict[str, dict[str, list[str]]] = {}
         for group in named:
             defaults = self._alike(group, self.defaults)
             if len(defaults) < len(self.defaults):
-                group.entries[0].section.apart(group.comments).tell(f"a default fallback {_UNLIKE}")
-            group.then = [each for each in dict.fromkeys([*group.then, *defaults]) if each != group.name]
+                group.entries[0].section.apart(group.comments).lose_part(f"a default fallback {_UNLIKE}")
+            chains[group.name] = [*self._followed(group.name, lambda each: each.then), *defaults]
+            kinds[group.name] = {kind: self._followed(group.name, _of_kind(kind)) for kind in group.by_kind}
+        for group in named:
+            group.by_kind = kinds[group.name]
+            group.then = [each for each in dict.fromkeys(chains[group.name]) if each != group.name]
         self._plain = {group.name for group in named if self._is_plain(group)}
         self._give_names([group for group in named if group.name not in self._plain])
         for group in named:
@@ -199,6 +217,48 @@ class Routes:
         for alias, name in self.aliases.items():
             if self._is_known(name):
                 self._write_alias(routes, route_name(alias), self.groups[name])
+
+    def client_names(self) -> ClientNames:
+        """Return what clients may ask for, once the routes are written."""
+        names: dict[str, str] = {}
+        groups: dict[str, list[str]] = {}
+        for group in self.groups.values():
+            if not group.entries or group.name == ANY_MODEL:
+                continue
+            first = group.entries[0].endpoint
+            names[group.name] = self.endpoints.key(first) if group.is_pattern else self._route_of(group)
+            for each in dict.fromkeys(each for entry in group.entries for each in entry.access_groups):
+                groups.setdefault(each, []).append(group.name)
+        aliases = {alias: name for alias, name in self.aliases.items() if self._is_known(name)}
+        return ClientNames(names | {alias: route_name(alias) for alias in aliases}, aliases, groups)
+
+    def team_models(self) -> Mapping[str, Mapping[str, str]]:
+        """Return by team the names that it alone has, and LiteLLM's own name of each model."""
+        found: dict[str, dict[str, str]] = {}
+        for group in self.groups.values():
+            for entry in group.entries:
+                if entry.team and entry.public_name:
+                    found.setdefault(entry.team, {})[entry.public_name] = group.name
+        return found
+
+    def _followed(self, name: str, chain_of: Callable[[NameGroup], Sequence[str]]) -> list[str]:
+        """Return what a group falls back to, fallbacks of fallbacks too, in the order in which LiteLLM tries them."""
+        found: dict[str, None] = {}
+        waiting = [(name, 0)]
+        tried = {name}
+        while waiting and len(found) < MOST_TARGETS:
+            current, depth = waiting.pop()
+            if current != name:
+                if current in tried:
+                    continue
+                tried.add(current)
+                found[current] = None
+            group = self._named(current)
+            if group is None or depth >= self.depth:
+                continue
+            steps = [(self.aliases.get(each, each), depth + index) for index, each in enumerate(chain_of(group), 1)]
+            waiting += reversed(steps)
+        return list(found)
 
     def _write_alias(self, routes: Block, alias: str, group: NameGroup) -> None:
         put_route(routes, alias, [(self._route_of(group), 1.0)], "priority", (), self._space_settings(group))
@@ -246,7 +306,7 @@ class Routes:
         entries = [entry for entry in every if _space(entry.endpoint) == space]
         for entry in every:
             if _space(entry.endpoint) != space:
-                entry.section.apart(group.comments).tell(OTHER_SPACE)
+                entry.section.apart(group.comments).lose_part(OTHER_SPACE)
         ordered = any(entry.order is not None for entry in entries)
         # As LiteLLM does: the first entry tells whether there are weights, and who has none then gets nothing.
         weighed = group.entries[0].weight is not None
@@ -255,7 +315,7 @@ class Routes:
         model = self.endpoints.whole_model(group.name, shares)
         if model is None and len(targets) > MOST_TARGETS:
             reason = f"is beyond the {MOST_TARGETS} targets of a route, as are those after it: not taken"
-            entries[MOST_TARGETS].section.apart(group.comments).tell(reason)
+            entries[MOST_TARGETS].section.apart(group.comments).lose_part(reason)
         models = list(dict.fromkeys(self.endpoints.key(share.endpoint) for share in shares))[:2]
         policy = "priority" if ordered else self.policy
         return _Resolved(shares, targets[:MOST_TARGETS], policy, None if model in self._taken else model, models)
@@ -271,7 +331,7 @@ class Routes:
             return
         settings = self._space_settings(group)
         if settings:
-            group.entries[0].section.apart(group.comments).tell(IS_ONE_SPACE)
+            group.entries[0].section.apart(group.comments).remark(IS_ONE_SPACE)
         routes, name = self.draft.section("routes"), self._names[group.name]
         if not group.then:
             put_route(routes, name, targets, found.policy, group.comments, settings)
@@ -320,6 +380,10 @@ class Routes:
         if group is None:
             return [self.endpoints.pinned(self._by_id[name].endpoint)]
         return [target for target, _ in self._resolve(group).targets]
+
+
+def _of_kind(kind: str) -> Callable[[NameGroup], Sequence[str]]:
+    return lambda group: group.by_kind.get(kind, ())
 
 
 def _ordered(group: NameGroup) -> list[ModelEntry]:

@@ -1,0 +1,1 @@
+"""LiteLLM as a source: its configuration, and what its database holds, as a table."""

@@ -1,0 +1,107 @@
+"""Which names a list of models grants at LiteLLM, in the names of the table.
+
+Source: `check_model_access_helper`, `_resolve_key_models_for_auth_check` and `can_team_access_model` of
+`proxy/auth/auth_checks.py` in litellm 1.108.7, November 2026.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from config.allowed_names import covers
+
+EVERYTHING: Final = "*"
+ALL_TEAM_MODELS: Final = "all-team-models"
+NO_MODELS: Final = "no-default-models"
+_ALL: Final = frozenset({EVERYTHING, "all-proxy-models"})
+
+_INFERRED: Final = (
+    (re.compile(r"(gpt-|o[134](-|$)|chatgpt-|text-embedding-|dall-e|whisper-|tts-).*"), "openai"),
+    (re.compile(r"claude-.*"), "anthropic"),
+    (re.compile(r"gemini-.*"), "vertex_ai"),
+    (re.compile(r"command-.*"), "cohere_chat"),
+)
+"""Names without a provider that LiteLLM takes for one's own, so that `openai/*` grants `gpt-4o` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientNames:
+    """What clients may ask for at LiteLLM. `names` has the table's name of each, patterns such as `openai/*` too;
+    `aliases` lead to another name; `groups` are its access groups."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The table's names that are granted, `*` alone for every name, and the entries that name nothing."""
+
+    names: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def everything(self) -> bool:
+        """Whether every name is granted."""
+        return self.names == (EVERYTHING,)
+
+    def within(self, outer: "Granted") -> "Granted":
+        """Return what both grant."""
+        if outer.everything:
+            return self
+        if self.everything:
+            return outer
+        mine = [name for name in self.names if any(covers(pattern, name) for pattern in outer.names)]
+        theirs = [name for name in outer.names if any(covers(pattern, name) for pattern in self.names)]
+        return Granted(tuple(dict.fromkeys([*mine, *theirs])), self.unknown)
+
+
+def granted(models: Sequence[str], known: ClientNames) -> Granted:
+    """Return what a list of models of a team or key grants; an empty one grants everything."""
+    if not models or _ALL.intersection(models) or ALL_TEAM_MODELS in models:
+        return Granted((EVERYTHING,))
+    found: dict[str, None] = {}
+    unknown = []
+    for entry in models:
+        reached = list(dict.fromkeys(_reached(entry, known)))
+        found.update(dict.fromkeys(reached))
+        if not reached and entry != NO_MODELS:
+            unknown.append(entry)
+    return Granted(tuple(found), tuple(unknown))
+
+
+def _reached(entry: str, known: ClientNames) -> Iterator[str]:
+    """Yield the table's names that one entry grants."""
+    members = known.groups.get(entry, ())
+    wanted = {entry, *members}
+    for name, written in known.names.items():
+        if name in wanted or ("*" in entry and _matches(entry, name)):
+            yield written
+            yield from _aliases_of(name, known)
+    for alias in wanted & known.aliases.keys():
+        # At LiteLLM either may be listed: the alias, or what it leads to.
+        yield known.names[alias]
+    yield from _under_a_pattern([entry] if "*" not in entry else [], known)
+
+
+def _aliases_of(name: str, known: ClientNames) -> Iterable[str]:
+    return (known.names[alias] for alias, target in known.aliases.items() if target == name)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    whole = re.compile(".*".join(map(re.escape, pattern.split("*"))))
+    if whole.fullmatch(name):
+        return True
+    provider = next((provider for words, provider in _INFERRED if words.fullmatch(name)), None)
+    return provider is not None and whole.fullmatch(f"{provider}/{name}") is not None
+
+
+def _under_a_pattern(names: Iterable[str], known: ClientNames) -> Iterator[str]:
+    """Yield single models of a provider whose every model the configuration has, as `openai/*`."""
+    for name in names:
+        vendor, slash, rest = name.partition("/")
+        written = known.names.get(f"{vendor}/*")
+        if slash and rest and name not in known.names and written is not None:
+            yield f"{written.removesuffix('*')}{rest}"

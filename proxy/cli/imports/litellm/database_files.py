@@ -1,0 +1,194 @@
+"""What LiteLLM's database holds, from files: the JSON of its endpoints or a CSV of a table.
+
+Sources: `/key/list?return_full_object=true`, `/key/info`, `/team/list`, `/v2/team/list`, `/team/info` and `/model/info` of
+litellm 1.108.7 (`KeyListResponseObject`, `LiteLLM_VerificationToken`, `TeamListResponse`, `LiteLLM_TeamTable`), and the
+columns of `litellm_verificationtoken` as PostgreSQL's COPY writes them, November 2026.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from config.problem import ConfigError, Position, Problem, shown
+from config.reading.yaml_tree import Entry, ListNode, MapNode, Node, ScalarNode
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.remarks import Remarks
+
+MOST_BYTES: Final = 64 * 2**20
+DEEPEST: Final = 40
+
+Kind = Literal["keys", "teams", "models"]
+
+_LISTS: Final[Mapping[Kind, tuple[str, ...]]] = {"keys": ("keys",), "teams": ("teams",), "models": ("data", "models")}
+_INNER: Final[Mapping[Kind, str]] = {"keys": "info", "teams": "team_info", "models": "data"}
+"""Where the endpoints for one key or team have it."""
+
+_OWN: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "keys": ("token", "key"),
+    "teams": ("team_id",),
+    "models": ("model_name",),
+}
+"""A field that each row has, by one of these names."""
+
+_LABELS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "keys": ("key_alias", "token"),
+    "teams": ("team_alias", "team_id"),
+    "models": ("model_name",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """The files, as on the command line; several of a kind are pages."""
+
+    keys: tuple[Path, ...] = ()
+    teams: tuple[Path, ...] = ()
+    models: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The rows of the files."""
+
+    keys: tuple[ForeignSection, ...] = ()
+    teams: tuple[ForeignSection, ...] = ()
+    models: tuple[ForeignSection, ...] = ()
+
+
+NO_EXPORTS: Final = Exports()
+NO_DATABASE: Final = Database()
+
+
+def read_exports(exports: Exports, remarks: Remarks) -> Database:
+    """Return what the files hold. Raises ConfigError for a file that cannot be read."""
+    return Database(
+        _rows("keys", exports.keys, remarks),
+        _rows("teams", exports.teams, remarks),
+        _rows("models", exports.models, remarks),
+    )
+
+
+def _rows(kind: Kind, paths: tuple[Path, ...], remarks: Remarks) -> tuple[ForeignSection, ...]:
+    found: list[ForeignSection] = []
+    announced = 0
+    for path in paths:
+        at = Position(str(path), 1, 1)
+        content = _content(path, at)
+        listed = _listed(kind, content)
+        if listed is None:
+            raise ConfigError([Problem.at(at, (), f"is no list of {kind} of LiteLLM")])
+        announced = max(announced, _announced(content))
+        found += (_section(kind, index, row, at, remarks) for index, row in enumerate(listed))
+    if announced > len(found):
+        text = f"has {len(found)} of {announced} {kind}: give --{kind} for each page (page=2, page=3 and so on)"
+        problem = Problem.at(Position(str(paths[-1]), 1, 1), (kind,), text)
+        remarks.problems.append(problem)
+        remarks.wholes.add(problem)
+        remarks.count(kind.removesuffix("s"), 0, announced - len(found))
+    return tuple(found)
+
+
+def _content(path: Path, at: Position) -> object:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError([Problem.at(at, (), f"cannot read the file: {error.strerror}")]) from None
+    if len(raw) > MOST_BYTES:
+        raise ConfigError([Problem.at(at, (), f"cannot read the file: larger than {MOST_BYTES >> 20} MiB")])
+    try:
+        text = raw.decode("utf-8-sig")
+        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else list(_csv_rows(text))
+    except (ValueError, RecursionError, csv.Error):
+        raise ConfigError([Problem.at(at, (), "is neither JSON nor CSV with a header, in UTF-8")]) from None
+
+
+def _listed(kind: Kind, content: object) -> list[object] | None:
+    """Return the rows of a file's content; None for content of another kind."""
+    if isinstance(content, dict):
+        inner = next((content[key] for key in _LISTS[kind] if isinstance(content.get(key), list)), None)
+        one = content.get(_INNER[kind])
+        content = inner if inner is not None else [{**one, **_named(content)}] if isinstance(one, dict) else [content]
+    if not isinstance(content, list) or not all(_is_row(kind, each) for each in content):
+        return None
+    return content
+
+
+def _named(content: Mapping[str, object]) -> dict[str, object]:
+    return {key: content[key] for key in ("team_id",) if key in content} | (
+        {"token": content["key"]} if isinstance(content.get("key"), str) else {}
+    )
+
+
+def _is_row(kind: Kind, row: object) -> bool:
+    return (kind == "keys" and isinstance(row, str)) or (isinstance(row, dict) and any(k in row for k in _OWN[kind]))
+
+
+def _announced(content: object) -> int:
+    """Return how many rows all pages have together, as a page says it."""
+    said = (content.get("total_count") or content.get("total")) if isinstance(content, dict) else 0
+    return said if isinstance(said, int) else 0
+
+
+def _section(kind: Kind, index: int, row: object, at: Position, remarks: Remarks) -> ForeignSection:
+    values = row if isinstance(row, dict) else {"token": row}
+    known = (values.get(key) for key in _LABELS[kind])
+    label = next((each for each in known if isinstance(each, str) and each), str(index))
+    node = _node(values, at, 0)
+    if not isinstance(node, MapNode):
+        raise TypeError("a row is a mapping")
+    return ForeignSection(node, (kind, row_label(label)), remarks, [])
+
+
+def row_label(label: str) -> str:
+    """Return what messages call a row: its name, or of a digest and a key the beginning."""
+    return f"{label[:8]}…" if label.startswith("sk-") or len(label) >= 64 else shown(label)
+
+
+def _node(value: object, at: Position, depth: int) -> Node:
+    if depth > DEEPEST:
+        raise ConfigError([Problem.at(at, (), f"nested deeper than {DEEPEST} levels")])
+    if isinstance(value, dict):
+        entries = {str(key): Entry(at, _node(each, at, depth + 1)) for key, each in value.items()}
+        return MapNode(at, entries, 1, 1)
+    if isinstance(value, list):
+        return ListNode(at, tuple(_node(each, at, depth + 1) for each in value), 1, 1)
+    if value is None:
+        return ScalarNode(at, "", "null", plain=True)
+    if isinstance(value, bool):
+        return ScalarNode(at, "true" if value else "false", "bool", plain=True)
+    return ScalarNode(at, str(value), "text" if isinstance(value, str) else "float", plain=True)
+
+
+# CSV ----------------------------------------------------------------------------------------------------------------
+
+
+def _csv_rows(text: str) -> Iterator[dict[str, object]]:
+    for row in csv.DictReader(io.StringIO(text), strict=True):
+        yield {key: _cell(value) for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
+
+
+def _cell(text: str) -> object:
+    """Return a cell's value: JSON, an array of PostgreSQL's, a truth value, text; None for an empty one."""
+    if text in ("", "\\N", "NULL"):
+        return None
+    if text in ("t", "f"):
+        return text == "t"
+    if text[0] in "{[":
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return _array(text)
+    return text
+
+
+def _array(text: str) -> object:
+    """Return an array as PostgreSQL writes it: {a,"b c"}."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return text
+    (items,) = list(csv.reader([text[1:-1]], escapechar="\\")) or [[]]
+    return items

@@ -1,0 +1,132 @@
+"""LiteLLM's limits and budgets of teams and keys, as `limits` and `budget`.
+
+LiteLLM's budgets of 1h, 1d, 7d, 30d and 1mo begin anew by the calendar, as the table's do. Any other duration is written
+as the next longer period with the same amount, so that no more is spent than there; what never begins anew, or less
+often than each month, is written for the month.
+
+Source: `litellm_core_utils/duration_parser.py` and the types of keys, teams and budgets in litellm 1.108.7, November 2026.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.litellm.access import ClientNames
+from proxy.cli.imports.table_draft import Block, DraftValue
+
+LEAST_USD: Final = 0.01
+MOST: Final = 10**12
+
+_LIMITS: Final = (
+    ("rpm_limit", "requests_per_minute"),
+    ("tpm_limit", "tokens_per_minute"),
+    ("tpd_limit", "tokens_per_day"),
+    ("max_parallel_requests", "concurrent"),
+)
+_OF_MODELS: Final = (("model_rpm_limit", "requests_per_minute"), ("model_tpm_limit", "tokens_per_minute"))
+_WORDS: Final = {"hourly": "1h", "daily": "1d", "weekly": "7d", "monthly": "30d"}
+_DURATION: Final = re.compile(r"([0-9]{1,6})(mo|[smhdw])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800, "mo": 2_592_000}
+_PERIODS: Final = ((3600, "hour"), (86400, "day"), (604_800, "week"), (2_592_000, "month"))
+_NOT_SO_LONG: Final = "has no period of the calendar (hour, day, week, month): written per {}, the same amount"
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What a team or key may use: limits, limits of single models by LiteLLM's names, budgets. `is_nothing` if it may
+    use nothing."""
+
+    limits: dict[str, int] = field(default_factory=dict)
+    of_models: dict[str, dict[str, int]] = field(default_factory=dict)
+    budgets: list[Block] = field(default_factory=list)
+    is_nothing: bool = False
+
+    @property
+    def needs_team(self) -> bool:
+        """Whether only a team can have it: the table's keys have limits alone."""
+        return bool(self.budgets or self.of_models)
+
+    def put(self, block: Block, known: ClientNames) -> None:
+        """Write all of it at a team."""
+        entries: dict[str, DraftValue] = {**self.limits}
+        models: dict[str, DraftValue] = {
+            known.names[name]: Block({**own}) for name, own in self.of_models.items() if name in known.names
+        }
+        if models:
+            entries["models"] = Block(models)
+        block.put("limits", Block(entries) if entries else None)
+        budgets: list[DraftValue] = [*self.budgets]
+        block.put("budget", budgets or None)
+
+
+def read_allowance(row: ForeignSection, known: ClientNames) -> Allowance:
+    """Return what a row of a team or key allows. What its budget says counts where it says nothing itself."""
+    metadata = row.section("metadata")
+    others = [row.section(key) for key in ("litellm_budget_table",) if key in row]
+    found = Allowance()
+    for key, name in _LIMITS:
+        amount = _first_number([row, *others], key)
+        if amount is not None and 1 <= amount <= MOST:
+            found.limits[name] = int(amount)
+        elif amount is not None:
+            found.is_nothing = found.is_nothing or amount < 1
+    for key, name in _OF_MODELS:
+        for model, amount in _of_models(metadata.section(key)):
+            if model in known.names and amount >= 1:
+                found.of_models.setdefault(model, {})[name] = int(amount)
+            else:
+                metadata.lose(key, f"names a model that there is not, or none of 1 or more ({model}): not taken")
+    for source in [row, *others]:
+        _read_budgets(source, found)
+    return found
+
+
+def _first_number(sections: list[ForeignSection], key: str) -> float | None:
+    values = [section.number(key) for section in sections]
+    return next((value for value in values if value is not None), None)
+
+
+def _of_models(section: ForeignSection) -> Iterator[tuple[str, float]]:
+    for name in section.written():
+        amount = section.number(name)
+        if amount is not None:
+            yield name, amount
+
+
+def _read_budgets(row: ForeignSection, found: Allowance) -> None:
+    duration = row.text("budget_duration")
+    hard, soft = row.number("max_budget"), row.number("soft_budget")
+    if hard is not None and not found.budgets:
+        _add(row, "max_budget", found, (hard, duration), {})
+    for window in row.sections("budget_limits"):
+        amount, span = window.number("max_budget"), window.text("budget_duration")
+        window.text("reset_at")
+        if amount is not None:
+            _add(row, "budget_limits", found, (amount, span), {})
+    if soft is not None and soft >= LEAST_USD:
+        _add(row, "soft_budget", found, (soft, duration), {"then": "warn"})
+
+
+def _add(
+    row: ForeignSection, key: str, found: Allowance, budget: tuple[float, str | None], more: Mapping[str, DraftValue]
+) -> None:
+    amount, duration = budget
+    if amount < LEAST_USD:
+        found.is_nothing = True
+        return
+    per, is_exact = period(duration)
+    if not is_exact:
+        row.note(key, _NOT_SO_LONG.format(per))
+    found.budgets.append(Block({"usd": amount, "per": per, **more}))
+
+
+def period(duration: str | None) -> tuple[str, bool]:
+    """Return the period of the calendar for a duration, and whether it is as long."""
+    text = _WORDS.get((duration or "").strip().lower(), duration or "")
+    parts = _DURATION.fullmatch(text)
+    seconds = int(parts[1]) * _SECONDS[parts[2]] if parts else 0
+    if not seconds:
+        return "month", False
+    return next(((name, length == seconds) for length, name in _PERIODS if length >= seconds), ("month", False))

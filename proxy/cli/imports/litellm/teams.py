@@ -1,0 +1,267 @@
+"""LiteLLM's teams and virtual keys, as teams of a table.
+
+A key stands in its team. It is a team of its own if it has none, or if it has what only a team can have (a budget, limits
+of single models, names of its own) and its team has no limits and budgets, which would not hold then. What cannot be held
+refuses: a key that is blocked, has expired, may call nothing or is of a team that is not there is not taken.
+
+Source: `proxy/auth/user_api_key_auth.py`, `proxy/_types.py` (hash_token) and `models/` of litellm 1.108.7, November 2026.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from proxy.cli.imports.foreign_section import ForeignSection
+from proxy.cli.imports.litellm.access import EVERYTHING, ClientNames, Granted, granted
+from proxy.cli.imports.litellm.database_files import Database
+from proxy.cli.imports.litellm.routes import Routes
+from proxy.cli.imports.litellm.row_remarks import Gathered
+from proxy.cli.imports.litellm.team_limits import Allowance, read_allowance
+from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
+from proxy.cli.imports.table_values import route_name, team_name, unused, word
+
+_DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
+_CALLS: Final = re.compile(
+    r"llm_api_routes|openai_routes|anthropic_routes|/(v1/)?(chat|completions|messages|responses|embed).*"
+)
+"""Of `allowed_routes`: those by which models are called."""
+
+
+@dataclass(slots=True)
+class _Team:
+    """One team of the table in the making."""
+
+    row: ForeignSection
+    name: str
+    grants: Granted
+    allowance: Allowance
+    aliases: dict[str, str] = field(default_factory=dict)
+    keys: list[DraftValue] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    tags: dict[str, str] = field(default_factory=dict)
+    is_blocked: bool = False
+    left: int = 0
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the team has limits or budgets of its own."""
+        return bool(self.allowance.limits or self.allowance.needs_team)
+
+
+def write_teams(database: Database, draft: TableDraft, routes: Routes) -> None:
+    """Write the teams of the rows of the database."""
+    if not database.keys and not database.teams:
+        return
+    reader = _Reader(draft, routes.client_names(), routes.team_models(), datetime.now(UTC))
+    for row in database.teams:
+        reader.add_team(row)
+    for row in database.keys:
+        row.remarks.count("key", int(reader.add_key(row)), 1)
+    reader.write()
+
+
+@dataclass(slots=True)
+class _Reader:
+    draft: TableDraft
+    known: ClientNames
+    team_models: Mapping[str, Mapping[str, str]]
+    now: datetime
+    teams: dict[str, _Team] = field(default_factory=dict)
+    own: list[_Team] = field(default_factory=list)
+    gathered: Gathered = field(default_factory=Gathered)
+    digests: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+
+    def add_team(self, row: ForeignSection) -> None:
+        """Take up a team."""
+        id = row.text("team_id") or ""
+        if id in self.teams:
+            return
+        name = self._name(team_name(row.text("team_alias") or id))
+        grants = self._granted(row, row.texts("models"))
+        aliases = _aliases(row.section("litellm_model_table"), "model_aliases") | {**self.team_models.get(id, {})}
+        team = _Team(row, name, grants, read_allowance(row, self.known), aliases)
+        team.is_blocked = row.flag("blocked") is True
+        self.teams[id] = team
+        self.gathered.rest(row, name)
+
+    def add_key(self, row: ForeignSection) -> bool:
+        """Take up a key. Returns whether the table has it."""
+        row.comments = self.draft.section("teams").comments
+        label = str(row.path[1])
+        digest = _digest(row)
+        if digest is None or digest in self.digests:
+            row.tell("has no digest: not taken" if digest is None else "comes twice: taken once")
+            return False
+        self.digests.add(digest)
+        if len(row.node.entries) == 1:
+            row.tell("has its digest alone: export with return_full_object=true; not taken")
+            return False
+        team = self._team_of(row)
+        reason = self._refusal(row, team)
+        self.gathered.rest(row, label)
+        if reason is not None:
+            row.tell(f"{reason}: not taken")
+            return False
+        return self._place(row, label, digest, team)
+
+    def _team_of(self, row: ForeignSection) -> _Team | None:
+        id = row.text("team_id")
+        return self.teams.get(id) if id else None
+
+    def _refusal(self, row: ForeignSection, team: _Team | None) -> str | None:
+        """Return why a key must not work."""
+        blocked = row.flag("blocked")
+        written = row.text("expires")
+        expires = _moment(written)
+        if blocked:
+            return "is blocked"
+        if written is not None and (expires is None or expires <= self.now):
+            return "has an expiry that is no time" if expires is None else "has expired"
+        if team is None and row.text("team_id"):
+            return "its team is not among those of --teams"
+        if team is not None and (team.is_blocked or team.allowance.is_nothing):
+            return "its team is blocked" if team.is_blocked else "its team may use nothing"
+        allowed = row.texts("allowed_routes")
+        if allowed and not any(_CALLS.fullmatch(each) for each in allowed):
+            return "may call no model (allowed_routes)"
+        row.taken.discard("allowed_routes")
+        return None
+
+    def _place(self, row: ForeignSection, label: str, digest: str, team: _Team | None) -> bool:
+        allowance = read_allowance(row, self.known)
+        aliases = _aliases(row, "aliases")
+        grants = self._granted(row, row.texts("models"))
+        if allowance.is_nothing or not (grants.names or aliases):
+            row.tell("may use nothing: not taken" if allowance.is_nothing else "may call no model: not taken")
+            return False
+        owned = allowance.needs_team or bool(aliases)
+        if team is None or (owned and not team.is_limited):
+            return self._own_team(row, label, digest, team, _Team(row, "", grants, allowance, aliases))
+        narrowed = grants.within(team.grants)
+        names = (*narrowed.names, *(route_name(each) for each in team.aliases)) if not grants.everything else ()
+        if not narrowed.names and not team.aliases:
+            row.tell("may call no model that its team may call: not taken")
+            return False
+        if owned:
+            _lose_own(row, allowance, aliases)
+        narrows = not grants.everything and set(names) != {*team.grants.names, *map(route_name, team.aliases)}
+        limits = {
+            key: most for key, most in allowance.limits.items() if most < team.allowance.limits.get(key, most + 1)
+        }
+        team.keys.append(_key(row, _key_name(label, team), digest, names if narrows else (), limits))
+        return True
+
+    def _own_team(self, row: ForeignSection, label: str, digest: str, team: _Team | None, own: _Team) -> bool:
+        """Make a key a team, which has what its team grants."""
+        if team is not None:
+            own.grants = own.grants.within(team.grants)
+            own.aliases = {**team.aliases, **own.aliases}
+            own.tags = {"team": team.name}
+            team.left += 1
+        if not own.grants.names and not own.aliases:
+            row.tell("may call no model that its team may call: not taken")
+            return False
+        own.name = self._name(team_name(label if team is None else f"{team.name}-{label}"))
+        own.keys.append(_key(row, _key_name(label, own), digest, (), {}))
+        self.own.append(own)
+        return True
+
+    def _name(self, wanted: str) -> str:
+        name = unused(wanted, self.taken | self.draft.section("teams").entries.keys())
+        self.taken.add(name)
+        return name
+
+    def _granted(self, row: ForeignSection, models: list[str]) -> Granted:
+        found = granted(models, self.known)
+        if found.unknown:
+            names = ", ".join(found.unknown[:10])
+            row.note("models", f"names what there is not, and so grants nothing by it: {names}")
+        return found
+
+    def write(self) -> None:
+        """Write the teams that have keys, and tell the others."""
+        section = self.draft.section("teams")
+        for team in self.teams.values():
+            team.row.remarks.count("team", int(bool(team.keys or team.left)), 1)
+            if team.keys:
+                section.put(team.name, self._block(team))
+            elif not team.left:
+                team.row.apart(section.comments).tell("has no key that works, which a team needs: not taken")
+            else:
+                team.row.apart(section.comments).remark("each of its keys is a team of its own, with the tag `team`")
+        for team in self.own:
+            section.put(team.name, self._block(team))
+        if section.entries:
+            remarks = next(iter([*self.teams.values(), *self.own])).row.remarks
+            self.gathered.write(remarks, section.comments)
+
+    def _block(self, team: _Team) -> Block:
+        block = Block({"keys": team.keys}, list(team.row.comments) if team.row.path[0] == "teams" else [])
+        models: list[DraftValue] = [*team.grants.names]
+        block.put("models", models or None)
+        routes: dict[str, DraftValue] = {
+            route_name(alias): self.known.names[target]
+            for alias, target in team.aliases.items()
+            if target in self.known.names
+        }
+        block.put("routes", Block(routes) if routes else None)
+        team.allowance.put(block, self.known)
+        tags: dict[str, DraftValue] = {**team.tags}
+        block.put("tags", Block(tags) if tags else None)
+        return block
+
+
+def _lose_own(row: ForeignSection, allowance: Allowance, aliases: Mapping[str, str]) -> None:
+    """Tell what only a team could have, of a key whose team has limits of its own."""
+    fields = ("max_budget", "budget_limits", "soft_budget", "litellm_budget_table") if allowance.budgets else ()
+    for each in fields:
+        row.lose(each, "a key has no budget of its own: that of its team holds, or its limits (keys.limits)")
+    if allowance.of_models:
+        row.lose("metadata", "a key has no limits of single models: those of its team and its own hold")
+    if aliases:
+        row.lose("aliases", "a key has no names of its own: teams have (teams.NAME.routes)")
+
+
+def _key(row: ForeignSection, name: str, digest: str, models: tuple[str, ...], limits: dict[str, int]) -> Block:
+    expires = _moment(row.text("expires"))
+    block = Block({"hash": f"sha256:{digest}", "name": name})
+    block.put("expires", expires and expires.isoformat().replace("+00:00", "Z"))
+    listed: list[DraftValue] = [each for each in dict.fromkeys(models) if each != EVERYTHING]
+    block.put("models", listed or None)
+    block.put("limits", Block({**limits}) if limits else None)
+    return block
+
+
+def _key_name(label: str, team: _Team) -> str:
+    name = unused(word(label, "key"), team.names)
+    team.names.add(name)
+    return name
+
+
+def _digest(row: ForeignSection) -> str | None:
+    """Return a key's digest; LiteLLM's is that of the whole key, as ours. A key itself is only digested."""
+    text = row.text("token") or ""
+    if text.startswith("sk-"):
+        return hashlib.sha256(text.encode()).hexdigest()
+    return text.lower() if _DIGEST.fullmatch(text) else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return a time of LiteLLM's, which is in UTC if it names no zone; None for a text that is none."""
+    try:
+        found = datetime.fromisoformat(text or "")
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _aliases(section: ForeignSection, key: str) -> dict[str, str]:
+    """Return names of one's own, and the names that they stand for."""
+    if section.holds_text(key):
+        return {}
+    inner = section.section(key)
+    return {name: target for name in inner.written() if (target := inner.text(name)) is not None}
