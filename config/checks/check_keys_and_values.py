@@ -61,6 +61,14 @@ _NAMED: Final = {
 }
 """Mappings whose keys the operator chooses, and what each key names."""
 
+_UNMISTAKABLE: Final = frozenset({"model_list", "litellm_settings", "router_settings", "general_settings"})
+_OTHER_GATEWAYS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(_UNMISTAKABLE, "litellm"),
+    **dict.fromkeys(("providers", "governance", "mcp", "config_store"), "bifrost"),
+    **dict.fromkeys(("strategy", "targets", "virtual_key", "virtualKey", "override_params"), "portkey"),
+}
+"""Keys at the top of other gateways' configurations, and the importer that reads those."""
+
 _MOST_VENDORS: Final = 3
 _MOST_LISTED: Final = 4
 """Vendors and targets that one message lists."""
@@ -238,9 +246,21 @@ def _beside(path: Path) -> str | None:
 
 
 def _unknown_key(path: Path, root: Node) -> str:
+    if gateway := _other_gateway(path, root):
+        return f"a configuration of another gateway: `dragoman import {gateway} FILE` writes the table that it means"
     name, section = str(path[-1]), _section_at(path[:-1])
     near = did_you_mean(name, section.model_fields if section else ())
     return f"unknown key{near or _below_the_empty(path, root)}"
+
+
+def _other_gateway(path: Path, root: Node) -> str | None:
+    """Return whose configuration the file is by the first key that another gateway has, and a table has not."""
+    keys = root.entries if isinstance(root, MapNode) else {}
+    first = next((key for key in keys if key in _OTHER_GATEWAYS), None)
+    is_table = not keys.keys().isdisjoint(("version", "vendors", "models"))
+    if path != (first,) or first is None or (is_table and first not in _UNMISTAKABLE):
+        return None
+    return _OTHER_GATEWAYS[first]
 
 
 def _below_the_empty(path: Path, root: Node) -> str:

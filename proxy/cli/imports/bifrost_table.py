@@ -44,9 +44,12 @@ REASONS: Final[Mapping[str, str]] = {
     "ca_cert_pem": "is not copied: put it into a file and name that in ca_file",
     "blacklisted_models": "models are not excluded from VENDOR/*: give teams the models they may use",
     "use_for_batch_api": "there is no batch API",
-    "plugins": "there are no plugins",
+    "plugins": "plugins are guards and sinks in Python (plugins): for you to write",
     "mcp": "there are no MCP servers",
-    **dict.fromkeys(("config_store", "logs_store", "vector_store"), "there is no database: what only it holds is lost"),
+    **dict.fromkeys(
+        ("config_store", "logs_store", "vector_store"),
+        "this database is not read: what only it holds is lost; usage is kept in server.ledger",
+    ),
     "framework": "prices are written at models: `dragoman prices import`",
     "encryption_key": "nothing is stored that is to be encrypted",
     "auth_config": "there is no web interface that changes the table",
@@ -57,7 +60,10 @@ REASONS: Final[Mapping[str, str]] = {
     "enforce_auth_on_inference": "a key is wanted wherever the table has teams",
     "enforce_governance_header": "a key is wanted wherever the table has teams",
     "drop_excess_requests": "what is too much gets 503 at once (server.limits)",
-    **dict.fromkeys(("enable_logging", "disable_content_logging", "log_retention_days"), "the log never holds content"),
+    **dict.fromkeys(
+        ("enable_logging", "disable_content_logging", "log_retention_days"),
+        "the log never holds content: server.payload_log does",
+    ),
     "allowed_headers": "web pages may send any header",
     "$schema": "the table has a schema of its own",
 }

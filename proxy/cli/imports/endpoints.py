@@ -41,7 +41,7 @@ _TASKS: Final = (
 """What the names of models that do not chat have in common."""
 
 _COUNTED: Final = frozenset({"limits"})
-"""Settings that count where they stand: two deployments with equal limits have twice as much as their model with one."""
+"""Settings that count where they stand: two deployments with equal limits may do twice as much as one."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 

@@ -60,7 +60,7 @@ PROFILES: Final[Mapping[str, str]] = {
 KEYLESS: Final = frozenset({"bedrock", "vertex", "vertex_anthropic", "ollama_native", "openai_compatible", "sagemaker"})
 
 REASONS: Final[Mapping[str, str]] = {
-    "cache": "answers are not cached",
+    "cache": "responses are cached by `cache` in defaults, at a vendor, a model or a route: for you to write",
     "on_status_codes": "what is tried again is decided for each kind of failure",
     "use_retry_after_headers": "what a vendor says of waiting is always heeded",
     "cb_config": "every deployment has a circuit breaker (circuit_breaker)",
@@ -69,12 +69,14 @@ REASONS: Final[Mapping[str, str]] = {
     "default_params": "a deployment has no values for what clients leave out",
     "drop_params": "has no counterpart: `on_unsupported: drop` leaves out what a vendor cannot honour",
     "forward_headers": "clients' headers are passed on by the table's allow_headers",
-    **dict.fromkeys(("input_guardrails", "output_guardrails"), "there are no guardrails"),
-    **dict.fromkeys(("before_request_hooks", "after_request_hooks", "guardrails"), "there are no guardrails"),
+    **dict.fromkeys(
+        ("input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks", "guardrails"),
+        "guardrails are guards: plugins that check requests and responses",
+    ),
     "prompt_id": "there are no stored prompts",
     "passthrough": "clients name vendor and model themselves",
     "strict_open_ai_compliance": "answers are in the client's API always",
-    "metadata": "has no counterpart",
+    "metadata": "the ledger keeps tags of a team (teams.NAME.tags): for you to write",
 }
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")

@@ -13,8 +13,8 @@ from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.table_values import duration
 
 _ASKED: Final = (
-    "here a response is cached if the request asks for it (temperature 0, or the header x-dragoman-cache: use), for the "
-    "team alone (scope)"
+    "here a response is cached if the request asks for it (temperature 0, or the header x-dragoman-cache: use), for "
+    "its team alone (scope)"
 )
 _PLACES: Final = "the places of cached responses are memory and Redis: written as memory"
 _UNUSED: Final = Reason("has no counterpart: cached responses stand in memory or at server.shared")

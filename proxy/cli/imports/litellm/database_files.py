@@ -1,8 +1,8 @@
 """What LiteLLM's database holds, from files: the JSON of its endpoints or a CSV of a table.
 
-Sources: `/key/list?return_full_object=true`, `/key/info`, `/team/list`, `/v2/team/list`, `/team/info` and `/model/info` of
-litellm 1.108.7 (`KeyListResponseObject`, `LiteLLM_VerificationToken`, `TeamListResponse`, `LiteLLM_TeamTable`), and the
-columns of `litellm_verificationtoken` as PostgreSQL's COPY writes them, November 2026.
+Sources: `/key/list?return_full_object=true`, `/key/info`, `/team/list`, `/v2/team/list`, `/team/info` and `/model/info`
+of litellm 1.108.7 (`KeyListResponseObject`, `LiteLLM_VerificationToken`, `TeamListResponse`, `LiteLLM_TeamTable`), and
+the columns of `litellm_verificationtoken` as PostgreSQL's COPY writes them, November 2026.
 """
 
 import csv

@@ -85,6 +85,7 @@ _BASE_MODEL: Final = (
     "`dragoman prices import` looks up the name that the vendor is called by"
 )
 
+_OF_REGIONS: Final = frozenset({"bedrock", "sagemaker", "vertex", "vertex_anthropic"})
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 _STEPS: Final = ("converse/", "converse_like/", "invoke/", "responses/", "o_series/", "gpt5_series/")
 
@@ -144,7 +145,7 @@ class ModelList:
         self._account(endpoint, provider, params)
         self._common(endpoint, (params, info, item))
         entry = ModelEntry(group, endpoint, item, _weight(params, info, item), params.number("order"), info.text("id"))
-        endpoint.name = _name(params, entry.id)
+        endpoint.name = _name(params, entry.id, profile)
         entry.access_groups = tuple(info.texts("access_groups"))
         if "team_public_model_name" in info:
             entry.team, entry.public_name = info.text("team_id"), info.text("team_public_model_name")
@@ -391,7 +392,8 @@ def _limits(params: ForeignSection, info: ForeignSection, item: ForeignSection) 
     return mapping(found)
 
 
-def _name(params: ForeignSection, id: str | None) -> str:
+def _name(params: ForeignSection, id: str | None, profile: str) -> str:
     base = params.text("api_base") or ""
-    region = params.text("aws_region_name") or params.text("vertex_location") or ""
+    key = "aws_region_name" if profile in ("bedrock", "sagemaker") else "vertex_location"
+    region = (params.text(key) or "") if profile in _OF_REGIONS else ""
     return id or (name_of_address(base).partition(".")[0] if base else region) or "default"

@@ -1,7 +1,7 @@
 """Models of LiteLLM's database, as entries of a `model_list`.
 
-`/model/info` lists those of the configuration too, without their credentials, and with each what LiteLLM's list of prices
-says of the model: a price and a window are taken from there, the rest is not the operator's.
+`/model/info` lists those of the configuration too, without their credentials, and with each model what LiteLLM's list
+of prices says of it: a price and a window are taken from there, the rest is not the operator's.
 
 Source: `model_info_v1` and `remove_sensitive_info_from_deployment` of litellm 1.108.7, November 2026.
 """

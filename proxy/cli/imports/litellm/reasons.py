@@ -195,9 +195,7 @@ _PARAMS: Final[Sequence[_ROW]] = (
     ("max_budget|budget_duration", Reason("a deployment has no budget: budgets are teams'")),
     (
         "itpm|otpm|default_api_key_(rpm|tpm)_limit",
-        Reason(
-            "limits of a deployment are requests and tokens in all; those of a team and model are teams.NAME.limits.models"
-        ),
+        Reason("limits of a deployment count all requests and tokens; a team has limits of models (limits.models)"),
     ),
     ("tags|tag_regex", _TAGS),
     ("region_name|allowed_model_region", Reason("requests are not routed by region: give regions routes of their own")),
@@ -234,7 +232,7 @@ _PARAMS: Final[Sequence[_ROW]] = (
     ("cache_control_injection_points", Reason("has no counterpart: clients mark what is to be cached")),
     ("cooldown_time|allowed_fails", Reason("is circuit_breaker of the deployment: for you to write")),
     (
-        "vertex_.*|tenant_id|client_.*|space_id|project_id|api_version|organization|litellm_credential_name",
+        "vertex_.*|aws_region_name|tenant_id|client_.*|space_id|project_id|api_version|organization|litellm_credential_name",
         Reason("belongs to another provider than the entry's: not taken"),
     ),
     ("blocked", Reason("a deployment that is paused is taken: take it out, or give it weight 0")),

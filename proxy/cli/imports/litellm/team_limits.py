@@ -1,10 +1,11 @@
 """LiteLLM's limits and budgets of teams and keys, as `limits` and `budget`.
 
-LiteLLM's budgets of 1h, 1d, 7d, 30d and 1mo begin anew by the calendar, as the table's do. Any other duration is written
-as the next longer period with the same amount, so that no more is spent than there; what never begins anew, or less
-often than each month, is written for the month.
+LiteLLM's budgets of 1h, 1d, 7d, 30d and 1mo begin anew by the calendar, as the table's do. Any other duration is
+written as the next longer period with the same amount, so that no more is spent than there; what never begins anew, or
+less often than each month, is written for the month.
 
-Source: `litellm_core_utils/duration_parser.py` and the types of keys, teams and budgets in litellm 1.108.7, November 2026.
+Source: `litellm_core_utils/duration_parser.py` and the types of keys, teams and budgets in litellm 1.108.7, November
+2026.
 """
 
 import re

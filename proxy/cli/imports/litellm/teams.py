@@ -1,13 +1,14 @@
 """LiteLLM's teams and virtual keys, as teams of a table.
 
-A key stands in its team. It is a team of its own if it has none, or if it has what only a team can have (a budget, limits
-of single models, names of its own) and its team has no limits and budgets, which would not hold then. What cannot be held
-refuses: a key that is blocked, has expired, may call nothing or is of a team that is not there is not taken.
+A key stands in its team. It is a team of its own if it has none, or if it has what only a team can have (a budget,
+limits of single models, names of its own) and its team has no limits and budgets, which would not hold then. A key that
+is blocked, has expired, may call nothing or is of a team that is not there is not taken, so that it does not work.
 
-Source: `proxy/auth/user_api_key_auth.py`, `proxy/_types.py` (hash_token) and `models/` of litellm 1.108.7, November 2026.
+Source: `proxy/auth/user_api_key_auth.py`, `hash_token` and `models/` of litellm 1.108.7, November 2026.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -102,11 +103,13 @@ class _Reader:
             return False
         team = self._team_of(row)
         reason = self._refusal(row, team)
-        self.gathered.rest(row, label)
         if reason is not None:
             row.tell(f"{reason}: not taken")
             return False
-        return self._place(row, label, digest, team)
+        is_placed = self._place(row, label, digest, team)
+        if is_placed:
+            self.gathered.rest(row, label)
+        return is_placed
 
     def _team_of(self, row: ForeignSection) -> _Team | None:
         id = row.text("team_id")
@@ -229,7 +232,7 @@ def _lose_own(row: ForeignSection, allowance: Allowance, aliases: Mapping[str, s
 def _key(row: ForeignSection, name: str, digest: str, models: tuple[str, ...], limits: dict[str, int]) -> Block:
     expires = _moment(row.text("expires"))
     block = Block({"hash": f"sha256:{digest}", "name": name})
-    block.put("expires", expires and expires.isoformat().replace("+00:00", "Z"))
+    block.put("expires", None if expires is None else expires.isoformat().replace("+00:00", "Z"))
     listed: list[DraftValue] = [each for each in dict.fromkeys(models) if each != EVERYTHING]
     block.put("models", listed or None)
     block.put("limits", Block({**limits}) if limits else None)
@@ -260,8 +263,19 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _aliases(section: ForeignSection, key: str) -> dict[str, str]:
-    """Return names of one's own, and the names that they stand for."""
+    """Return names of one's own, and the names that they stand for; LiteLLM may store them as text."""
     if section.holds_text(key):
-        return {}
+        return _aliases_of_text(section, key)
     inner = section.section(key)
     return {name: target for name in inner.written() if (target := inner.text(name)) is not None}
+
+
+def _aliases_of_text(section: ForeignSection, key: str) -> dict[str, str]:
+    try:
+        found = json.loads(section.text(key) or "{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        section.lose(key, "is no mapping of names: not taken")
+        return {}
+    return {name: target for name, target in found.items() if isinstance(target, str)}

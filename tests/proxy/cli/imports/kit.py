@@ -8,6 +8,7 @@ from config.reading.table_files import Copies
 from config.reading.yaml_tree import MapNode, parse
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.import_command import read
+from proxy.cli.imports.litellm.database_files import NO_EXPORTS, Exports
 from proxy.cli.imports.remarks import Remarks
 from proxy.cli.imports.table_draft import TableDraft
 from proxy.cli.imports.write_yaml import table_text
@@ -41,9 +42,9 @@ class Imported:
         return [target.name for target in plan(self.table.snapshot, user, name, "openai", IDLE).targets]
 
 
-def imported(gateway: str, path: Path, name: str = "name") -> Imported:
+def imported(gateway: str, path: Path, name: str = "name", exports: Exports = NO_EXPORTS) -> Imported:
     """Import a file; fails unless the table can be served once its variables are set."""
-    draft, remarks = read(gateway, path, name)
+    draft, remarks = read(gateway, path, name, exports)
     text = table_text(draft)
     table = Source(TABLE, draft.samples).load_to_serve(Copies({TABLE: text.encode()}, {}))
     return Imported(draft, text, [*dict.fromkeys(remarks.problems)], remarks, table)
