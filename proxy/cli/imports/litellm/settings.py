@@ -62,6 +62,13 @@ def litellm_table(root: ForeignSection, name: str, database: Database = NO_DATAB
     if "environment_variables" in root or "include" in root:
         _whole_file(root)
     write_teams(database, draft, routes)
+    if stored := [
+        row.text("model_name") or "" for row in database.models if row.section("model_info").flag("db_model")
+    ]:
+        root.remarks.hints.append(
+            f"/model/info has no credentials: what the database alone has ({joined(stored)}) is called with those of "
+            "the environment, or with none: write api_key where one is needed."
+        )
     _remark_on_address(draft, root)
     if database == NO_DATABASE and (groups := routes.client_names().groups):
         names = f"access groups ({joined(groups)}) name several models: a team's `models` lists them, as --teams and"

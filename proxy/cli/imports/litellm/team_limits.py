@@ -9,7 +9,7 @@ Source: `litellm_core_utils/duration_parser.py` and the types of keys, teams and
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,8 @@ from proxy.cli.imports.table_draft import Block, DraftValue
 
 LEAST_USD: Final = 0.01
 MOST: Final = 10**12
+WARNED_AT: Final = 0.8
+"""A soft budget is this share of one that warns, since a budget that warns when all is spent is taken for a mistake."""
 
 _LIMITS: Final = (
     ("rpm_limit", "requests_per_minute"),
@@ -79,8 +81,10 @@ def read_allowance(row: ForeignSection, known: ClientNames) -> Allowance:
                 found.of_models.setdefault(model, {})[name] = int(amount)
             else:
                 metadata.lose(key, f"names a model that there is not, or none of 1 or more ({model}): not taken")
+    spans = [source.text("budget_duration") for source in [row, *others]]
+    duration = next((span for span in spans if span is not None), None)
     for source in [row, *others]:
-        _read_budgets(source, found)
+        _read_budgets(source, duration, found)
     return found
 
 
@@ -96,23 +100,22 @@ def _of_models(section: ForeignSection) -> Iterator[tuple[str, float]]:
             yield name, amount
 
 
-def _read_budgets(row: ForeignSection, found: Allowance) -> None:
-    duration = row.text("budget_duration")
+def _read_budgets(row: ForeignSection, duration: str | None, found: Allowance) -> None:
     hard, soft = row.number("max_budget"), row.number("soft_budget")
     if hard is not None and not found.budgets:
-        _add(row, "max_budget", found, (hard, duration), {})
+        _add(row, "max_budget", found, (hard, duration))
     for window in row.sections("budget_limits"):
         amount, span = window.number("max_budget"), window.text("budget_duration")
         window.text("reset_at")
         if amount is not None:
-            _add(row, "budget_limits", found, (amount, span), {})
+            _add(row, "budget_limits", found, (amount, span))
     if soft is not None and soft >= LEAST_USD:
-        _add(row, "soft_budget", found, (soft, duration), {"then": "warn"})
+        per, _ = period(duration)
+        whole = round(soft / WARNED_AT, 2)
+        found.budgets.append(Block({"usd": whole, "per": per, "at": f"{WARNED_AT:.0%}", "then": "warn"}))
 
 
-def _add(
-    row: ForeignSection, key: str, found: Allowance, budget: tuple[float, str | None], more: Mapping[str, DraftValue]
-) -> None:
+def _add(row: ForeignSection, key: str, found: Allowance, budget: tuple[float, str | None]) -> None:
     amount, duration = budget
     if amount < LEAST_USD:
         found.is_nothing = True
@@ -120,7 +123,7 @@ def _add(
     per, is_exact = period(duration)
     if not is_exact:
         row.note(key, _NOT_SO_LONG.format(per))
-    found.budgets.append(Block({"usd": amount, "per": per, **more}))
+    found.budgets.append(Block({"usd": amount, "per": per}))
 
 
 def period(duration: str | None) -> tuple[str, bool]:

@@ -10,11 +10,13 @@ Source: `proxy/auth/user_api_key_auth.py`, `hash_token` and `models/` of litellm
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from config.allowed_names import covers
+from config.problem import shown
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm.access import EVERYTHING, ClientNames, Granted, granted
 from proxy.cli.imports.litellm.database_files import Database
@@ -22,7 +24,7 @@ from proxy.cli.imports.litellm.routes import Routes
 from proxy.cli.imports.litellm.row_remarks import Gathered
 from proxy.cli.imports.litellm.team_limits import Allowance, read_allowance
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
-from proxy.cli.imports.table_values import route_name, team_name, unused, word
+from proxy.cli.imports.table_values import joined, route_name, team_name, unused, word
 
 _DIGEST: Final = re.compile(r"[0-9A-Fa-f]{64}")
 _CALLS: Final = re.compile(
@@ -33,13 +35,15 @@ _CALLS: Final = re.compile(
 
 @dataclass(slots=True)
 class _Team:
-    """One team of the table in the making."""
+    """One team of the table in the making. `aliases` are names that it alone has, which all of its keys may ask for;
+    `publics` are those of models that it alone has, which a key may ask for that lists them or lists nothing."""
 
     row: ForeignSection
     name: str
     grants: Granted
     allowance: Allowance
     aliases: dict[str, str] = field(default_factory=dict)
+    publics: dict[str, str] = field(default_factory=dict)
     keys: list[DraftValue] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     tags: dict[str, str] = field(default_factory=dict)
@@ -82,9 +86,15 @@ class _Reader:
         if id in self.teams:
             return
         name = self._name(team_name(row.text("team_alias") or id))
-        grants = self._granted(row, row.texts("models"))
-        aliases = _aliases(row.section("litellm_model_table"), "model_aliases") | {**self.team_models.get(id, {})}
-        team = _Team(row, name, grants, read_allowance(row, self.known), aliases)
+        listed = row.texts("models")
+        own = self.team_models.get(id, {})
+        grants = self._granted(row, listed, own)
+        publics = {name: model for name, model in own.items() if grants.everything or name in listed}
+        table = row.section("litellm_model_table")
+        aliases = _aliases(table, "model_aliases")
+        if gone := [shown(name) for name, target in aliases.items() if target not in self.known.names]:
+            table.lose("model_aliases", f"leads to no model that there is: {joined(gone)}")
+        team = _Team(row, name, grants, read_allowance(row, self.known), aliases, publics)
         team.is_blocked = row.flag("blocked") is True
         self.teams[id] = team
         self.gathered.rest(row, name)
@@ -136,52 +146,59 @@ class _Reader:
 
     def _place(self, row: ForeignSection, label: str, digest: str, team: _Team | None) -> bool:
         allowance = read_allowance(row, self.known)
-        aliases = _aliases(row, "aliases")
-        grants = self._granted(row, row.texts("models"))
-        if allowance.is_nothing or not (grants.names or aliases):
+        own = team if team is not None else _Team(row, "", Granted((EVERYTHING,)), Allowance())
+        listed = row.texts("models")
+        grants = self._granted(row, listed, own.publics)
+        narrowed = grants.within(own.grants)
+        publics = {name: model for name, model in own.publics.items() if grants.everything or name in listed}
+        aliases = self._allowed_aliases(_aliases(row, "aliases"), narrowed)
+        if allowance.is_nothing or not (narrowed.names or own.aliases or publics):
             row.tell("may use nothing: not taken" if allowance.is_nothing else "may call no model: not taken")
             return False
         owned = allowance.needs_team or bool(aliases)
         if team is None or (owned and not team.is_limited):
-            return self._own_team(row, label, digest, team, _Team(row, "", grants, allowance, aliases))
-        narrowed = grants.within(team.grants)
-        names = (*narrowed.names, *(route_name(each) for each in team.aliases)) if not grants.everything else ()
-        if not narrowed.names and not team.aliases:
-            row.tell("may call no model that its team may call: not taken")
-            return False
+            alone = _Team(row, "", narrowed, allowance, {**own.aliases, **aliases}, publics)
+            self._own_team(label, digest, team, alone)
+            return True
         if owned:
             _lose_own(row, allowance, aliases)
-        narrows = not grants.everything and set(names) != {*team.grants.names, *map(route_name, team.aliases)}
+        names = (*narrowed.names, *map(route_name, team.aliases), *map(route_name, publics))
+        everything = {*team.grants.names, *map(route_name, team.aliases), *map(route_name, team.publics)}
+        narrows = set(names) != everything
         limits = {
             key: most for key, most in allowance.limits.items() if most < team.allowance.limits.get(key, most + 1)
         }
         team.keys.append(_key(row, _key_name(label, team), digest, names if narrows else (), limits))
         return True
 
-    def _own_team(self, row: ForeignSection, label: str, digest: str, team: _Team | None, own: _Team) -> bool:
-        """Make a key a team, which has what its team grants."""
+    def _own_team(self, label: str, digest: str, team: _Team | None, own: _Team) -> None:
+        """Make a key a team."""
         if team is not None:
-            own.grants = own.grants.within(team.grants)
-            own.aliases = {**team.aliases, **own.aliases}
             own.tags = {"team": team.name}
             team.left += 1
-        if not own.grants.names and not own.aliases:
-            row.tell("may call no model that its team may call: not taken")
-            return False
         own.name = self._name(team_name(label if team is None else f"{team.name}-{label}"))
-        own.keys.append(_key(row, _key_name(label, own), digest, (), {}))
+        own.keys.append(_key(own.row, _key_name(label, own), digest, (), {}))
         self.own.append(own)
-        return True
+
+    def _allowed_aliases(self, aliases: Mapping[str, str], grants: Granted) -> dict[str, str]:
+        """Return the names of a key's own that lead to what is granted: LiteLLM judges what they lead to."""
+        known = {name: self.known.names.get(target) for name, target in aliases.items()}
+        return {
+            name: aliases[name]
+            for name, written in known.items()
+            if written is not None and any(covers(pattern, written) for pattern in grants.names)
+        }
 
     def _name(self, wanted: str) -> str:
         name = unused(wanted, self.taken | self.draft.section("teams").entries.keys())
         self.taken.add(name)
         return name
 
-    def _granted(self, row: ForeignSection, models: list[str]) -> Granted:
+    def _granted(self, row: ForeignSection, models: list[str], own: Collection[str]) -> Granted:
         found = granted(models, self.known)
-        if found.unknown:
-            names = ", ".join(found.unknown[:10])
+        unknown = [shown(name) for name in found.unknown if name not in own]
+        if unknown:
+            names = joined(unknown)
             row.note("models", f"names what there is not, and so grants nothing by it: {names}")
         return found
 
@@ -208,7 +225,7 @@ class _Reader:
         block.put("models", models or None)
         routes: dict[str, DraftValue] = {
             route_name(alias): self.known.names[target]
-            for alias, target in team.aliases.items()
+            for alias, target in {**team.publics, **team.aliases}.items()
             if target in self.known.names
         }
         block.put("routes", Block(routes) if routes else None)
