@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 
+from providers.json_types import JsonObject
 from proxy.cli.main import main
 from tests.proxy.kit.raw_client import exchange, request
 from tests.support import openai_wire
@@ -62,7 +63,7 @@ class Shop:
     statuses: list[int]
 
     async def status(self, secret: str, model: str) -> int:
-        body = {"model": model, "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+        body: JsonObject = {"model": model, "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
         headers = {"Authorization": f"Bearer {secret}"}
         port = urlsplit(self.gateway.url).port or 0
         return (await exchange(port, request("POST", "/v1/chat/completions", body, headers))).status

@@ -6,6 +6,7 @@ from config.reading.yaml_tree import parse
 from tests.config.tables import complaints
 from tests.support.looped import looped
 
+WRITES = "writes the table that it means"
 QUOTE_BOOL = "expected text; YAML reads this unquoted word as true or false: put it in quotes"
 QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it in quotes"
 
@@ -16,6 +17,14 @@ QUOTE_NUMBER = "expected text; YAML reads this unquoted word as a number: put it
         ("server: {prot: 1}", "2:10 server.prot: unknown key; did you mean port?"),
         ("serverr: {}", "2:1 serverr: unknown key; did you mean server?"),
         ("xyzzy: 1", "2:1 xyzzy: unknown key"),
+        *(
+            (
+                f"{key}: {{}}",
+                f"2:1 {key}: a configuration of another gateway: `dragoman import {gateway} FILE` {WRITES}",
+            )
+            for key, gateway in {"model_list": "litellm", "general_settings": "litellm"}.items()
+        ),
+        ("providers: {}", "2:1 providers: unknown key"),
         ("vendors:\nacme: {}", "3:1 acme: unknown key; if it belongs to vendors, indent it further"),
         (
             "vendors: {v: {timeouts: , idle_time: 1s}}",

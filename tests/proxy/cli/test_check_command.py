@@ -14,6 +14,7 @@ from proxy.process.load_table import Source
 from proxy.routing.build_target import GENERIC
 from proxy.routing.cache_rules import ASKED_BY
 from tests.proxy.cli.conftest import CANARY, TABLE
+from tests.support.looped import looped
 from tests.support.redis import real_redis
 
 pytestmark = pytest.mark.smoke
@@ -307,3 +308,19 @@ def test_what_each_cache_does_is_said_where_it_is_written_and_is_no_problem(sour
     assert [each["severity"] for each in json.loads(capsys.readouterr().out)] == ["note", "note"]
     check(table, "error", FORMS["github"])
     assert capsys.readouterr().out.startswith("::notice file=")
+
+
+@looped(
+    ("file", "gateway"),
+    [
+        *((file, "litellm") for file in ("overview.yaml", "credential_list.yaml", "mutual_fallbacks.yaml")),
+        *((file, "bifrost") for file in ("quick_start.json", "virtual_keys.json", "weighted_keys.json")),
+        *((file, "portkey") for file in ("fallback.json", "nested.json", "complete.json")),
+    ],
+)
+def test_a_configuration_of_another_gateway_names_its_import(
+    file: str, gateway: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path("tests/fixtures/imports") / gateway / file
+    assert check(Source(path, {}), "warning", FORMS["text"]) == 1
+    assert capsys.readouterr().out.count(f"`dragoman import {gateway} FILE` writes the table that it means") == 1

@@ -168,7 +168,10 @@ def _node(value: object, at: Position, depth: int) -> Node:
 
 
 def _csv_rows(text: str) -> Iterator[dict[str, object]]:
-    for row in csv.DictReader(io.StringIO(text), strict=True):
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    if not {name for names in _OWN.values() for name in names}.intersection(reader.fieldnames or ()):
+        raise ValueError("no column of a key, team or model")
+    for row in reader:
         yield {key: _cell(value) for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
 
 

@@ -26,7 +26,7 @@ def written(path: Path, content: object) -> Path:
     return path
 
 
-def rows(folder: Path, keys: Sequence[object], teams: Sequence[object] = (), more: object = None) -> Imported:
+def rows(folder: Path, keys: Sequence[object], teams: Sequence[object] = ()) -> Imported:
     """Import two models, `a` and `b`, with keys and teams; a key's token is made of its place unless it has one."""
     config = {"model_list": [{"model_name": name, "litellm_params": {"model": f"openai/{name}"}} for name in "ab"]}
     known = [
@@ -34,4 +34,4 @@ def rows(folder: Path, keys: Sequence[object], teams: Sequence[object] = (), mor
         for index, key in enumerate(keys)
     ]
     exports = Exports((written(folder / "keys.json", {"keys": known}),), (written(folder / "teams.json", teams),))
-    return imported("litellm", written(folder / "config.json", {**config, **(more or {})}), exports=exports)
+    return imported("litellm", written(folder / "config.json", config), exports=exports)

@@ -202,3 +202,24 @@ def test_the_project_of_watsonx_ends_its_address(params: str, base: str, tmp_pat
     (model,) = made.table.snapshot.models.values()
     assert model.targets[0].base_url == base
     assert made.losses == []
+
+
+def test_limits_of_a_deployment_and_its_weight(tmp_path: Path) -> None:
+    more = "- {model_name: m, rpm: 20, litellm_params: {model: openai/x, api_key: os.environ/B, tpm: 9000}}\n"
+    made = entry(tmp_path, "model: openai/x, api_key: os.environ/A, rpm: 10, tpm: 4000, max_parallel_requests: 2", more)
+    model = made.table.loaded.config.models["openai/x"]
+    limits = [each.limits for each in model.deployments.values()]
+    assert [(each.requests_per_minute, each.tokens_per_minute, each.concurrent) for each in limits] == [
+        (10, 4000, 2),
+        (20, 9000, None),
+    ]
+    assert [each.weight for each in model.deployments.values()] == [10, 20]
+    assert made.losses == []
+    same = "- {model_name: m, litellm_params: {model: openai/x, api_key: os.environ/B, rpm: 10}}\n"
+    made = entry(tmp_path, "model: openai/x, api_key: os.environ/A, rpm: 10", same)
+    model = made.table.loaded.config.models["openai/x"]
+    assert model.limits.requests_per_minute is None
+    assert [each.limits.requests_per_minute for each in model.deployments.values()] == [10, 10]
+    made = entry(tmp_path, "model: openai/x, rpm: 0, cooldown_time: 9, aws_region_name: eu")
+    assert set(made.lost) == {"model_list.0.litellm_params.rpm", "model_list.0.litellm_params.aws_region_name"}
+    assert made.table.loaded.config.models["openai/x"].circuit_breaker.cooldown == 9

@@ -10,6 +10,7 @@ from proxy.cli.imports.litellm.database_files import Exports
 from proxy.cli.imports.litellm.reasons import READ, reason_in
 from proxy.cli.imports.litellm.row_remarks import METADATA, ROWS
 from tests.proxy.cli.imports.kit import FIXTURES, imported
+from tests.proxy.cli.imports.litellm.kit import written
 from tests.support.looped import looped
 
 SCHEMA: Final[Mapping[str, Any]] = json.loads((FIXTURES / "litellm_schema.json").read_text(encoding="utf-8"))
@@ -68,11 +69,9 @@ def test_each_key_is_in_the_table_or_in_a_remark(section: str, key: str, tmp_pat
     if key in SILENT.get(section, ()):
         return
     path = tmp_path / "config.json"
-    texts = []
-    for tree in (document(section, "nothing", None), document(section, key, VALUES.get(key, 3))):
-        path.write_text(json.dumps(tree), encoding="utf-8")
-        made = imported("litellm", path)
-        texts.append("\n".join(line for line in made.text.splitlines() if not line.lstrip().startswith("#")))
+    trees = document(section, "nothing", None), document(section, key, VALUES.get(key, 3))
+    without, made = (imported("litellm", written(path, tree)) for tree in trees)
+    texts = [[line for line in each.text.splitlines() if not line.lstrip().startswith("#")] for each in (without, made)]
     told = [reason for place, reason in made.lost.items() if place.endswith(key) or f".{key}." in f".{place}."]
     assert told or texts[0] != texts[1], "neither in the table nor in a remark"
     assert not [reason for reason in told if reason in (NO_COUNTERPART, UNKNOWN)], told
@@ -80,16 +79,12 @@ def test_each_key_is_in_the_table_or_in_a_remark(section: str, key: str, tmp_pat
 
 @looped(("section", "key"), [(section, key) for section in ("key", "key_view", "team") for key in SCHEMA[section]])
 def test_each_field_of_a_key_and_team_is_read_or_in_a_remark(section: str, key: str, tmp_path: Path) -> None:
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({"model_list": [ENTRY]}), encoding="utf-8")
+    config = written(tmp_path / "config.json", {"model_list": [ENTRY]})
     field = {"metadata": {"k": "v"}, "expires": "2099-01-01T00:00:00Z", "models": ["a"], "blocked": True}.get(key, "3")
     team = {"team_id": "t", "team_alias": "t", **({key: field} if section == "team" else {})}
     one = {"token": "0" * 64, "key_alias": "k", "team_id": "t", **({key: field} if section != "team" else {})}
-    exports = []
-    for name, content in (("keys.json", {"keys": [one]}), ("teams.json", [team])):
-        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
-        exports.append((tmp_path / name,))
-    made = imported("litellm", config, exports=Exports(*exports))
+    files = written(tmp_path / "keys.json", {"keys": [one]}), written(tmp_path / "teams.json", [team])
+    made = imported("litellm", config, exports=Exports(*((file,) for file in files)))
     told = [
         problem for problem in made.losses if key in problem.message.partition(":")[0] or problem.path.endswith(key)
     ]

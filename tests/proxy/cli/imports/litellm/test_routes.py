@@ -6,6 +6,7 @@ import pytest
 
 from proxy.cli.imports.endpoints import MOST_TARGETS
 from tests.proxy.cli.imports.kit import Imported, imported
+from tests.support.looped import looped
 
 
 def entry(name: str, model: str, more: str = "") -> str:
@@ -228,3 +229,30 @@ def test_a_list_of_fallbacks_of_which_none_is_taken_is_not_written(tmp_path: Pat
     made = table(tmp_path, VECTORS, "router_settings: {context_window_fallbacks: [{f: [g]}]}\n")
     assert "fallbacks:" not in made.text.replace("context_window_fallbacks", "")
     assert set(made.lost) >= {"router_settings.context_window_fallbacks.0.f"}
+
+
+CHAIN = "".join(entry(name, f"openai/{name}") for name in "abcdefgh")
+
+
+@looped(
+    ("fallbacks", "order"),
+    [
+        ("{a: [b]}, {b: [c]}, {c: [d]}", "abcd"),
+        ("{a: [b, c]}, {b: [d]}", "abdc"),
+        ("{a: [b]}, {b: [a, c]}, {c: [b]}", "abc"),
+        ("{a: [b, d]}, {b: [c, d]}, {c: [e]}", "abced"),
+        ("{a: [b]}, {b: [c]}, {c: [d]}, {d: [e]}, {e: [f]}, {f: [g]}, {g: [h]}", "abcdef"),
+    ],
+)
+def test_fallbacks_of_fallbacks_follow_in_the_order_of_litellm(fallbacks: str, order: str, tmp_path: Path) -> None:
+    made = table(tmp_path, CHAIN, f"router_settings: {{fallbacks: [{fallbacks}]}}\n")
+    assert made.reached("a") == [f"openai/{name}/default" for name in order]
+    reasons = fallbacks.replace("fallbacks", "context_window_fallbacks")
+    made = table(tmp_path, CHAIN, f"router_settings: {{context_window_fallbacks: [{reasons}]}}\n")
+    found = made.table.loaded.config.routes["a"].fallbacks.context_window
+    assert found == [f"openai/{name}" for name in order[1:]]
+
+
+def test_max_fallbacks_ends_a_chain(tmp_path: Path) -> None:
+    rest = "router_settings: {max_fallbacks: 1, fallbacks: [{a: [b]}, {b: [c]}]}\n"
+    assert table(tmp_path, CHAIN, rest).reached("a") == ["openai/a/default", "openai/b/default"]

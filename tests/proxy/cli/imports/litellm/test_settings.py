@@ -68,7 +68,7 @@ def test_the_projects_own_test_configuration() -> None:
     assert made.reached("gpt-3.5-turbo") == [AZURE]
     assert made.reached("gpt-4") == [f"{AZURE}-2"]
     assert set(made.reached("my-special-fake-model-alias-name")) == {
-        f"{RAILWAY}/my-fake-model/default",
+        f"{RAILWAY}/my-fake-model/{RAILWAY.removesuffix('-up-railway')}-2",
         f"{RAILWAY}/my-fake-model-2/default",
     }
     assert made.reached("some-model-of-openai") == ["openai/some-model-of-openai/default"]

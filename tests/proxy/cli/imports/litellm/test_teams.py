@@ -34,7 +34,9 @@ def reached(made: Imported, secret: str, names: list[str]) -> list[str]:
     """The names that a key may ask for; none for a key that does not work."""
     key = made.table.snapshot.keys.get(hashlib.sha256(secret.encode()).hexdigest())
     found = []
-    for name in names if key is not None else []:
+    if key is None:
+        return []
+    for name in names:
         try:
             plan(made.table.snapshot, key.team, name, "openai", IDLE)
         except GatewayError:

@@ -1,0 +1,74 @@
+"""The forms in which LiteLLM's endpoints and its database say keys, teams and models, and hostile files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from config.problem import ConfigError
+from proxy.cli.imports.litellm.database_files import Exports, read_exports, row_label
+from proxy.cli.imports.remarks import Remarks
+from tests.support.looped import looped
+
+DIGEST = "ab" * 32
+CSV = (
+    "token,key_alias,models,metadata,blocked,rpm_limit,expires\n"
+    f'{DIGEST},mine,"{{gpt-4o,""a b""}}","{{""k"": 1}}",f,60,2031-01-01 00:00:00\n'
+)
+
+
+@looped(
+    ("kind", "text", "paths"),
+    [
+        ("keys", json.dumps({"keys": [{"token": DIGEST, "key_alias": "k"}], "total_count": 1}), ["keys.k"]),
+        ("keys", json.dumps([{"token": DIGEST}]), ["keys.abababab…"]),
+        ("keys", json.dumps({"keys": [DIGEST]}), ["keys.abababab…"]),
+        ("keys", json.dumps({"key": DIGEST, "info": {"key_alias": "k"}}), ["keys.k"]),
+        ("keys", CSV, ["keys.mine"]),
+        ("keys", json.dumps({"keys": []}), []),
+        ("teams", json.dumps([{"team_id": "t", "team_alias": "Core"}]), ["teams.Core"]),
+        ("teams", json.dumps({"teams": [{"team_id": "t"}], "total": 1}), ["teams.t"]),
+        ("teams", json.dumps({"team_id": "t", "team_info": {"models": []}}), ["teams.t"]),
+        ("models", json.dumps({"data": [{"model_name": "m"}]}), ["models.m"]),
+    ],
+)
+def test_each_form_is_read(kind: str, text: str, paths: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "export"
+    file.write_text(text, encoding="utf-8")
+    database = read_exports(Exports(**{kind: (file,)}), Remarks())
+    assert [".".join(map(str, row.path)) for row in getattr(database, kind)] == paths
+
+
+def test_cells_of_a_csv_are_values(tmp_path: Path) -> None:
+    file = tmp_path / "keys.csv"
+    file.write_text(CSV, encoding="utf-8")
+    (row,) = read_exports(Exports(keys=(file,)), Remarks()).keys
+    assert (row.texts("models"), row.section("metadata").number("k")) == (["gpt-4o", "a b"], 1)
+    assert (row.flag("blocked"), row.number("rpm_limit")) == (False, 60)
+
+
+@looped(
+    ("text", "reason"),
+    [
+        ("", "is neither JSON nor CSV"),
+        ("{", "is neither JSON nor CSV"),
+        ('{"error": {"message": "sk-canary"}}', "is no list of keys"),
+        ('{"teams": [{"team_id": "t"}]}', "is no list of keys"),
+        ("[" * 100_000, "is neither JSON nor CSV"),
+        ('[{"token": ' + "[" * 60 + "]" * 60 + "}]", "nested deeper than 40 levels"),
+        ("a\0b", "is neither JSON nor CSV"),
+    ],
+)
+def test_a_file_that_is_none_is_one_line_without_its_content(text: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        read_exports(Exports(keys=(file,)), Remarks())
+    assert reason in str(raised.value)
+    assert "canary" not in str(raised.value)
+    with pytest.raises(ConfigError, match="cannot read the file"):
+        read_exports(Exports(keys=(tmp_path / "gone",)), Remarks())
+
+
+def test_a_label_is_no_secret() -> None:
+    assert [row_label(each) for each in ("team a", "sk-canary-secret", DIGEST)] == ["team a", "sk-canar…", "abababab…"]

@@ -1,0 +1,69 @@
+"""Budgets, limits and durations of LiteLLM's, in the periods of the calendar."""
+
+from proxy.cli.imports.litellm.access import ClientNames
+from proxy.cli.imports.litellm.team_limits import period, read_allowance
+from proxy.cli.imports.table_draft import Block, TableDraft
+from proxy.cli.imports.write_yaml import table_text
+from tests.proxy.cli.imports.kit import section
+from tests.support.looped import looped
+
+KNOWN = ClientNames(names={"a": "a-route"})
+
+
+@looped(
+    ("duration", "found"),
+    [
+        ("1h", ("hour", True)),
+        ("60m", ("hour", True)),
+        ("24h", ("day", True)),
+        ("daily", ("day", True)),
+        ("7d", ("week", True)),
+        ("1w", ("week", True)),
+        ("30d", ("month", True)),
+        ("1mo", ("month", True)),
+        ("Monthly", ("month", True)),
+        ("30s", ("hour", False)),
+        ("12h", ("day", False)),
+        ("14d", ("month", False)),
+        ("90d", ("month", False)),
+        (None, ("month", False)),
+        ("0d", ("month", False)),
+        ("soon", ("month", False)),
+    ],
+)
+def test_a_duration_is_a_period_no_shorter_than_itself(duration: str | None, found: tuple[str, bool]) -> None:
+    assert period(duration) == found
+
+
+@looped(
+    ("text", "written", "nothing"),
+    [
+        ("{rpm_limit: 5, tpm_limit: 6000}", ["limits: {requests_per_minute: 5, tokens_per_minute: 6000}"], False),
+        ("{litellm_budget_table: {rpm_limit: 5}}", ["limits: {requests_per_minute: 5}"], False),
+        ("{rpm_limit: 7, litellm_budget_table: {rpm_limit: 5}}", ["limits: {requests_per_minute: 7}"], False),
+        ("{metadata: {model_rpm_limit: {a: 5, gone: 1}}}", ["a-route: {requests_per_minute: 5}"], False),
+        ("{max_budget: 5, budget_duration: 1d}", ["budget: [{usd: 5, per: day}]"], False),
+        ("{max_budget: 5}", ["budget: [{usd: 5, per: month}]"], False),
+        (
+            "{budget_duration: 7d, litellm_budget_table: {soft_budget: 4}}",
+            ["budget: [{usd: 5, per: week, at: 80%, then: warn}]"],
+            False,
+        ),
+        (
+            "{budget_limits: [{budget_duration: 1h, max_budget: 1}, {budget_duration: 1d, max_budget: 9}]}",
+            ["budget: [{usd: 1, per: hour}, {usd: 9, per: day}]"],
+            False,
+        ),
+        ("{max_budget: 0}", [], True),
+        ("{max_parallel_requests: 0}", [], True),
+        ("{max_parallel_requests: 3}", ["limits: {concurrent: 3}"], False),
+    ],
+)
+def test_what_a_row_allows(text: str, written: list[str], nothing: bool) -> None:
+    allowance = read_allowance(section(text), KNOWN)
+    block = Block()
+    allowance.put(block, KNOWN)
+    assert allowance.is_nothing == nothing
+    draft = TableDraft(block)
+    for line in written:
+        assert line in table_text(draft).replace('"80%"', "80%").replace(".0,", ",")
