@@ -42,7 +42,11 @@ PURE_PROXY = (
     *("proxy/listener/cors_and_host_names.py", "proxy/shared_state/link_state.py"),
     "proxy/shared_state/shared_cooldowns.py",
 )
-SHARED_FILES = ("surfaces/surface", "surfaces/thinking_envelope", "cli/terminal", "cli/check_command", "plugins/api")
+SHARED_FILES = (
+    *("surfaces/surface", "surfaces/thinking_envelope", "cli/terminal", "cli/check_command", "plugins/api"),
+    *("cli/imports/accounts", "cli/imports/endpoints", "cli/imports/foreign_section", "cli/imports/remarks"),
+    *("cli/imports/table_draft", "cli/imports/table_values"),
+)
 """Files at the top of a folder of rooms that those rooms may import."""
 
 WAITS = ("proxy/deployment_health/deployment_queue.py",)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from config.problem import ConfigError
 from proxy.cli.command_parser import CommandParser, port_number, worker_count
+from proxy.cli.imports.import_options import GATEWAYS, IMPORT_EXAMPLES, add_import_options
 from proxy.cli.logs.logs_options import LOGS_EXAMPLES, add_logs_options
 from proxy.cli.terminal import at_terminal, require_output
 
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
 
 SURFACE_NAMES = ("openai", "scale", "fireworks", "pais", "anthropic", "responses")
 
-GATEWAYS = {
-    "litellm": "the config.yaml of LiteLLM's proxy",
-    "bifrost": "Bifrost's config.json",
-    "portkey": "a config object of Portkey's, as JSON",
-}
-"""Gateways whose configurations can be imported, and what of theirs is read."""
 
 Runner = Callable[[argparse.Namespace], int]
 """Runs one command and returns its exit status."""
@@ -350,32 +345,16 @@ def _add_prices(commands: Commands) -> None:
 
 def _add_import(commands: Commands) -> None:
     summary = "write the table that another gateway's configuration means, with comments on what it has no place for"
-    examples = ["import litellm config.yaml -o table.yaml", "import bifrost config.json", "import portkey config.json"]
-    parser = _command(commands, "import", None, summary, examples)
+    parser = _command(commands, "import", None, summary, IMPORT_EXAMPLES)
     inner = parser.add_subparsers(metavar="GATEWAY", required=True)
     for gateway, file in GATEWAYS.items():
         summary = f"read {file}, print the table or write it, and check it: 0 valid, 3 valid with parts left out, 1 not"
         each = _command(
             inner, gateway, _import, summary, [f"import {gateway} FILE", f"import {gateway} FILE -o table.yaml"]
         )
-        each.set_defaults(gateway=gateway, name=None, keys=[], teams=[], models=[])
-        each.add_argument("file", type=Path, metavar="FILE", help="the configuration")
-        if gateway == "litellm":
-            _database_options(each)
-        if gateway == "portkey":
-            each.add_argument("--name", help="the route's name; without it the file's")
+        each.set_defaults(gateway=gateway)
+        add_import_options(each, gateway)
         _output_options(each)
-
-
-def _database_options(parser: CommandParser) -> None:
-    for option, source in (
-        ("--keys", "LiteLLM's /key/list?return_full_object=true (or its key table as CSV)"),
-        ("--teams", "its /team/list"),
-        ("--models", "its /model/info"),
-    ):
-        parser.add_argument(
-            option, type=Path, action="append", metavar="FILE", help=f"a file with {source}; repeated for each page"
-        )
 
 
 def _output_options(parser: CommandParser) -> None:

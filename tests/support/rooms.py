@@ -144,12 +144,17 @@ PROXY: Final[Rooms] = {
         "admin",
         "process",
     ),
-    "cli/imports": ("cli/terminal", "cli/check_command", "routing", "process"),
+    "cli/imports/litellm": (
+        *("cli/imports/accounts", "cli/imports/endpoints", "cli/imports/foreign_section", "cli/imports/remarks"),
+        *("cli/imports/table_draft", "cli/imports/table_values"),
+    ),
+    "cli/imports": ("cli/imports/litellm", "cli/terminal", "cli/check_command", "routing", "process"),
     "cli/logs": ("cli/terminal",),
     "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (
         *(
             "cli/imports",
+            "cli/imports/litellm",
             "cli/logs",
             "cli/usage",
             "deployment_health",

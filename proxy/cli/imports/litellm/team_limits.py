@@ -37,7 +37,7 @@ _NOT_SO_LONG: Final = "has no period of the calendar (hour, day, week, month): w
 
 
 @dataclass(slots=True)
-class Allowance:
+class RowAllowance:
     """What a team or key may use: limits, limits of single models by LiteLLM's names, budgets. `is_nothing` if it may
     use nothing."""
 
@@ -64,11 +64,11 @@ class Allowance:
         block.put("budget", budgets or None)
 
 
-def read_allowance(row: ForeignSection, known: ClientNames) -> Allowance:
+def read_allowance(row: ForeignSection, known: ClientNames) -> RowAllowance:
     """Return what a row of a team or key allows. What its budget says counts where it says nothing itself."""
     metadata = row.section("metadata")
     others = [row.section(key) for key in ("litellm_budget_table",) if key in row]
-    found = Allowance()
+    found = RowAllowance()
     for key, name in _LIMITS:
         amount = _first_number([row, *others], key)
         if amount is not None and 1 <= amount <= MOST:
@@ -100,7 +100,7 @@ def _of_models(section: ForeignSection) -> Iterator[tuple[str, float]]:
             yield name, amount
 
 
-def _read_budgets(row: ForeignSection, duration: str | None, found: Allowance) -> None:
+def _read_budgets(row: ForeignSection, duration: str | None, found: RowAllowance) -> None:
     hard, soft = row.number("max_budget"), row.number("soft_budget")
     if hard is not None and not found.budgets:
         _add(row, "max_budget", found, (hard, duration))
@@ -115,7 +115,7 @@ def _read_budgets(row: ForeignSection, duration: str | None, found: Allowance) -
         found.budgets.append(Block({"usd": whole, "per": per, "at": f"{WARNED_AT:.0%}", "then": "warn"}))
 
 
-def _add(row: ForeignSection, key: str, found: Allowance, budget: tuple[float, str | None]) -> None:
+def _add(row: ForeignSection, key: str, found: RowAllowance, budget: tuple[float, str | None]) -> None:
     amount, duration = budget
     if amount < LEAST_USD:
         found.is_nothing = True

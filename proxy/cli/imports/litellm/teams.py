@@ -22,7 +22,7 @@ from proxy.cli.imports.litellm.access import EVERYTHING, ClientNames, Granted, g
 from proxy.cli.imports.litellm.database_files import Database
 from proxy.cli.imports.litellm.routes import Routes
 from proxy.cli.imports.litellm.row_remarks import Gathered
-from proxy.cli.imports.litellm.team_limits import Allowance, read_allowance
+from proxy.cli.imports.litellm.team_limits import RowAllowance, read_allowance
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import joined, route_name, team_name, unused, word
 
@@ -41,7 +41,7 @@ class _Team:
     row: ForeignSection
     name: str
     grants: Granted
-    allowance: Allowance
+    allowance: RowAllowance
     aliases: dict[str, str] = field(default_factory=dict)
     publics: dict[str, str] = field(default_factory=dict)
     keys: list[DraftValue] = field(default_factory=list)
@@ -60,7 +60,7 @@ def write_teams(database: Database, draft: TableDraft, routes: Routes) -> None:
     """Write the teams of the rows of the database."""
     if not database.keys and not database.teams:
         return
-    reader = _Reader(draft, routes.client_names(), routes.team_models(), datetime.now(UTC))
+    reader = _TeamReader(draft, routes.client_names(), routes.team_models(), datetime.now(UTC))
     for row in database.teams:
         reader.add_team(row)
     for row in database.keys:
@@ -69,7 +69,7 @@ def write_teams(database: Database, draft: TableDraft, routes: Routes) -> None:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TeamReader:
     draft: TableDraft
     known: ClientNames
     team_models: Mapping[str, Mapping[str, str]]
@@ -146,7 +146,7 @@ class _Reader:
 
     def _place(self, row: ForeignSection, label: str, digest: str, team: _Team | None) -> bool:
         allowance = read_allowance(row, self.known)
-        own = team if team is not None else _Team(row, "", Granted((EVERYTHING,)), Allowance())
+        own = team if team is not None else _Team(row, "", Granted((EVERYTHING,)), RowAllowance())
         listed = row.texts("models")
         grants = self._granted(row, listed, own.publics)
         narrowed = grants.within(own.grants)
@@ -235,7 +235,7 @@ class _Reader:
         return block
 
 
-def _lose_own(row: ForeignSection, allowance: Allowance, aliases: Mapping[str, str]) -> None:
+def _lose_own(row: ForeignSection, allowance: RowAllowance, aliases: Mapping[str, str]) -> None:
     """Tell what only a team could have, of a key whose team has limits of its own."""
     fields = ("max_budget", "budget_limits", "soft_budget", "litellm_budget_table") if allowance.budgets else ()
     for each in fields:
