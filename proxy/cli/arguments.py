@@ -169,7 +169,7 @@ def argument_parser() -> CommandParser:
         prog="dragoman",
         description="One endpoint, one request language and one completion shape for any model vendor.",
         epilog="`dragoman COMMAND --help` shows examples. Exit status: 0 done, 1 the answer is no (with the reason), "
-        "2 wrong usage.",
+        "2 wrong usage, 3 done with parts left out.",
     )
     parser.add_argument("--version", action=_Version, help="print the version and end")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -44,6 +44,9 @@ KINDS: Final[Mapping[str, str]] = {
 """LiteLLM's lists for single reasons, and the key of a route's `fallbacks`."""
 
 
+HELPER: Final[Mapping[str, DraftValue]] = {}
+"""Settings of a route that no client asks for: `NAME.group`, which has the deployments of a group with fallbacks."""
+
 MAX_FALLBACKS: Final = 5
 """LiteLLM's own limit (`ROUTER_MAX_FALLBACKS`), unless `max_fallbacks` says otherwise."""
 
@@ -113,8 +116,7 @@ class Routes:
 
     def read_depth(self, router: ForeignSection) -> None:
         """Read after how many fallbacks LiteLLM follows no more fallbacks of fallbacks."""
-        depth = router.number("max_fallbacks")
-        self.depth = self.depth if depth is None else int(depth)
+        self.depth = int(router.number("max_fallbacks") or MAX_FALLBACKS)
 
     def _add_pattern(self, group: NameGroup, entry: ModelEntry) -> bool:
         """Return whether an entry of a pattern can be taken; `x/*` becomes the vendor x."""
@@ -253,8 +255,7 @@ class Routes:
                     continue
                 tried.add(current)
                 found[current] = None
-            group = self._named(current)
-            if group is None or depth >= self.depth:
+            if (group := self._named(current)) is None or depth >= self.depth:
                 continue
             steps = [(self.aliases.get(each, each), depth + index) for index, each in enumerate(chain_of(group), 1)]
             waiting += reversed(steps)
@@ -337,7 +338,7 @@ class Routes:
             put_route(routes, name, targets, found.policy, group.comments, settings)
         else:
             if len(targets) > 1:
-                put_route(routes, self._inner[group.name], targets, found.policy, (), settings)
+                put_route(routes, self._inner[group.name], targets, found.policy, (), {**settings, **HELPER})
                 targets = [(self._inner[group.name], 1.0)]
             after = [(each, 1.0) for other in group.then for each in self._names_of(other)]
             reached = list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS]

@@ -56,6 +56,11 @@ def test_each_key_may_ask_for_the_names_that_it_could_at_litellm(shop: Imported)
     assert wrong == {}
 
 
+def test_a_strict_check_has_nothing_but_prices_to_say(shop: Imported) -> None:
+    said = {problem.message.partition(":")[0] for problem in shop.table.warnings}
+    assert all(message.startswith("no price is known for ") for message in said), said
+
+
 def test_no_secret_is_in_the_table_or_told(shop: Imported) -> None:
     told = shop.text + "".join(map(str, shop.losses)) + "".join(shop.remarks.hints)
     assert "canary" not in told
