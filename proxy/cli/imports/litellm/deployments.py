@@ -119,9 +119,6 @@ class ModelList:
         if not group or not model:
             item.tell("has no model_name or no litellm_params.model: not taken")
             return None
-        if info.flag("blocked"):
-            item.tell("is blocked: not taken")
-            return None
         if model == ANY_MODEL:
             item.tell("leads every name to every provider: write VENDOR/* for each vendor that is meant")
             return None
@@ -302,6 +299,7 @@ class ModelList:
             "input_type": _input_type(params),
             "context_window": tokens(info, "max_input_tokens"),
             "limits": _limits(params, info, item),
+            "out_of_service": True if info.flag("blocked") else None,
             "circuit_breaker": mapping({"cooldown": duration(params, "cooldown_time")}),
             "max_output_tokens": tokens(info, "max_output_tokens") or tokens(info, "max_tokens"),
         }

@@ -235,7 +235,7 @@ _PARAMS: Final[Sequence[_ROW]] = (
         "vertex_.*|aws_region_name|tenant_id|client_.*|space_id|project_id|api_version|organization|litellm_credential_name",
         Reason("belongs to another provider than the entry's: not taken"),
     ),
-    ("blocked", Reason("a deployment that is paused is taken: take it out, or give it weight 0")),
+    ("blocked", Reason("is out_of_service, which model_info.blocked becomes")),
 )
 
 _INFO: Final[Sequence[_ROW]] = (

@@ -4,8 +4,7 @@ A group is what entries of one `model_name` are together. Where it has fallbacks
 of their own where they are several: `NAME.group`. A route has what its fallbacks fall back to as well, in the order in
 which LiteLLM comes to them; no group comes twice, so that two groups may be each other's.
 
-Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` and `run_async_fallback` of
-`router_utils/fallback_event_handlers.py` in litellm 1.108.7, November 2026.
+Sources: LiteLLM's pages "Fallbacks" and "Load Balancing"; `router.py` of litellm 1.108.7, November 2026.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from proxy.cli.imports.endpoints import (
 from proxy.cli.imports.foreign_section import ForeignSection
 from proxy.cli.imports.litellm.access import ClientNames
 from proxy.cli.imports.litellm.deployments import ModelEntry
+from proxy.cli.imports.litellm.fallback_order import MAX_FALLBACKS, fallback_order
 from proxy.cli.imports.table_draft import Block, DraftValue, TableDraft
 from proxy.cli.imports.table_values import route_name, unused
 
@@ -44,11 +44,8 @@ KINDS: Final[Mapping[str, str]] = {
 """LiteLLM's lists for single reasons, and the key of a route's `fallbacks`."""
 
 
-HELPER: Final[Mapping[str, DraftValue]] = {}
-"""Settings of a route that no client asks for: `NAME.group`, which has the deployments of a group with fallbacks."""
-
-MAX_FALLBACKS: Final = 5
-"""LiteLLM's own limit (`ROUTER_MAX_FALLBACKS`), unless `max_fallbacks` says otherwise."""
+HIDDEN: Final[Mapping[str, DraftValue]] = {"listed": False}
+"""Settings of `NAME.group`, which has the deployments of a group with fallbacks, and of aliases that LiteLLM hides."""
 
 _UNLIKE: Final = "names a model for other requests, or of another space of vectors: not taken"
 
@@ -93,6 +90,7 @@ class Routes:
     policy: str = "weighted"
     groups: dict[str, NameGroup] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
     defaults: list[str] = field(default_factory=list)
     depth: int = MAX_FALLBACKS
     _by_id: dict[str, ModelEntry] = field(default_factory=dict)
@@ -218,7 +216,9 @@ class Routes:
         routes = self.draft.section("routes")
         for alias, name in self.aliases.items():
             if self._is_known(name):
-                self._write_alias(routes, route_name(alias), self.groups[name])
+                group, hides = self.groups[name], HIDDEN if alias in self.hidden else {}
+                settings = {**self._space_settings(group), **hides}
+                put_route(routes, route_name(alias), [(self._route_of(group), 1.0)], "priority", (), settings)
 
     def client_names(self) -> ClientNames:
         """Return what clients may ask for, once the routes are written."""
@@ -245,24 +245,12 @@ class Routes:
 
     def _followed(self, name: str, chain_of: Callable[[NameGroup], Sequence[str]]) -> list[str]:
         """Return what a group falls back to, fallbacks of fallbacks too, in the order in which LiteLLM tries them."""
-        found: dict[str, None] = {}
-        waiting = [(name, 0)]
-        tried = {name}
-        while waiting and len(found) < MOST_TARGETS:
-            current, depth = waiting.pop()
-            if current != name:
-                if current in tried:
-                    continue
-                tried.add(current)
-                found[current] = None
-            if (group := self._named(current)) is None or depth >= self.depth:
-                continue
-            steps = [(self.aliases.get(each, each), depth + index) for index, each in enumerate(chain_of(group), 1)]
-            waiting += reversed(steps)
-        return list(found)
 
-    def _write_alias(self, routes: Block, alias: str, group: NameGroup) -> None:
-        put_route(routes, alias, [(self._route_of(group), 1.0)], "priority", (), self._space_settings(group))
+        def chain(current: str) -> list[str]:
+            group = self._named(current)
+            return [] if group is None else [self.aliases.get(each, each) for each in chain_of(group)]
+
+        return fallback_order(name, chain, self.depth)
 
     def _space_settings(self, group: NameGroup) -> Mapping[str, DraftValue]:
         """Return what the route of a group of embedding models must say; what it may reach is of one space already."""
@@ -338,7 +326,7 @@ class Routes:
             put_route(routes, name, targets, found.policy, group.comments, settings)
         else:
             if len(targets) > 1:
-                put_route(routes, self._inner[group.name], targets, found.policy, (), {**settings, **HELPER})
+                put_route(routes, self._inner[group.name], targets, found.policy, (), {**settings, **HIDDEN})
                 targets = [(self._inner[group.name], 1.0)]
             after = [(each, 1.0) for other in group.then for each in self._names_of(other)]
             reached = list(dict.fromkeys([*targets, *after]))[:MOST_TARGETS]

@@ -121,7 +121,9 @@ def _routing(routes: Routes, router: ForeignSection, settings: ForeignSection) -
         else:
             routes.aliases[alias] = target
         if inner is not None:
-            inner.lose_rest({"hidden": "every route is listed to the teams that may use it"})
+            if inner.flag("hidden"):
+                routes.hidden.add(alias)
+            inner.lose_rest({})
     routes.read_depth(router)
     for section in (router, settings):
         for key in ("fallbacks", *KINDS):

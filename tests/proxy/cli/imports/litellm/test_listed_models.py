@@ -40,12 +40,12 @@ def test_without_a_model_list_all_are_taken(tmp_path: Path) -> None:
     assert list(made.table.snapshot.models) == ["openai/a"]
 
 
-def test_a_masked_value_is_not_taken_and_a_blocked_model_is_none(tmp_path: Path) -> None:
+def test_a_masked_value_is_not_taken_and_a_blocked_model_is_out_of_service(tmp_path: Path) -> None:
     blocked = entry("b", "openai/b", True)
     blocked["model_info"]["blocked"] = True
     made = listed(tmp_path, CONFIG, entry("c", "openai/c", True, organization="or****23"), blocked)
     assert "models.c.litellm_params.organization" in made.lost
-    assert made.lost["models.b"] == "is blocked: not taken"
-    assert made.remarks.counts["model"] == (2, 3)
+    assert made.table.loaded.config.models["openai/b"].out_of_service
+    assert made.remarks.counts["model"] == (3, 3)
     assert "****" not in made.text
     assert not is_masked(None)

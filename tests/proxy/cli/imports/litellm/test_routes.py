@@ -256,3 +256,9 @@ def test_fallbacks_of_fallbacks_follow_in_the_order_of_litellm(fallbacks: str, o
 def test_max_fallbacks_ends_a_chain(tmp_path: Path) -> None:
     rest = "router_settings: {max_fallbacks: 1, fallbacks: [{a: [b]}, {b: [c]}]}\n"
     assert table(tmp_path, CHAIN, rest).reached("a") == ["openai/a/default", "openai/b/default"]
+
+
+def test_helpers_and_hidden_names_are_not_listed(tmp_path: Path) -> None:
+    rest = "router_settings: {fallbacks: [{a: [b]}], model_group_alias: {h: {model: b, hidden: true}, s: {model: b}}}\n"
+    routes = table(tmp_path, TWO, rest).table.loaded.config.routes
+    assert {name: route.listed for name, route in routes.items() if not route.listed} == {"a.group": False, "h": False}

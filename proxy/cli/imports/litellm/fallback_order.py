@@ -1,0 +1,29 @@
+"""In which order LiteLLM tries what a name falls back to, and what that falls back to.
+
+Source: `run_async_fallback` of `router_utils/fallback_event_handlers.py` in litellm 1.108.7, November 2026: it calls each
+fallback with fallbacks of its own, one deeper, and tries none twice.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from proxy.cli.imports.endpoints import MOST_TARGETS
+
+MAX_FALLBACKS: Final = 5
+"""LiteLLM's own limit (`ROUTER_MAX_FALLBACKS`), unless `max_fallbacks` says otherwise."""
+
+
+def fallback_order(name: str, chain_of: Callable[[str], Sequence[str]], deepest: int = MAX_FALLBACKS) -> list[str]:
+    """Return the names in the order in which they are tried after the first, as many as a route takes. `chain_of`
+    returns what a name itself falls back to."""
+    found: dict[str, None] = {}
+    waiting = [(name, 0)]
+    while waiting and len(found) < MOST_TARGETS:
+        current, depth = waiting.pop()
+        if current in found or (current == name and depth):
+            continue
+        if depth:
+            found[current] = None
+        if depth < deepest:
+            waiting += reversed([(each, depth + index) for index, each in enumerate(chain_of(current), 1)])
+    return list(found)
