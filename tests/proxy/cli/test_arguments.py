@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli.arguments import GATEWAYS, SHELLS, SURFACE_NAMES
+from proxy.cli.arguments import SHELLS, SURFACE_NAMES
 from proxy.cli.completion_command import SCRIPTS
-from proxy.cli.imports.import_command import READERS
 from proxy.cli.main import main
 from proxy.cli.terminal import USAGE
 from proxy.surfaces.registry import SURFACES
@@ -69,9 +68,8 @@ def test_the_help_names_every_command(capsys: Output) -> None:
     ] == []
 
 
-def test_the_surfaces_gateways_and_shells_to_choose_from_are_those_there_are() -> None:
+def test_the_surfaces_and_shells_to_choose_from_are_those_there_are() -> None:
     assert set(SURFACE_NAMES) == {surface.name for surface in SURFACES}
-    assert GATEWAYS.keys() == READERS.keys()
     assert set(SHELLS) == SCRIPTS.keys()
 
 

@@ -91,11 +91,20 @@ def _aliases_of(name: str, known: ClientNames) -> Iterable[str]:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    whole = re.compile(".*".join(map(re.escape, pattern.split("*"))))
-    if whole.fullmatch(name):
-        return True
     provider = next((provider for words, provider in _INFERRED if words.fullmatch(name)), None)
-    return provider is not None and whole.fullmatch(f"{provider}/{name}") is not None
+    return _fits(pattern, name) or (provider is not None and _fits(pattern, f"{provider}/{name}"))
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Return whether a pattern, in which * stands for anything, is the whole name: in one pass, whatever it is."""
+    first, *middle, last = pattern.split("*")
+    at = len(first)
+    for part in middle:
+        found = name.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return name.startswith(first) and name.endswith(last) and at + len(last) <= len(name)
 
 
 def _under_a_pattern(names: Iterable[str], known: ClientNames) -> Iterator[str]:

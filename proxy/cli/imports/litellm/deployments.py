@@ -383,7 +383,7 @@ def _limits(params: ForeignSection, info: ForeignSection, item: ForeignSection) 
     for key, name in _LIMITS:
         for section in (params, item, info):
             number = section.number(key)
-            if number is not None and not 1 <= number <= 1_000_000_000:
+            if number is not None and not 1 <= number <= (1_000_000 if name == "concurrent" else 1_000_000_000):
                 section.lose(key, "is no limit of 1 or more: not taken")
             elif number is not None:
                 found.setdefault(name, int(number))

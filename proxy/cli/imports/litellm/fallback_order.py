@@ -1,7 +1,7 @@
 """In which order LiteLLM tries what a name falls back to, and what that falls back to.
 
-Source: `run_async_fallback` of `router_utils/fallback_event_handlers.py` in litellm 1.108.7, November 2026: it calls each
-fallback with fallbacks of its own, one deeper, and tries none twice.
+Source: `run_async_fallback` of `router_utils/fallback_event_handlers.py` in litellm 1.108.7, November 2026: it calls
+each fallback with fallbacks of its own, one deeper, and tries none twice.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,6 +19,8 @@ from proxy.cli.imports.table_draft import Block, DraftValue
 
 LEAST_USD: Final = 0.01
 MOST: Final = 10**12
+MOST_CONCURRENT: Final = 10**6
+MOST_USD: Final = 10**9
 WARNED_AT: Final = 0.8
 """A soft budget is this share of one that warns, since a budget that warns when all is spent is taken for a mistake."""
 
@@ -71,14 +73,14 @@ def read_allowance(row: ForeignSection, known: ClientNames) -> RowAllowance:
     found = RowAllowance()
     for key, name in _LIMITS:
         amount = _first_number([row, *others], key)
-        if amount is not None and 1 <= amount <= MOST:
-            found.limits[name] = int(amount)
+        if amount is not None and amount >= 1:
+            found.limits[name] = int(min(amount, MOST_CONCURRENT if name == "concurrent" else MOST))
         elif amount is not None:
-            found.is_nothing = found.is_nothing or amount < 1
+            found.is_nothing = True
     for key, name in _OF_MODELS:
         for model, amount in _of_models(metadata.section(key)):
             if model in known.names and amount >= 1:
-                found.of_models.setdefault(model, {})[name] = int(amount)
+                found.of_models.setdefault(model, {})[name] = int(min(amount, MOST))
             else:
                 metadata.lose(key, f"names a model that there is not, or none of 1 or more ({model}): not taken")
     spans = [source.text("budget_duration") for source in [row, *others]]
@@ -111,7 +113,7 @@ def _read_budgets(row: ForeignSection, duration: str | None, found: RowAllowance
             _add(row, "budget_limits", found, (amount, span))
     if soft is not None and soft >= LEAST_USD:
         per, _ = period(duration)
-        whole = round(soft / WARNED_AT, 2)
+        whole = round(min(soft / WARNED_AT, MOST_USD), 2)
         found.budgets.append(Block({"usd": whole, "per": per, "at": f"{WARNED_AT:.0%}", "then": "warn"}))
 
 
@@ -123,7 +125,7 @@ def _add(row: ForeignSection, key: str, found: RowAllowance, budget: tuple[float
     per, is_exact = period(duration)
     if not is_exact:
         row.note(key, _NOT_SO_LONG.format(per))
-    found.budgets.append(Block({"usd": amount, "per": per}))
+    found.budgets.append(Block({"usd": min(amount, MOST_USD), "per": per}))
 
 
 def period(duration: str | None) -> tuple[str, bool]:

@@ -61,6 +61,7 @@ def write_teams(database: Database, draft: TableDraft, routes: Routes) -> None:
     if not database.keys and not database.teams:
         return
     reader = _TeamReader(draft, routes.client_names(), routes.team_models(), datetime.now(UTC))
+    reader.taken.update(draft.section("teams").entries)
     for row in database.teams:
         reader.add_team(row)
     for row in database.keys:
@@ -190,7 +191,7 @@ class _TeamReader:
         }
 
     def _name(self, wanted: str) -> str:
-        name = unused(wanted, self.taken | self.draft.section("teams").entries.keys())
+        name = unused(wanted, self.taken)
         self.taken.add(name)
         return name
 

@@ -167,3 +167,19 @@ def test_a_key_that_is_written_out_is_only_digested(tmp_path: Path) -> None:
     (team,) = made.table.loaded.config.teams.values()
     assert team.keys[0].digest == f"sha256:{hashlib.sha256(b'sk-canary-1').hexdigest()}"
     assert "canary-1" not in made.text + "".join(map(str, made.losses))
+
+
+ODD: list[object] = [None, True, -1, 0, 1e300, 10**17, "", "x y", "*", "os.environ/", [], {}, [[]], {"": ""}, [None, 7]]
+ODD += ["\u2028", "a" * 300, {"a": {"b": [1]}}, "9999-12-31T23:59:59+23:59", ["a", "*" * 50], {"a": "b", "x y": "a"}]
+SCHEMA = json.loads((FIXTURES / "litellm_schema.json").read_text(encoding="utf-8"))
+
+
+@looped(("kind", "field"), [(kind, field) for kind in ("key", "team") for field in SCHEMA[kind] if field != "token"])
+def test_odd_values_make_a_table_that_can_be_served(kind: str, field: str, tmp_path: Path) -> None:
+    # One team and key for each value: an odd one must leave the others as they are.
+    teams = [{**TEAM, "team_id": f"t{index}", "team_alias": f"t{index}"} for index in range(len(ODD))]
+    keys: list[dict[str, object]] = [{"team_id": each["team_id"]} for each in teams]
+    for row, value in zip(keys if kind == "key" else teams, ODD, strict=True):
+        row[field] = value
+    made = rows(tmp_path, [*keys, {"team_id": None, "key_alias": "last"}], teams)
+    assert "last" in made.table.loaded.config.teams
