@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from config.checks.misshapen_routes import is_name
 from config.defaults import duration, size
 from config.problem import Path, Problem, did_you_mean, glued_key, shown
+from config.reading.other_gateways import foreign_key, import_hint
 from config.reading.tree_values import Value
 from config.reading.yaml_tree import ListNode, MapNode, Node, ScalarNode, find, key_position, value_position
 from config.sections.cache_section import CacheSection
@@ -60,14 +61,6 @@ _NAMED: Final = {
     "plugins": "plugin",
 }
 """Mappings whose keys the operator chooses, and what each key names."""
-
-_UNMISTAKABLE: Final = frozenset({"model_list", "litellm_settings", "router_settings", "general_settings"})
-_OTHER_GATEWAYS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(_UNMISTAKABLE, "litellm"),
-    **dict.fromkeys(("providers", "governance", "mcp", "config_store"), "bifrost"),
-    **dict.fromkeys(("strategy", "targets", "virtual_key", "virtualKey", "override_params"), "portkey"),
-}
-"""Keys at the top of other gateways' configurations, and the importer that reads those."""
 
 _MOST_VENDORS: Final = 3
 _MOST_LISTED: Final = 4
@@ -246,21 +239,12 @@ def _beside(path: Path) -> str | None:
 
 
 def _unknown_key(path: Path, root: Node) -> str:
-    if gateway := _other_gateway(path, root):
-        return f"a configuration of another gateway: `dragoman import {gateway} FILE` writes the table that it means"
+    foreign = foreign_key(root.entries) if isinstance(root, MapNode) else None
+    if foreign is not None and path == (foreign,):
+        return import_hint(foreign)
     name, section = str(path[-1]), _section_at(path[:-1])
     near = did_you_mean(name, section.model_fields if section else ())
     return f"unknown key{near or _below_the_empty(path, root)}"
-
-
-def _other_gateway(path: Path, root: Node) -> str | None:
-    """Return whose configuration the file is by the first key that another gateway has, and a table has not."""
-    keys = root.entries if isinstance(root, MapNode) else {}
-    first = next((key for key in keys if key in _OTHER_GATEWAYS), None)
-    is_table = not keys.keys().isdisjoint(("version", "vendors", "models"))
-    if path != (first,) or first is None or (is_table and first not in _UNMISTAKABLE):
-        return None
-    return _OTHER_GATEWAYS[first]
 
 
 def _below_the_empty(path: Path, root: Node) -> str:

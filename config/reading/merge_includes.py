@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from config.problem import Path, Position, Problem
+from config.reading.other_gateways import foreign_key, import_hint
 from config.reading.table_files import UnreadableError
 from config.reading.tree_values import Expander
 from config.reading.yaml_tree import Entry, ListNode, MapNode, Node, Parsed, ScalarNode, parse
@@ -31,6 +32,9 @@ def as_table(parsed: Parsed, name: str, keys: Sequence[str]) -> Parsed:
     if not parsed.keys.isdisjoint(keys) or not (parsed.keys or parsed.problems):
         return parsed
     problems = tuple(replace(problem, path="") for problem in parsed.problems)
+    foreign = foreign_key(parsed.keys)
+    if foreign is not None:
+        return Parsed(None, (*problems, Problem.at(Position(name, 1, 1), (), f"this is {import_hint(foreign)}")))
     message = f"this is no routing table: none of its keys is {', '.join(keys)}"
     return Parsed(None, problems or (Problem.at(Position(name, 1, 1), (), message),))
 
