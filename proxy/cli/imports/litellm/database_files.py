@@ -164,6 +164,8 @@ def _node(value: object, at: Position, depth: int) -> Node:
     return ScalarNode(at, str(value), "text" if isinstance(value, str) else "float", plain=True)
 
 
+_TRUTHS: Final = frozenset({"blocked", "auto_rotate", "soft_budget_cooldown"})
+
 # CSV ----------------------------------------------------------------------------------------------------------------
 
 
@@ -172,18 +174,19 @@ def _csv_rows(text: str) -> Iterator[dict[str, object]]:
     if not {name for names in _OWN.values() for name in names}.intersection(reader.fieldnames or ()):
         raise ValueError("no column of a key, team or model")
     for row in reader:
-        yield {key: _cell(value) for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
+        yield {key: _cell(key, value) for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
 
 
-def _cell(text: str) -> object:
+def _cell(column: str, text: str) -> object:
     """Return a cell's value: JSON, an array of PostgreSQL's, a truth value, text; None for an empty one."""
     if text in ("", "\\N", "NULL"):
         return None
-    if text in ("t", "f"):
+    if column in _TRUTHS and text in ("t", "f"):
         return text == "t"
     if text[0] in "{[":
         try:
-            return json.loads(text)
+            # An empty array of PostgreSQL's is an empty object of JSON.
+            return json.loads(text) or None
         except (ValueError, RecursionError):
             return _array(text)
     return text

@@ -1,5 +1,6 @@
 """LiteLLM's teams and keys: who may ask for which names, as LiteLLM itself says it, how much, and until when."""
 
+import csv
 import hashlib
 import json
 from dataclasses import replace
@@ -82,6 +83,27 @@ def test_the_command_sums_up_and_says_that_something_was_left_out(
     pages = replace(exports, keys=exports.keys[:1])
     assert import_to_file("litellm", file, "config", tmp_path / "half.yaml", write_new, pages) == 3
     assert "has 100 of 200 keys: give --keys for each page" in capsys.readouterr().err
+
+
+def cell(value: object) -> str:
+    """A value as PostgreSQL's COPY writes it into CSV."""
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    if isinstance(value, list):
+        return f"{{{','.join(map(str, value))}}}"
+    return json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
+
+
+def test_the_key_table_as_csv_says_the_same(shop: Imported, tmp_path: Path) -> None:
+    made = installation(BASE)
+    exports = export(made, tmp_path)
+    path = tmp_path / "keys.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, made.keys[0])
+        writer.writeheader()
+        writer.writerows({name: cell(value) for name, value in key.items()} for key in made.keys)
+    again = imported("litellm", tmp_path / "config.json", exports=replace(exports, keys=(path,)))
+    assert again.draft.section("teams").entries == shop.draft.section("teams").entries
 
 
 def only(made: Imported, team: str) -> tuple[TeamSection, TeamKey]:
