@@ -87,8 +87,11 @@ class Teams:
         for kind in ("budgets", "rate_limits"):
             for each in governance.sections(kind):
                 self._named[kind, each.text("id") or ""] = each
+        teams = self.draft.section("teams").entries
         for key in governance.sections("virtual_keys"):
+            before = len(teams)
             self._team(key)
+            key.remarks.count("virtual key", len(teams) - before, 1)
         for each in self._named.values():
             if each.taken == {"id"}:
                 each.apart(self.draft.section("teams").comments).tell("no virtual key names it: not taken")

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from config.problem import Problem
 
-KNOWN_NOUNS: Final = ("model", "team", "key", "virtual key", "target")
+KNOWN_NOUNS: Final = ("model", "team", "key", "virtual key")
 """What is counted, in the order of the summary."""
 
 

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from proxy.cli.imports.endpoints import MOST_TARGETS
+from proxy.routing.deployment_load import IDLE
+from proxy.routing.resolve_model import plan
+from proxy.routing.snapshot import ANYONE
 from tests.proxy.cli.imports.kit import Imported, imported
 from tests.support.looped import looped
 
@@ -256,6 +259,16 @@ def test_fallbacks_of_fallbacks_follow_in_the_order_of_litellm(fallbacks: str, o
 def test_max_fallbacks_ends_a_chain(tmp_path: Path) -> None:
     rest = "router_settings: {max_fallbacks: 1, fallbacks: [{a: [b]}, {b: [c]}]}\n"
     assert table(tmp_path, CHAIN, rest).reached("a") == ["openai/a/default", "openai/b/default"]
+
+
+def test_an_alias_goes_where_its_name_goes_for_single_reasons_too(tmp_path: Path) -> None:
+    rest = "router_settings: {model_group_alias: {s: b}, context_window_fallbacks: [{b: [c]}]}\n"
+    snapshot = table(tmp_path, TWO, rest).table.snapshot
+    plans = [plan(snapshot, ANYONE, name, "openai", IDLE) for name in ("b", "s")]
+    assert [[target.name for each in it.fallbacks.values() for target in each] for it in plans] == [
+        ["mistral/w/default"],
+        ["mistral/w/default"],
+    ]
 
 
 def test_helpers_and_hidden_names_are_not_listed(tmp_path: Path) -> None:
