@@ -44,6 +44,7 @@ routes:
 """
 
 
+@pytest.mark.usefixtures("patient_check")
 def test_a_redis_that_may_throw_limits_away_is_warned_of_there(source: Writer, capsys: Output, tmp_path: Path) -> None:
     with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
         shared = f"server: {{shared: {{redis: '{redis.url}'}}}}\n"

@@ -65,6 +65,7 @@ async def test_each_change_for_the_worse_is_logged_once(caplog: pytest.LogCaptur
     assert watch.policy == "volatile-lru"
 
 
+@pytest.mark.usefixtures("patient_check")
 async def test_a_real_redis_is_understood(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with real_redis(tmp_path) as redis:
         section = SharedSection.model_validate({"redis": redis.url})
