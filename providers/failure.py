@@ -214,6 +214,10 @@ UNKNOWN_MODEL = "model_not_found"
 """The code of a NOT_FOUND that is the client's: it named a model of its own, and the vendor has none of that name."""
 
 
+UNKNOWN_ITEM = "item_not_found"
+"""The code of an UNSUPPORTED that names what the client refers to by an id, such as a file, and the vendor lacks."""
+
+
 ENDED_EARLY = "The upstream's stream ended before its answer did."
 
 

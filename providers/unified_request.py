@@ -115,13 +115,20 @@ class TranslationLosses:
 
     `binding` says by field what no other API can honour, as the subject of a sentence. `left_out` names members that
     promise nothing about the answer. A param in `instead` gives way to those that say nearly the same, or to none.
-    `native_left_out` names what the client's own body goes without where it does go on.
+    `native_left_out` names what the client's own body goes without where it does go on. `display` is how thinking is to
+    be shown. `unsaid` names params that the client left to the model, with a value chosen for models in general.
     """
 
     binding: Mapping[str, str]
     left_out: tuple[str, ...] = ()
     instead: Mapping[str, JsonObject] = field(default_factory=dict)
     native_left_out: tuple[str, ...] = ()
+    display: str | None = None
+    unsaid: frozenset[str] = frozenset()
+
+
+DISPLAY = "thinking.display"
+"""The name by which `TranslationLosses.left_out` has `display`."""
 
 
 GuidedKind = Literal["json", "regex", "choice", "grammar"]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from math import ceil
 
-from providers.failure import OUR_WORDS, UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
+from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, VERDICTS, Failure, FailureKind, Refusal
 
 MAX_RETRY_AFTER = 60
 """Seconds; the Stainless SDKs ignore a longer Retry-After (openai 1.x, scale-gp, fireworks) or do not retry at all."""
@@ -358,14 +358,14 @@ def upstream_failed(failure: Failure, attempts: int = 1) -> GatewayError:
     """Return the error for the failure of the last of `attempts` attempts.
 
     An invalid request keeps the upstream's status (400 to 422 only); a credential refused by the vendor is never a 401,
-    and a model that it does not know is a 404 only where the client alone named it.
+    and a model that it does not know is a 404 only where the client alone named it, as what the client names by an id.
     Vendors' SDKs repeat a request twice unless `x-should-retry` forbids it, which would multiply our attempts.
     """
     verdict = VERDICTS[failure.kind]
     status, code = verdict.status, verdict.code
     if failure.kind in (FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED):
         status = failure.status if failure.status in (400, 409, 413, 422) else status
-        code = failure.code or code
+        status, code = (404, "invalid_value") if failure.code == UNKNOWN_ITEM else (status, failure.code or code)
     if failure.kind is FailureKind.NOT_FOUND and failure.code == UNKNOWN_MODEL:
         unknown = ErrorFacts(404, "invalid_request_error", UNKNOWN_MODEL, failure.message, "model", dict(NO_RETRY))
         return GatewayError(unknown)

@@ -7,7 +7,8 @@ The names are those of Anthropic's API (`claude-opus-4-5-20251101`, `claude-3-5-
 Sources: pydantic-ai 2.68.0 `profiles/anthropic` with its live probes, litellm 1.109.1 model map, @ai-sdk/anthropic
 3.0.139, "Errors", "Models overview" and "Preserved thinking" pages, November 2026. One sampler: the vendor's 400 quoted
 in litellm issue 15097 and open-webui/pipelines issue 546. No prefill from 4.6 on: vercel/ai issue 12296, openclaw issue
-75395 (by OpenRouter), opencode issue 29760 (by Bedrock).
+75395 (by OpenRouter), opencode issue 29760 (by Bedrock). Forced calls beside adaptive thinking from Opus 4.8 on:
+langchain-aws pull requests 1141 and 1151. The effort without a word: "Effort" page, "What's new in Claude Opus 5.5".
 """
 
 import re
@@ -46,13 +47,13 @@ EFFORT_WORDS = tuple(BUDGETS)
 class ClaudeModel:
     """What the models of one generation take.
 
-    `most_output` is the highest `max_tokens` (None: not known), `usual_output` the one to send where the client and
-    the table give none: models that count it against their window beforehand get a small one. `thinking` are the types
+    `most_output` is the highest `max_tokens` (None: not known), `usual_output` the one to send where the client and the
+    table give none: models that count it against their window beforehand get a small one. `thinking` are the types
     accepted, `thinks_unasked` says that a request without `thinking` gets it. `efforts` are the words of
     `output_config.effort`, lowest first, empty where the member is refused; `high_at_most` says that without thinking
-    words above `high` are refused. `sampling` says that `temperature`, `top_p` and `top_k` are taken; with
-    `one_sampler` the first two are not taken together. `prefill` says that the conversation may end in a text of the
-    model, which the answer continues.
+    words above `high` are refused, `usual_effort` is the word that holds without any. `sampling` says that
+    `temperature`, `top_p` and `top_k` are taken; with `one_sampler` the first two are not taken together. `prefill`
+    says that the conversation may end in a text of the model, which the answer continues.
     `forced_choice` says that `tool_choice` may demand a call; no model takes that beside a budget of thinking, one with
     `unthinking_choice` beside no thinking at all.
     `blanks_thinking` says that the text of thinking is left out unless `display` asks for a summary. `binds_prefix`
@@ -74,6 +75,7 @@ class ClaudeModel:
     blanks_thinking: bool = False
     binds_prefix: bool = False
     structured: bool = True
+    usual_effort: str = "high"
 
     @property
     def budgets(self) -> bool:
@@ -140,7 +142,7 @@ _MODELS: Mapping[str, ClaudeModel] = {
     "opus-4-5": replace(_CLAUDE_4_5, efforts=_THREE),
     "opus-4-6": _CLAUDE_4_6,
     "sonnet-4-6": _CLAUDE_4_6,
-    "opus-4-7": _CLAUDE_4_7,
+    "opus-4-7": replace(_CLAUDE_4_7, unthinking_choice=True),
     "opus-4-8": _CLAUDE_4_7,
     "sonnet-5": _SONNET_5,
     "opus-5": _OPUS_5,
@@ -152,7 +154,7 @@ _MODELS: Mapping[str, ClaudeModel] = {
     "fable-5-1": _FABLE_5_1,
     "fable-5-2": _FABLE_5_1,
     "mythos-5-2": _FABLE_5_1,
-    "opus-5-5": _FABLE_5_1,
+    "opus-5-5": replace(_FABLE_5_1, usual_effort="medium"),
 }
 """The models, by line and version."""
 
@@ -164,6 +166,13 @@ vendor answers for what it does not take."""
 _NAME = re.compile(
     r"claude-(?:(?P<line>[a-z]+)-(?P<version>\d{1,2}(?:-\d{1,2})?)|(?P<early>\d{1,2}(?:-\d{1,2})?)-(?P<tier>[a-z]+))(?!\d)"
 )
+
+
+def usual_effort(*names: str) -> str | None:
+    """Return the effort of the Claude model with one of these names where a request leaves it to the model ("Effort"
+    page); None for other models, and for those that take budgets alone."""
+    known = next((claude_model(name) for name in names if "claude" in name.lower()), None)
+    return known.usual_effort if known is not None and "adaptive" in known.thinking else None
 
 
 def fit_budget(budget: int, limit: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from providers.context_overflow import MAX_TEXT
-from providers.failure import OUR_WORDS, UNKNOWN_MODEL, Failure, FailureKind
+from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
 from providers.target import Target
 from providers.vendor_text.vet_message import vet
 
@@ -27,6 +27,29 @@ _NO_ROUTE = re.compile(rb"no endpoints found|no allowed providers|providers? (?:
 """Words by which OpenRouter and similar vendors report that the settings of the account or of the request leave no
 provider of a model; other requests may have one."""
 
+_ITEM: Final = (
+    r"(?:file|item|response|conversation|container|vector[ _]?store|upload|skill|cached ?content|image|document|batch"
+    r"|prompt|thread)s?\b"
+)
+_ABSENT_ITEM: Final = re.compile(
+    rf"^\W*(?:the |your |(?:one or more|requested|previous|referenced) )*{_ITEM}.{{0,160}}?"
+    r"\b(?:not found|(?:does|do|did) not exist|not exist|no longer exists?|has expired|is expired)\b"
+    r"|^\W*(?:no such|no|unknown|(?:could not|couldn't|cannot|can't|unable to|failed to) find) "
+    rf"(?:(?:the|a|an|any) )?{_ITEM}",
+    re.IGNORECASE,
+)
+"""Beginnings of messages by which vendors report that they lack what the client names by an id: OpenAI ("No such File
+object: file-1", "Item with id 'rs_1' not found. …"), Anthropic ("File not found: file_1"), Google ("CachedContent not
+found (or permission denied)")."""
+
+_CLOSED_ITEM: Final = re.compile(
+    rf"^\W*you do(?: not|n't) have permission to access the {_ITEM}.{{0,160}} or it may not exist\b", re.IGNORECASE
+)
+"""Google's message for a file that its account does not have, under status 403."""
+
+_ID: Final = re.compile(r"['\"`\[]|\w[-_]\w|\d|cached ?content", re.IGNORECASE)
+"""A sign of an id in a message. Without one it may be about a path."""
+
 MAX_SHOWN: Final = 200
 """Bytes of a page that the log shows."""
 
@@ -37,14 +60,23 @@ def attribute(failure: Failure, target: Target, status: int, body: bytes) -> Fai
     """Return the failure of a call that was answered with `status` and `body`, attributed to its cause.
 
     A model that the vendor does not have is the client's mistake if the client named it, else the deployment's
-    failure. A 403 that is no error of the vendor's is about one request: web application firewalls send a page.
+    failure. A file or another item that it does not have is named by the client; another vendor may have it. A 403 that
+    is no error of the vendor's is about one request: web application firewalls send a page.
     """
+    if _lacks_item(failure, status):
+        return replace(failure, kind=FailureKind.UNSUPPORTED, message=failure.said, code=UNKNOWN_ITEM, said="")
     if failure.kind is FailureKind.NOT_FOUND and _is_json(body):
         return _blamed_for_model(failure, target, body[:MAX_TEXT].lower())
     if failure.kind is FailureKind.AUTH and status == 403 and not _is_own_error(failure, body):
         began = vet(body[:MAX_SHOWN].decode("utf-8", "replace"))
         return replace(failure, kind=FailureKind.FORBIDDEN, message=FRONT_END, evidence=began, said="")
     return failure
+
+
+def _lacks_item(failure: Failure, status: int) -> bool:
+    if failure.kind is FailureKind.NOT_FOUND:
+        return _ABSENT_ITEM.search(failure.said) is not None and _ID.search(failure.said) is not None
+    return failure.kind is FailureKind.AUTH and status == 403 and _CLOSED_ITEM.search(failure.said) is not None
 
 
 def _is_json(body: bytes) -> bool:

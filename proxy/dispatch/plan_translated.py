@@ -8,13 +8,14 @@ there, and Claude Code 2.1.197 sends one behind its first turn.
 """
 
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 from providers.adaptation.instructions import behind_instructions
 from providers.adaptation.merged_messages import merged_contents
 from providers.emulation.split_into_calls import CallPlan, plan_calls
 from providers.failure import Refusal
 from providers.json_types import JsonObject, JsonValue
+from providers.models.claude import usual_effort
 from providers.target import NO_MEDIA, Media, OnUnsupported, Target
 from providers.unified_request import (
     INSTRUCTING,
@@ -25,6 +26,8 @@ from providers.unified_request import (
     TranslationLosses,
     UnifiedRequest,
 )
+
+_EFFORT: Final = "reasoning_effort"
 
 
 def plan_translated(
@@ -41,6 +44,8 @@ def plan_translated(
     moved = instructions_as_users(request.prompt) if target.is_engine else None
     if moved is not None:
         request = replace(request, prompt=moved)
+    if losses.unsaid:
+        request = _with_usual(request, target, losses)
     while True:
         try:
             plan = plan_calls(request, target, "error", behavior, media)
@@ -62,13 +67,23 @@ def plan_translated(
         return replace(plan, dropped=(*plan.dropped, *losses.native_left_out)) if losses.native_left_out else plan
     for param, subject in losses.binding.items():
         raise _unsaid(param, subject, target)
+    honoured = plan.calls[0].sent.honoured if plan.calls else ()
+    left_out = [name for name in losses.left_out if name not in honoured]
     kept = [name for name in given_up if any(other in request.params for other in losses.instead[name])]
     lost = [name for name in given_up if name in asked and name not in kept]
     return replace(
         plan,
         emulated=tuple(dict.fromkeys((*plan.emulated, *kept, *(("messages",) if moved is not None else ())))),
-        dropped=tuple(dict.fromkeys((*plan.dropped, *lost, *losses.left_out))),
+        dropped=tuple(dict.fromkeys((*plan.dropped, *lost, *left_out))),
     )
+
+
+def _with_usual(request: UnifiedRequest, target: Target, losses: TranslationLosses) -> UnifiedRequest:
+    """Return the request with the model's own effort, if the client left that to the model."""
+    usual = None if target.profile.model_host == "weights" else usual_effort(target.upstream_model, target.model)
+    if usual is None or _EFFORT not in losses.unsaid or _EFFORT not in request.params:
+        return request
+    return replace(request, params={**request.params, _EFFORT: usual})
 
 
 def _unsaid(param: str, subject: str, target: Target) -> Refusal:

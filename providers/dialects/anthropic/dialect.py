@@ -31,7 +31,7 @@ from providers.dialects.anthropic.native_call import (
     refuse_sampling,
 )
 from providers.dialects.anthropic.stream import AnthropicReader
-from providers.dialects.anthropic.thinking import needed_betas, put_limit, put_thinking
+from providers.dialects.anthropic.thinking import honoured, needed_betas, put_limit, put_thinking
 from providers.dialects.anthropic.tools import ToolNames, put_tools, tool_names
 from providers.dialects.shared.prompt import wrapped_messages
 from providers.dialects.shared.request_body import RequestBody, build_request, put_fields, put_unknown
@@ -159,7 +159,8 @@ def model_of(target: Target) -> ClaudeModel:
 def call_of(draft: RequestBody, names: ToolNames, url: str, headers: Mapping[str, str]) -> UpstreamRequest:
     """Return the finished call."""
     sent = build_request(draft, Operation.CHAT, url, headers, names.changed())
-    return replace(sent, custom_tools=names.custom) if names.custom else sent
+    shown = honoured(draft, draft.body.get("thinking"))
+    return replace(sent, custom_tools=names.custom, honoured=shown) if names.custom or shown else sent
 
 
 def _read_prompt(draft: RequestBody, names: ToolNames) -> Conversation:

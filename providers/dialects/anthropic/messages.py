@@ -57,8 +57,6 @@ class Conversation:
                 self._turn("user", self._content(turn, []))
         if not self.turns:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
-        if self.turns[0]["role"] != "user":
-            raise Refusal(self._param, "The vendor needs the first turn to be the user's.", "invalid_value")
         self._trim()
 
     @property

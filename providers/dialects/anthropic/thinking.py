@@ -27,9 +27,10 @@ from providers.models.claude import (
     fit_budget,
 )
 from providers.target import Target
-from providers.unified_request import Params
+from providers.unified_request import DISPLAY, Params
 
 EFFORT, THINKING = "reasoning_effort", "thinking"
+_DISPLAYS = ("summarized", "omitted")
 NO_THINKING = "this model does not think before it answers"
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -40,7 +41,7 @@ ROOM = 4096
 
 
 @dataclass(slots=True)
-class _Wish:
+class ThinkingWish:
     """What a request asks for: the native `thinking` (None: the model's own habit), the word of effort, and the field
     that asked for thinking. `ours` says that the budget was made from a word, so that it may be made smaller."""
 
@@ -59,6 +60,29 @@ class _Wish:
     def kind(self) -> JsonValue:
         """The type of thinking."""
         return self.thinking.get("type") if self.thinking else None
+
+
+def suited_thinking(draft: RequestBody, model: ClaudeModel, thinking: JsonObject) -> ThinkingWish:
+    """Return what stands for a client's `thinking` on the model, for other APIs that have the member too. What says it
+    only nearly is named as emulated."""
+    wish = ThinkingWish({**thinking})
+    _suit(draft, model, wish)
+    return wish
+
+
+def with_display(draft: RequestBody, thinking: JsonObject) -> JsonObject:
+    """Return adaptive thinking, shown as a client of the Messages API wants it."""
+    losses = draft.request.losses
+    wanted = losses.display if losses is not None else None
+    if thinking.get("type") != "adaptive" or wanted not in _DISPLAYS:
+        return thinking
+    return {**thinking, "display": wanted}
+
+
+def honoured(draft: RequestBody, thinking: JsonValue) -> tuple[str, ...]:
+    """Return what `thinking` as it is sent says of what the translation left out."""
+    losses, shown = draft.request.losses, thinking.get("display") if isinstance(thinking, dict) else None
+    return (DISPLAY,) if losses is not None and shown is not None and shown == losses.display else ()
 
 
 def needed_betas(params: Params) -> Mapping[str, str]:
@@ -93,7 +117,7 @@ def put_thinking(draft: RequestBody, model: ClaudeModel, conversation: Conversat
     wish = _wished(draft, model)
     _settle(draft, model, wish, conversation.turns)
     if wish.thinking is not None:
-        draft.body["thinking"] = wish.thinking
+        draft.body["thinking"] = with_display(draft, wish.thinking)
     if wish.effort is not None:
         draft.put("output_config.effort", wish.effort)
     # Beside switched-off thinking the vendor refuses blocks in the last turn and ignores all others.
@@ -110,10 +134,10 @@ def suit_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[JsonOb
     given = draft.body.get("thinking")
     if not isinstance(given, dict) or not isinstance(given.get("type"), str):
         # The vendor refuses it itself.
-        _suit_effort(draft, model, _Wish())
+        _suit_effort(draft, model, ThinkingWish())
         return False
     del draft.body["thinking"]
-    wish = _Wish({**given})
+    wish = ThinkingWish({**given})
     _suit(draft, model, wish)
     if wish.budget is not None and "max_tokens" in draft.emulated:
         # The limit is ours, so the budget may be made smaller.
@@ -126,7 +150,7 @@ def suit_thinking(draft: RequestBody, model: ClaudeModel, turns: Sequence[JsonOb
     return len(draft.dropped) > before
 
 
-def _suit_effort(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
+def _suit_effort(draft: RequestBody, model: ClaudeModel, wish: ThinkingWish) -> None:
     """Write the nearest word that the model has for the client's; one that only the client's thinking asks for goes
     behind it."""
     config = draft.body.get("output_config")
@@ -143,7 +167,7 @@ def _suit_effort(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
         draft.put("output_config.effort", wish.effort)
 
 
-def _settle(draft: RequestBody, model: ClaudeModel, wish: _Wish, turns: Sequence[JsonObject]) -> None:
+def _settle(draft: RequestBody, model: ClaudeModel, wish: ThinkingWish, turns: Sequence[JsonObject]) -> None:
     """Fit what is wished to the choice of tools, the conversation and the limit."""
     forced = forces_call(draft.body.get("tool_choice"))
     if wish.kind == "enabled":
@@ -161,9 +185,9 @@ def samples_freely(draft: RequestBody) -> bool:
     return not isinstance(thinking, dict) or thinking.get("type") == "disabled"
 
 
-def _wished(draft: RequestBody, model: ClaudeModel) -> _Wish:
+def _wished(draft: RequestBody, model: ClaudeModel) -> ThinkingWish:
     own, effort = draft.params.get("thinking"), draft.params.get("reasoning_effort")
-    wish = _Wish(None if own is None else {**own})
+    wish = ThinkingWish(None if own is None else {**own})
     _suit(draft, model, wish)
     if effort is None:
         return wish
@@ -179,7 +203,7 @@ def _wished(draft: RequestBody, model: ClaudeModel) -> _Wish:
     return wish
 
 
-def _suit(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
+def _suit(draft: RequestBody, model: ClaudeModel, wish: ThinkingWish) -> None:
     """Give the client's own thinking the type that the model has, for requests that move between models."""
     kind = wish.kind
     if kind is None or kind in model.thinking or not model.thinking:
@@ -203,7 +227,7 @@ def _adaptive(model: ClaudeModel) -> JsonObject:
     return {"type": "adaptive", **({"display": "summarized"} if model.blanks_thinking else {})}
 
 
-def _ask_by_word(draft: RequestBody, model: ClaudeModel, wish: _Wish, word: str) -> None:
+def _ask_by_word(draft: RequestBody, model: ClaudeModel, wish: ThinkingWish, word: str) -> None:
     wish.effort = model.nearest_effort(word)
     if wish.effort not in (None, word):
         draft.emulated.append(EFFORT)
@@ -218,7 +242,7 @@ def _ask_by_word(draft: RequestBody, model: ClaudeModel, wish: _Wish, word: str)
         draft.emulated.append(EFFORT)
 
 
-def _restrain(model: ClaudeModel, wish: _Wish) -> bool:
+def _restrain(model: ClaudeModel, wish: ThinkingWish) -> bool:
     """Lower the word of effort where the model takes it only beside thinking, and return whether that was needed."""
     restrained = wish.kind in ("disabled", "between_tools") and model.high_at_most
     if restrained and wish.effort in ("xhigh", "max"):
@@ -227,7 +251,7 @@ def _restrain(model: ClaudeModel, wish: _Wish) -> bool:
     return False
 
 
-def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: _Wish, field: str) -> None:
+def _ask_for_none(draft: RequestBody, model: ClaudeModel, wish: ThinkingWish, field: str) -> None:
     """Switch thinking off, or ask for as little as the model can do with, which is named as emulated."""
     if wish.thinking is not None:
         return
@@ -246,7 +270,7 @@ def _enabled(budget: int) -> JsonObject:
     return {"type": "enabled", "budget_tokens": budget}
 
 
-def _fit_budget(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
+def _fit_budget(draft: RequestBody, model: ClaudeModel, wish: ThinkingWish) -> None:
     """Make limit and budget fit: a limit that nobody gave grows with the budget, a budget of ours shrinks below the
     limit, and a limit that leaves no room for the smallest one means no thinking."""
     limit, budget = draft.body["max_tokens"], wish.budget
@@ -263,12 +287,12 @@ def _fit_budget(draft: RequestBody, model: ClaudeModel, wish: _Wish) -> None:
         wish.thinking = _enabled(fit_budget(budget, limit))
 
 
-def _leave_out(draft: RequestBody, wish: _Wish) -> None:
+def _leave_out(draft: RequestBody, wish: ThinkingWish) -> None:
     draft.dropped.append(wish.field)
     wish.thinking = None
 
 
-def _is_off(wish: _Wish, model: ClaudeModel) -> bool:
+def _is_off(wish: ThinkingWish, model: ClaudeModel) -> bool:
     if wish.thinking is None:
         return model is not UNKNOWN and not model.thinks_unasked
     return wish.kind == "disabled"

@@ -7,7 +7,7 @@ Sources: botocore 1.44.5 service model `bedrock-runtime` 2023-09-30.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import quote
 
 from providers.capabilities import Capabilities
@@ -19,13 +19,13 @@ from providers.dialects.bedrock.converse_fields import ELSEWHERE, capabilities, 
 from providers.dialects.bedrock.converse_messages import BedrockConversation, service_call_id, without_calls
 from providers.dialects.bedrock.converse_models import ConverseModel, converse_model
 from providers.dialects.bedrock.converse_stream import ConverseReader
-from providers.dialects.bedrock.converse_thinking import settle_thinking
+from providers.dialects.bedrock.converse_thinking import honoured_display, settle_thinking
 from providers.dialects.bedrock.converse_tools import BedrockToolNames, put_tools, read_tools
 from providers.dialects.platforms.aws_errors import BEDROCK, classify_answer
 from providers.dialects.platforms.aws_events import EventFrames
 from providers.dialects.shared.operations import build_messages, check_operation
 from providers.dialects.shared.request_body import RequestBody, finish_request, put_fields, put_unknown
-from providers.dialects.shared.stream_reader import NativeStream
+from providers.dialects.shared.stream_reader import NativeStream, WholeStream
 from providers.dialects.shared.tool_names import nine_character_id, offered_names
 from providers.failure import Failure
 from providers.json_types import JsonObject
@@ -36,6 +36,8 @@ from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 
 _PROTECTED = ("messages", "system")
+_WHOLE = "converse"
+"""The action without a streamed response, of which streams are made for a model that does not stream tools."""
 
 
 class BedrockDialect:
@@ -66,9 +68,11 @@ class BedrockDialect:
         settle_thinking(draft, model, conversation)
         if limit_points(draft.body):
             draft.dropped.append("cache_control")
-        action = "converse-stream" if request.stream else "converse"
+        whole = not request.stream or ("toolConfig" in draft.body and not model.streams_tools)
+        action = _WHOLE if whole else "converse-stream"
         sent = finish_request(draft, Operation.CHAT, model_path(target, action), _PROTECTED, names.changed())
-        return replace(sent, custom_tools=offered.custom) if offered.custom else sent
+        shown = honoured_display(draft)
+        return replace(sent, custom_tools=offered.custom, honoured=shown) if offered.custom or shown else sent
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -76,6 +80,8 @@ class BedrockDialect:
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
+        if sent.url.endswith(f"/{_WHOLE}"):
+            return WholeStream(partial(decode_converse, sent))
         return NativeStream(EventFrames(BEDROCK), ConverseReader(sent))
 
     def classify(self, sent: UpstreamRequest, status: int, headers: Mapping[str, str], body: bytes) -> Failure:

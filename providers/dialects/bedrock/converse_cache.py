@@ -1,12 +1,13 @@
 """Cache points of a request to Bedrock's Converse, made from the cache markers of its parts.
 
 A marker promises nothing about the answer, so one that has no place is left out: the service takes four points, none
-right behind a document or a video (but on Claude behind a PDF or a cited document), and no point of an hour behind a
-shorter one.
+right behind a document or a video (but on Claude behind a PDF or a cited document), on Nova none right behind an image
+or a tool's result either, and no point of an hour behind a shorter one.
 
 Sources: botocore 1.44.5 service model `bedrock-runtime`, shape `CachePointBlock`; "Prompt caching" page; pydantic-ai
 2.68.0 `models/bedrock` with its live probes; the error "There is nothing available to cache" in the recorded answers of
-@ai-sdk/amazon-bedrock 4.0.186, November 2026.
+@ai-sdk/amazon-bedrock 4.0.186; for Nova, pull requests 71 of aws-samples/bedrock-engineer and 1077 of
+aws-samples/generative-ai-use-cases ("extraneous key [cachePoint] is not permitted"), November 2026.
 """
 
 from providers.dialects.bedrock.converse_models import ConverseModel
@@ -15,6 +16,8 @@ from providers.json_types import JsonObject, JsonValue
 MOST_POINTS = 4
 
 _POINT = "cachePoint"
+_TEXTS_ALONE = frozenset({"toolResult", "image", "audio"})
+"""Blocks besides documents and videos that a point of Nova's may not stand right behind."""
 
 
 def cache_point(model: ConverseModel, marker: JsonObject) -> JsonObject:
@@ -43,7 +46,7 @@ def _bars_point(block: JsonObject, claude: bool) -> bool:
     document = block.get("document")
     if isinstance(document, dict):
         return not claude or (document.get("format") != "pdf" and "citations" not in document)
-    return "video" in block
+    return "video" in block or (not claude and not _TEXTS_ALONE.isdisjoint(block))
 
 
 def limit_points(body: JsonObject) -> bool:

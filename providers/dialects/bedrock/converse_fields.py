@@ -42,7 +42,13 @@ from providers.constraints.constraint_styles import (
 )
 from providers.constraints.schema_rules import BEDROCK
 from providers.dialects.bedrock.converse_models import ConverseModel
-from providers.dialects.bedrock.converse_thinking import NO_REASONING, claude_effort, effort_writer, most_output
+from providers.dialects.bedrock.converse_thinking import (
+    NO_REASONING,
+    claude_effort,
+    claude_thinking,
+    effort_writer,
+    most_output,
+)
 from providers.dialects.shared.field_writers import check_images, keep_stop
 from providers.dialects.shared.operations import ECHO_CELLS
 from providers.dialects.shared.request_body import (
@@ -235,6 +241,8 @@ def writers(profile: Profile, model: ConverseModel) -> Mapping[str, FieldWriter]
     if model.claude or model.effort is not None:
         accepted.add("reasoning_effort")
         known["reasoning_effort"] = claude_effort if model.effort is None else effort_writer(model.effort)
+    if model.claude:
+        known["thinking"] = claude_thinking
     return {WINDOW: check_limited_window, **{name: put for name, put in known.items() if name in accepted}}
 
 

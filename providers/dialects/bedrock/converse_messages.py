@@ -56,9 +56,9 @@ def service_call_id(given: str) -> str:
 class BedrockConversation:
     """Translates OpenAI-shaped messages to Converse's turns for a model.
 
-    `folded` says that a turn was added, or an instruction after the first turn moved to the system text; `calls` that
-    there are tool calls. `dropped` names what was left out of messages. `unthought` says that the calls which the last
-    results answer came without the thinking before them.
+    `folded` says that a turn was added, or an instruction moved: one after the first turn to the system text, or the
+    system text to the first turn. `calls` says that there are tool calls, `unthought` that those which the last results
+    answer came without the thinking before them. `dropped` names what was left out of messages.
     """
 
     __slots__ = (
@@ -120,6 +120,8 @@ class BedrockConversation:
         self.unthought = self.unthought and in_loop
         if not self.turns:
             raise Refusal(self._param, f"'{self._param}' holds no text for the model to answer.", "invalid_value")
+        if self.system and not self._model.system:
+            self._instruct_as_user()
         self._tidy_ends()
 
     def mark_end(self, marker: JsonObject) -> None:
@@ -128,6 +130,15 @@ class BedrockConversation:
         held = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
         self._mark(held, marker)
         self.turns[-1]["content"] = [*held]
+
+    def _instruct_as_user(self) -> None:
+        """Move the system text to the front of the first turn, for models that take none."""
+        if self.turns[0]["role"] != "user":
+            self.turns.insert(0, {"role": "user", "content": []})
+        first = self.turns[0]["content"]
+        self.turns[0]["content"] = [*self.system, *(first if isinstance(first, list) else ())]
+        self.system = []
+        self.folded = True
 
     def _tidy_ends(self) -> None:
         """Let the user begin where the model demands it, end the model's last text without white space, and put a text

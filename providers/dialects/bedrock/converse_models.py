@@ -4,7 +4,8 @@ The service checks most of these only when a model is called, and each maker's m
 
 Sources: pydantic-ai 2.68.0 `providers/bedrock` with its live probes, litellm 1.109.1 model map and Converse
 transformation, recorded answers of @ai-sdk/amazon-bedrock 4.0.186 (Nova 2 refuses `maxTokens` beside its highest
-effort), "Inference request parameters" pages for the makers' default lengths, November 2026.
+effort), "Inference request parameters" pages for the makers' default lengths, "Supported models and model features"
+page for system text and streamed tools, langchain-aws 1.9.1 for those of Mistral, November 2026.
 """
 
 import re
@@ -51,6 +52,7 @@ class ConverseModel:
     and the wish for citations are taken. `redacted` says that the model reads its redacted reasoning back.
     `usual_output` is the limit to send where nobody gave one: without it the model's own default is a few hundred
     tokens. `structured` is None where the profile decides. `reasons` is False for Claude models that never think.
+    `system` says that the model takes a system text, `streams_tools` that a call with tools may be streamed.
     """
 
     name: re.Pattern[str]
@@ -68,6 +70,8 @@ class ConverseModel:
     structured: bool | None = None
     claude: bool = False
     reasons: bool = True
+    system: bool = True
+    streams_tools: bool = True
 
     def holds(self, kind: str, form: str | None = None) -> bool:
         """Return whether a result of a tool may hold a medium."""
@@ -156,12 +160,14 @@ _FAMILIES: tuple[ConverseModel, ...] = (
         beside_results=_ALONE,
         in_results=frozenset({"image", "document"}),
         usual_output=8192,
+        streams_tools=False,
     ),
     ConverseModel(
         re.compile("llama"),
         beside_results=_ALONE,
         in_results=frozenset({"image", "document"}),
         usual_output=2048,
+        streams_tools=False,
     ),
     ConverseModel(
         re.compile(r"mistral-7b|mixtral"),
@@ -169,6 +175,8 @@ _FAMILIES: tuple[ConverseModel, ...] = (
         in_results=frozenset({"document"}),
         usual_output=4096,
         structured=False,
+        system=False,
+        streams_tools=False,
     ),
     ConverseModel(
         re.compile(r"magistral-small|ministral-3|mistral-large-3|voxtral"),
@@ -181,8 +189,15 @@ _FAMILIES: tuple[ConverseModel, ...] = (
         beside_results=_ALONE,
         in_results=frozenset({"document"}),
         structured=False,
+        streams_tools=False,
     ),
-    ConverseModel(re.compile(r"writer\.|palmyra"), beside_results=_ALONE, result_status=False, structured=False),
+    ConverseModel(
+        re.compile(r"writer\.|palmyra"),
+        beside_results=_ALONE,
+        result_status=False,
+        structured=False,
+        streams_tools=False,
+    ),
     ConverseModel(re.compile("qwen3"), in_results=_NO_MEDIA, leads=True, effort=_QWEN, structured=True),
     ConverseModel(re.compile("qwen"), in_results=_NO_MEDIA, leads=True, structured=False),
     ConverseModel(re.compile(r"kimi"), in_results=_NO_MEDIA, leads=True, structured=True),
@@ -192,7 +207,8 @@ _FAMILIES: tuple[ConverseModel, ...] = (
     ConverseModel(re.compile("gpt-oss"), effort=_GPT_OSS),
     ConverseModel(re.compile(r"openai\.gpt-[5-9]"), redacted=True, effort=_GPT),
     ConverseModel(re.compile("grok"), effort=_GROK, structured=False),
-    ConverseModel(re.compile("titan"), usual_output=3072),
+    ConverseModel(re.compile("titan"), usual_output=3072, system=False),
+    ConverseModel(re.compile(r"command-(text|light)"), system=False),
 )
 
 ANY = ConverseModel(re.compile(""))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from providers.adaptation.beside_thinking import why_not_thinking
+from providers.dialects.anthropic.thinking import honoured, suited_thinking, with_display
 from providers.dialects.bedrock.converse_messages import BedrockConversation
 from providers.dialects.bedrock.converse_models import ConverseModel, EffortWords
 from providers.dialects.shared.request_body import FieldWriter, RequestBody
@@ -98,6 +99,23 @@ def _limited(draft: RequestBody) -> bool:
 # Claude ---------------------------------------------------------------------------------------------------------------
 
 
+def claude_thinking(draft: RequestBody, value: object) -> None:
+    """Write the client's `thinking` as the model takes it."""
+    given: JsonObject = dict(value) if isinstance(value, Mapping) else {}
+    facts = facts_of(draft)
+    if not isinstance(given.get("type"), str):
+        # The vendor refuses it itself.
+        draft.put(_THINKING, value)
+        return
+    wish = suited_thinking(draft, facts, given)
+    if wish.ours and wish.budget is not None:
+        _put_budget(draft, wish.budget, facts, "thinking")
+    elif wish.thinking is not None:
+        draft.put(_THINKING, wish.thinking)
+    if wish.effort is not None and draft.params.get(_FIELD) in (None, False, "none"):
+        draft.put("outputConfig.effort", wish.effort)
+
+
 def claude_effort(draft: RequestBody, value: object) -> None:
     """Write `reasoning_effort` for a Claude model. Raises Refusal for one that does not reason."""
     facts = facts_of(draft)
@@ -147,7 +165,7 @@ def _put_none(draft: RequestBody, facts: ClaudeModel) -> None:
     _put_near(draft, "none", facts.efforts[0])
 
 
-def _put_budget(draft: RequestBody, budget: int, facts: ClaudeModel) -> None:
+def _put_budget(draft: RequestBody, budget: int, facts: ClaudeModel, field: str = _FIELD) -> None:
     """Write a budget, below the limit of the answer; a limit that leaves no room for the least budget goes without."""
     limit = draft.params.get("max_tokens") or draft.target.max_output_tokens
     if limit is not None:
@@ -155,7 +173,7 @@ def _put_budget(draft: RequestBody, budget: int, facts: ClaudeModel) -> None:
     else:
         limit = min(budget + _ROOM, facts.most_output or budget + _ROOM)
     if limit <= MIN_BUDGET:
-        draft.dropped.append(_FIELD)
+        draft.dropped.append(field)
         return
     if "max_tokens" not in draft.params:
         draft.put(f"{_INFERENCE}.maxTokens", limit)
@@ -179,6 +197,8 @@ def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> Non
     kind = wanted.get("type") if isinstance(wanted, dict) else None
     tools = draft.body.get("toolConfig")
     forced = isinstance(tools, dict) and "toolChoice" in tools
+    if isinstance(wanted, dict):
+        draft.put(_THINKING, with_display(draft, wanted))
     facts = facts_of(draft)
     alone = kind == "adaptive" and facts.unthinking_choice
     if (kind == "enabled" and (conversation.unthought or forced)) or (alone and forced):
@@ -192,6 +212,11 @@ def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> Non
     off = kind is None and facts is not UNKNOWN and not facts.thinks_unasked
     if (kind == "disabled" or off) and _strip(draft):
         draft.dropped.append("thinking")
+
+
+def honoured_display(draft: RequestBody) -> tuple[str, ...]:
+    """Return what the thinking as it is sent says of what the translation of the client's request left out."""
+    return honoured(draft, _member(draft, _THINKING))
 
 
 def _check_sampling(draft: RequestBody) -> None:

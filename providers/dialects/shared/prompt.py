@@ -1,7 +1,7 @@
 """Prompts as vendors take them: as they are, wrapped into one user message of OpenAI's chat shape, or as the only thing
 that an endpoint without chat continues; such an endpoint's capabilities, limit and finish reason."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import Final
 
@@ -33,6 +33,11 @@ def joined_texts(role: JsonValue, texts: Iterable[str]) -> str:
 
 EMPTY_RESULT: Final = "(empty)"
 """The text of a tool's result without content, for vendors that refuse an empty or a blank one."""
+
+
+def loaded_tools(names: Sequence[str]) -> str:
+    """Return the result of a search for tools as text, for vendors that get the definitions of all tools at once."""
+    return f"Loaded tools: {', '.join(names)}" if names else "No tools were found."
 
 
 def failed_text(text: str) -> str:

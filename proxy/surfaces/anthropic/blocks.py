@@ -146,7 +146,7 @@ _OPENAIS: Final[Mapping[str, str]] = {
 
 _FOUND: Final = frozenset(
     {"server_tool_use", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"}
-    | {"bash_code_execution_tool_result", "text_editor_code_execution_tool_result"}
+    | {"bash_code_execution_tool_result", "text_editor_code_execution_tool_result", "tool_search_tool_result"}
 )
 """Blocks of past calls of tools that a vendor ran, and of their results. A conversation makes sense without them, since
 its text mentions the results."""

@@ -11,12 +11,16 @@ from collections.abc import Iterator
 from typing import cast
 
 from providers.conversation import AFTER, CLAUDE_FORMAT, UNKNOWN_FORMAT
+from providers.dialects.shared.prompt import loaded_tools
 from providers.json_types import JsonObject, JsonValue
 from proxy.surfaces.anthropic.blocks import MARKER, content_blocks, parts_of
 from proxy.surfaces.anthropic.translation import At, Translation
 from proxy.surfaces.request.rule_kinds import Invalid, boolean, check_at, json_object, string, text
 from proxy.surfaces.response.write_sse import utf8_json
 from proxy.surfaces.thinking_envelope import is_sealed
+
+_REFERENCE = "tool_reference"
+"""The type of a block that names a tool which a search has found, in the search's result."""
 
 BILLING_HEADER = "x-anthropic-billing-header"
 """What Claude Code's first block of the system text begins with: it is for the vendor's accounts, and it changes with
@@ -109,10 +113,16 @@ def _result(made: Translation, block: JsonObject) -> JsonObject:
     message: JsonObject = {"role": "tool", "tool_call_id": check_at(text, block.get("tool_use_id"), "tool_use_id")}
     held = block.get("content")
     parts: list[JsonObject] = []
+    found: list[str] = []
     with At("content"):
         for place, each in enumerate([] if held is None else content_blocks(held)):
             with At(place):
-                parts += parts_of(made, each)
+                if each["type"] == _REFERENCE:
+                    found.append(check_at(text, each.get("tool_name"), "tool_name"))
+                else:
+                    parts += parts_of(made, each)
+    if found:
+        parts.insert(0, {"type": "text", "text": loaded_tools(found)})
     message["content"] = _content(parts)
     if block.get("is_error") is not None and check_at(boolean, block["is_error"], "is_error"):
         message["is_error"] = True

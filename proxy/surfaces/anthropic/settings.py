@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
 from providers.json_types import JsonValue
+from providers.unified_request import DISPLAY
 from proxy.surfaces.anthropic.translation import Translation
 from proxy.surfaces.request.rule_kinds import check_at, integer, json_object, one_of, string, text
 
@@ -19,7 +20,7 @@ _BUDGETS = ((2048, "low"), (10_000, "medium"), (16_384, "high"), (32_768, "xhigh
 """The most tokens of thinking that each word of effort stands for; a larger budget is the last word."""
 
 _USUAL = "medium"
-"""The effort of thinking that the model adapts by itself, where none is named."""
+"""The effort of thinking that the model adapts by itself, where none is named. Claude's own is higher."""
 
 _EMPTY: tuple[JsonValue, ...] = (False, "", [], {})
 
@@ -43,8 +44,9 @@ def put_stops(made: Translation, value: JsonValue) -> None:
 def put_thinking(made: Translation, value: JsonValue) -> None:
     """Read `thinking`; what `output_config` says of effort is read after it. Raises Invalid."""
     thinking = json_object(value)
-    if thinking.get("display") is not None:
-        made.leave_out("thinking.display")
+    if (display := thinking.get("display")) is not None:
+        made.leave_out(DISPLAY)
+        made.display = display if isinstance(display, str) else None
     match check_at(text, thinking.get("type"), "type"):
         case "disabled":
             made.chat[THINKING] = {"type": "disabled"}
@@ -55,6 +57,7 @@ def put_thinking(made: Translation, value: JsonValue) -> None:
             made.instead[THINKING] = {EFFORT: next((word for most, word in _BUDGETS if tokens <= most), "xhigh")}
         case "adaptive" | "between_tools":
             made.chat[EFFORT] = _USUAL
+            made.unsaid.add(EFFORT)
         case kind:
             made.bind("thinking", f"the type '{kind[:64]}'")
             return
@@ -79,6 +82,7 @@ def _effort(made: Translation, word: str) -> None:
     given = made.chat.get(THINKING)
     if given is None:
         made.chat[EFFORT] = word
+        made.unsaid.discard(EFFORT)
         made.instead.setdefault(EFFORT, {})
     elif given != {"type": "disabled"}:
         made.instead[THINKING] = {EFFORT: word}

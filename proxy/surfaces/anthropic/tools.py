@@ -1,8 +1,9 @@
 """Tools of the Messages API in OpenAI's chat shape.
 
 A tool without a type, or of the type `custom`, is a function. A tool that the vendor runs and that other vendors have
-too, such as a search, stays as it is. The vendor's further ones, whose types end with a date, are noted as binding. A
-function in OpenAI's form does not belong to this API.
+too, such as a search, stays as it is. A search for tools is left out, since other vendors get the definitions of all.
+The vendor's further ones, whose types end with a date, are noted as binding. A function in OpenAI's form does not
+belong to this API.
 
 Sources: `anthropic` 2.12.0 types `ToolUnionParam`, `ToolChoiceParam`, November 2026.
 """
@@ -18,6 +19,9 @@ from proxy.surfaces.request.tools import MAX_TOOLS
 
 _OWN_MEMBERS = ("eager_input_streaming", "defer_loading", "input_examples", "allowed_callers")
 """Members of a function that only say how Anthropic offers it; what they belong to is a tool of its own."""
+
+_SEARCH = "tool_search_tool_"
+"""The beginning of the types of tools that load other tools' definitions, which other vendors get all at once."""
 
 _DIRECT: JsonValue = ["direct"]
 
@@ -35,6 +39,8 @@ def put_tools(made: Translation, value: JsonValue) -> None:
             if is_hosted(tool):
                 _check_own(tool)
                 tools.append(tool)
+            elif kind_of(tool).startswith(_SEARCH):
+                made.leave_out("tools.tool_search")
             elif tool.get("type") in (None, "custom"):
                 tools.append(_function(made, tool))
             else:

@@ -16,7 +16,8 @@ class Translation:
     `chat` holds its fields in OpenAI's chat shape, of which only `messages` is in Anthropic's until the end. `binding`
     describes by field the content that only Anthropic's own API can honour, `left_out` names the fields that promised
     nothing, `native_left_out` the fields that go to no vendor, `instead` fields that may give way to another, or to
-    nothing. `instructs_later` says that instructions stand within the conversation, which not every vendor takes.
+    nothing. `display` is how thinking is to be shown, `unsaid` names fields whose value the client left to the model.
+    `instructs_later` says that instructions stand within the conversation, which not every vendor takes.
     """
 
     chat: JsonObject = field(default_factory=dict)
@@ -26,6 +27,8 @@ class Translation:
     left_out: dict[str, None] = field(default_factory=dict)
     native_left_out: dict[str, None] = field(default_factory=dict)
     instead: dict[str, JsonObject] = field(default_factory=dict)
+    display: str | None = None
+    unsaid: set[str] = field(default_factory=set)
     envelopes: EnvelopeOpener = field(default_factory=EnvelopeOpener)
 
     def bind(self, name: str, what: str = "") -> None:
@@ -44,7 +47,14 @@ class Translation:
         """Return what the translation cannot say; None where it says everything."""
         if not (self.binding or self.left_out or self.instead or self.instructs_later):
             return None
-        return TranslationLosses(self.binding, tuple(self.left_out), self.instead, tuple(self.native_left_out))
+        return TranslationLosses(
+            self.binding,
+            tuple(self.left_out),
+            self.instead,
+            tuple(self.native_left_out),
+            self.display,
+            frozenset(self.unsaid),
+        )
 
 
 class At:

@@ -13,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from providers.dialects.shared.prompt import loaded_tools
 from providers.dialects.shared.read_logprobs import objects_in
 from providers.frozen_record import record
 from providers.json_types import JsonObject, JsonValue
@@ -158,8 +159,7 @@ def _command(each: JsonObject) -> str:
 
 
 def _loaded(item: JsonObject) -> str:
-    names = [str(tool["name"]) for tool in tools_of(item) if "name" in tool]
-    return f"Loaded tools: {', '.join(names)}" if names else "No tools were found."
+    return loaded_tools([str(tool["name"]) for tool in tools_of(item) if "name" in tool])
 
 
 def _patched(item: JsonObject) -> str:

@@ -1,6 +1,6 @@
 """Facts about Claude models by name."""
 
-from providers.models.claude import BUDGETS, EFFORT_WORDS, UNKNOWN, claude_model
+from providers.models.claude import BUDGETS, EFFORT_WORDS, UNKNOWN, claude_model, usual_effort
 from tests.support.looped import looped
 
 
@@ -92,3 +92,18 @@ def test_what_a_generation_takes(
 def test_budgets_grow_with_the_words_of_effort() -> None:
     assert list(BUDGETS.values()) == sorted(BUDGETS.values())
     assert set(UNKNOWN.efforts) < set(EFFORT_WORDS)
+
+
+@looped(
+    ("names", "effort"),
+    [
+        (("anthropic.claude-opus-4-8", "x"), "high"),
+        (("arn:aws:bedrock:x", "claude-sonnet-4-6"), "high"),
+        (("anthropic/claude-opus-5.5", "x"), "medium"),
+        (("claude-opus-9", "x"), "high"),
+        (("claude-haiku-4-5", "x"), None),
+        (("gpt-5.1", "x"), None),
+    ],
+)
+def test_the_effort_that_a_request_leaves_to_the_model(names: tuple[str, ...], effort: str | None) -> None:
+    assert usual_effort(*names) == effort

@@ -1,8 +1,11 @@
 """Whom a refusal is blamed on: the model that the vendor lacks, a front end of the vendor, or nobody."""
 
+from dataclasses import replace
 from typing import Final
 
-from providers.failure import OUR_WORDS, UNKNOWN_MODEL, Failure, FailureKind
+import orjson
+
+from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
 from providers.vendor_text.attribute_failure import FRONT_END, attribute
 from tests.providers.dialects.kit import target_of
 from tests.support.looped import looped
@@ -51,6 +54,42 @@ def test_a_model_that_the_vendor_lacks_is_the_deployments_failure_unless_the_cli
 @looped("body", OTHER)
 def test_what_else_is_not_found_is_nobodys_health(body: bytes) -> None:
     assert attribute(NOT_FOUND, NAMED, 404, body) is NOT_FOUND
+
+
+@looped(
+    ("said", "item"),
+    [
+        ("No such File object: file-1", True),
+        ("Item with id 'rs_abc' not found. Items are not persisted when `store` is set to false.", True),
+        ("Previous response with id 'resp_1' not found.", True),
+        ("The vector store with id ['vs_1'] does not exist.", True),
+        ("Container with id 'cntr_1' not found.", True),
+        ("Could not find file file-abc", True),
+        ("File not found: file_011", True),
+        ("CachedContent not found (or permission denied)", True),
+        ("File not found", False),
+        ("The model `x-1` does not exist or you do not have access to it.", False),
+        ("Invalid URL (POST /v1/chat/completion)", False),
+        ("Requested entity was not found.", False),
+        ("Not Found", False),
+        ("", False),
+    ],
+)
+def test_an_item_that_the_client_named_is_told_to_the_client(said: str, item: bool) -> None:
+    body = orjson.dumps({"error": {"message": said}})
+    for target in (NAMED, ANY):
+        failure = attribute(replace(NOT_FOUND, said=said), target, 404, body)
+        assert (failure.code == UNKNOWN_ITEM, failure.kind is K.UNSUPPORTED) == (item, item)
+        assert (failure.message == said) == item
+
+
+def test_a_file_of_another_account_is_told_to_the_client() -> None:
+    said = "You do not have permission to access the File abc or it may not exist."
+    body = orjson.dumps({"error": {"message": said}})
+    failure = attribute(replace(DENIED, said=said), NAMED, 403, body)
+    assert (failure.kind, failure.code, failure.message) == (K.UNSUPPORTED, UNKNOWN_ITEM, said)
+    said = "You do not have permission to access the model x or it may not exist."
+    assert attribute(replace(DENIED, said=said), NAMED, 403, body).kind is K.AUTH
 
 
 @looped(

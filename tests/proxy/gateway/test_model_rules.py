@@ -96,3 +96,20 @@ async def test_a_limit_among_extra_members_is_lowered_and_named_on_each_surface(
     (call,) = calls(served)
     assert (call["max_tokens"], call["num_predict"]) == (100, 100), answer.body
     assert (answer.headers["x-dragoman-max-tokens"], "max_tokens" in (emulated(answer) or "")) == ("100", True)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("path", "model", "kind"), [(CHAT, "engine/a", "invalid_request_error"), ("/v1/messages", "claude/*", "not_found")]
+)
+async def test_an_item_that_the_vendor_lacks_is_the_clients(
+    served: Rig, stream: bool, path: str, model: str, kind: str
+) -> None:
+    model = model.replace("*", "claude-opus-4-6")
+    said = "File not found: file_011"
+    served.vendor.answer(json_answer(404, {"type": "error", "error": {"type": "not_found_error", "message": said}}))
+    asked: JsonObject = {"model": model, "max_tokens": 9, "stream": stream}
+    answer = await served.post(path, {**asked, "messages": [{"role": "user", "content": "hi"}]})
+    assert (answer.status, answer.error()["message"]) == (404, said)
+    assert kind in str(answer.error()["type"])
+    assert len(calls(served)) == 1

@@ -196,7 +196,6 @@ def test_what_has_no_place_there_is_refused_with_its_message(messages: list[Json
 @looped(
     "messages",
     [
-        [assistant("a"), user("b")],
         [{"role": "system", "content": "alone"}],
         [user(" ")],
         [user("a"), assistant(None, call()), {"role": "tool", "content": "x"}],
@@ -205,6 +204,11 @@ def test_what_has_no_place_there_is_refused_with_its_message(messages: list[Json
 def test_a_conversation_that_makes_no_sense_is_a_bad_value(messages: list[JsonObject]) -> None:
     refusal = refusal_for(chat_request(*messages), TARGET)
     assert (refusal.param, refusal.code) == ("messages", "invalid_value")
+
+
+def test_the_model_may_have_the_first_turn() -> None:
+    asked = turns({"role": "system", "content": "s"}, assistant("a"), user("b"))
+    assert asked == [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]
 
 
 def test_a_message_that_is_no_object_is_a_bad_value() -> None:

@@ -164,12 +164,12 @@ def test_a_forced_call_means_no_budget_of_thinking(choice: JsonValue) -> None:
 
 
 @looped("choice", ["required", {"type": "function", "function": {"name": "look"}}])
-@looped("model", ["claude-opus-4-6", "claude-sonnet-4-6"])
+@looped("model", ["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-4-7"])
 def test_a_forced_call_of_a_model_that_takes_it_alone_means_no_thinking(model: str, choice: JsonValue) -> None:
     asked = {"tools": [tool()], "tool_choice": choice}
     assert written(model, reasoning_effort="low", **asked) == (None, "low", ("reasoning_effort",))
     assert written(model, thinking={"type": "adaptive"}, **asked) == (None, None, ("thinking",))
-    assert written("claude-opus-4-7", reasoning_effort="low", **asked) == (SUMMARIZED, "low", ())
+    assert written("claude-opus-4-8", reasoning_effort="low", **asked) == (SUMMARIZED, "low", ())
 
 
 # Agent loops --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from providers.dialects.bedrock.converse import model_path
 from providers.json_types import JsonObject
 from providers.unified_request import Operation
 from tests.providers.dialects.bedrock.kit import target
-from tests.providers.dialects.kit import body_for, chat_request, refusal_for, sent_for, text_request, user
+from tests.providers.dialects.kit import body_for, chat_request, gathered, refusal_for, sent_for, text_request, user
 from tests.support.looped import looped
 
 CLAUDE = target()
@@ -56,6 +56,70 @@ def test_a_stream_is_asked_for_by_the_path_alone() -> None:
     assert streamed.url == f"{whole.url}-stream"
     assert streamed.body == whole.body
     assert (whole.stream, streamed.stream) == (False, True)
+
+
+@looped(
+    ("model", "fields", "action"),
+    [
+        ("us.meta.llama4-maverick-17b-instruct-v1:0", {"tools": [TOOL]}, "converse"),
+        ("us.meta.llama3-3-70b-instruct-v1:0", {"tools": [TOOL]}, "converse"),
+        ("us.meta.llama3-3-70b-instruct-v1:0", {"tools": [TOOL], "tool_choice": "none"}, "converse-stream"),
+        ("us.meta.llama3-3-70b-instruct-v1:0", {}, "converse-stream"),
+        ("mistral.mistral-large-2402-v1:0", {"tools": [TOOL]}, "converse"),
+        ("writer.palmyra-x5-v1:0", {"tools": [TOOL]}, "converse"),
+        ("amazon.nova-pro-v1:0", {"tools": [TOOL]}, "converse-stream"),
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", {"tools": [TOOL]}, "converse-stream"),
+    ],
+)
+def test_a_model_that_streams_no_tools_is_called_for_a_whole_response(
+    model: str, fields: JsonObject, action: str
+) -> None:
+    sent = sent_for(replace(chat_request(**fields), stream=True), target(model))
+    assert (sent.url.rpartition("/")[2], sent.stream) == (action, True)
+
+
+def test_a_stream_is_made_of_a_whole_response() -> None:
+    llama = target("us.meta.llama3-3-70b-instruct-v1:0")
+    sent = sent_for(replace(chat_request(tools=[TOOL]), stream=True), llama)
+    use: JsonObject = {"toolUse": {"toolUseId": "c1", "name": "now", "input": {}}}
+    body = orjson.dumps(
+        {
+            "output": {"message": {"role": "assistant", "content": [{"text": "Wait."}, use]}},
+            "stopReason": "tool_use",
+            "usage": {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7},
+        }
+    )
+    decoder = llama.dialect.stream(sent)
+    events = [*decoder.feed(body[:20]), *decoder.feed(body[20:]), *decoder.finish()]
+    assert decoder.complete
+    assert gathered(events) == llama.dialect.decode(sent, body)
+
+
+@looped(
+    ("model", "system"),
+    [
+        ("mistral.mistral-7b-instruct-v0:2", False),
+        ("mistral.mixtral-8x7b-instruct-v0:1", False),
+        ("amazon.titan-text-express-v1", False),
+        ("cohere.command-text-v14", False),
+        ("mistral.mistral-large-2402-v1:0", True),
+        ("cohere.command-r-plus-v1:0", True),
+        ("meta.llama3-3-70b-instruct-v1:0", True),
+    ],
+)
+def test_instructions_are_the_user_s_for_a_model_without_system_text(model: str, system: bool) -> None:
+    kind, asked = {"text": "Be kind."}, {"text": "hi"}
+    sent = sent_for(chat_request({"role": "system", "content": "Be kind."}, user("hi")), target(model))
+    body = orjson.loads(sent.body)
+    content = [asked] if system else [kind, asked]
+    assert (body["messages"], body.get("system")) == (
+        [{"role": "user", "content": content}],
+        [kind] if system else None,
+    )
+    assert sent.emulated == (() if system else ("messages",))
+    begun: list[JsonObject] = [{"role": "system", "content": "Be kind."}, {"role": "assistant", "content": "hi"}]
+    sent = sent_for(chat_request(*begun, user("yes")), target(model))
+    assert orjson.loads(sent.body)["messages"][0] == {"role": "user", "content": [{"text": "."} if system else kind]}
 
 
 def test_images_of_a_prompt_stand_where_their_markers_were() -> None:

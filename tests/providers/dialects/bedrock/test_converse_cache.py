@@ -11,10 +11,13 @@ from tests.providers.dialects.bedrock.conversations import (
     CLAUDE,
     LLAMA,
     NOVA,
+    PNG,
+    PNG_BLOCK,
     POINT,
     assistant,
     call,
     file,
+    image,
     part,
     read,
     result,
@@ -123,6 +126,30 @@ def test_no_cache_point_stands_right_behind_a_document_but_a_pdf(media: str, pla
     assert content.index(POINT) == place
     alone = read(user([marked]), model=CLAUDE)
     assert alone.dropped == ([] if place == 2 else ["cache_control"])
+
+
+@looped(
+    ("content", "kinds"),
+    [
+        ([result("b", cache_control={"type": "ephemeral"})], ["toolResult"]),
+        ([result([part("b", cache_control={"type": "ephemeral"})])], ["toolResult"]),
+        ([result("b"), user([part("c", cache_control={"type": "ephemeral"})])], ["toolResult", "text", "cachePoint"]),
+        ([result("b"), user([{**image(PNG), "cache_control": {"type": "ephemeral"}}])], ["toolResult", "image"]),
+    ],
+)
+def test_on_nova_no_cache_point_stands_right_behind_a_result_or_an_image(
+    content: list[JsonValue], kinds: list[str]
+) -> None:
+    asked = [user("a"), assistant(None, call())]
+    for model, left_out in ((NOVA, "cachePoint" not in kinds), (CLAUDE, False)):
+        found = read(*asked, *content, model=model)
+        blocks = found.turns[-1]["content"]
+        assert isinstance(blocks, list)
+        expected = kinds if left_out or "cachePoint" in kinds else [*kinds, "cachePoint"]
+        assert [next(iter(block)) for block in blocks if isinstance(block, dict)] == expected
+        assert found.dropped == (["cache_control"] if left_out else [])
+    marked = user([part("b"), {**image(PNG), "cache_control": {"type": "ephemeral"}}])
+    assert read(marked, model=NOVA).turns[0]["content"] == [{"text": "b"}, POINT, PNG_BLOCK]
 
 
 def test_on_nova_no_cache_point_stands_right_behind_any_document() -> None:

@@ -57,6 +57,26 @@ def test_each_result_is_a_message_before_the_rest_of_its_turn() -> None:
     ]
 
 
+@looped(
+    ("content", "said"),
+    [
+        ([{"type": "tool_reference", "tool_name": "mcp__x__y"}], "Loaded tools: mcp__x__y"),
+        (
+            [{"type": "tool_reference", "tool_name": "a"}, {"type": "tool_reference", "tool_name": "b"}],
+            "Loaded tools: a, b",
+        ),
+        (
+            [{"type": "tool_reference", "tool_name": "a"}, {"type": "text", "text": "one"}],
+            [{"type": "text", "text": "Loaded tools: a"}, {"type": "text", "text": "one"}],
+        ),
+    ],
+)
+def test_tools_that_a_search_has_found_are_named_by_text(content: list[JsonValue], said: JsonValue) -> None:
+    result: JsonObject = {"type": "tool_result", "tool_use_id": "a", "content": content}
+    assert turn(result) == [{"role": "tool", "tool_call_id": "a", "content": said}]
+    assert parse(messages=[{"role": "user", "content": [result]}]).losses is None
+
+
 def test_results_keep_their_media() -> None:
     image: JsonObject = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
     (message,) = turn({"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "x"}, image]})
@@ -127,14 +147,19 @@ def test_a_spoilt_envelope_is_left_out_and_named() -> None:
     assert not_none(request.losses).left_out == ("thinking",)
 
 
+_FOUND_NONE: JsonObject = {"type": "tool_result", "tool_use_id": "t"}
+_ABSENT = ("server_tool_use", "web_search_tool_result", "tool_search_tool_result")
+
+
 def test_blocks_of_server_tools_are_left_out_and_named() -> None:
     blocks: list[JsonValue] = [
         {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
         {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+        {"type": "tool_search_tool_result", "tool_use_id": "t", "content": {}},
         {"type": "text", "text": "It is sunny."},
     ]
     request = parse(messages=[{"role": "user", "content": "x"}, {"role": "assistant", "content": blocks}])
-    assert not_none(request.losses).left_out == ("messages.server_tool_use", "messages.web_search_tool_result")
+    assert not_none(request.losses).left_out == tuple([f"messages.{kind}" for kind in _ABSENT])
     assert chat(messages=[{"role": "assistant", "content": blocks}])[-1]["content"] == "It is sunny."
 
 
@@ -147,6 +172,10 @@ def test_blocks_of_server_tools_are_left_out_and_named() -> None:
         ({"role": "user", "content": 1}, "messages.0.content"),
         ({"role": "user", "content": [{"type": "text", "text": 1}]}, "messages.0.content.0.text"),
         ({"role": "user", "content": [{"type": "tool_result"}]}, "messages.0.content.0.tool_use_id"),
+        (
+            {"role": "user", "content": [{**_FOUND_NONE, "content": [{"type": "tool_reference"}]}]},
+            "messages.0.content.0.content.0.tool_name",
+        ),
         (
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text"}]}]},
             "messages.0.content.0.content.0.text",

@@ -50,6 +50,12 @@ models:
   moonshot/kimi-k2-thinking: {}
   "bedrock/amazon.nova-pro-v1:0": {}
   "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0": {}
+  bedrock/anthropic.claude-sonnet-4-6: {}
+  bedrock/anthropic.claude-opus-4-7: {}
+  bedrock/us.anthropic.claude-opus-4-8: {}
+  bedrock/global.anthropic.claude-sonnet-5-5: {}
+  bedrock/anthropic.claude-fable-5: {}
+  openrouter/anthropic/claude-opus-4.8: {}
   vllm/m: {}
   ollama/m: {}
   llamacpp/m: {}
@@ -157,3 +163,71 @@ def test_thinking_in_an_envelope_reaches_the_vendor_that_sent_it() -> None:
     details = wire["messages"][2]["reasoning_details"]
     assert details[1:2] == NOTED
     assert details[0]["text"] == "A thought."
+
+
+ADAPTIVE: JsonObject = {"type": "adaptive"}
+SHOWN: JsonObject = {**ADAPTIVE, "display": "summarized"}
+OFF: JsonObject = {"type": "disabled"}
+BUDGET: JsonObject = {"type": "enabled", "budget_tokens": 1024}
+OLD, SONNET = "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock/anthropic.claude-sonnet-4-6"
+OPUS_7, OPUS_8 = "bedrock/anthropic.claude-opus-4-7", "bedrock/us.anthropic.claude-opus-4-8"
+SONNET_5_5, FABLE = "bedrock/global.anthropic.claude-sonnet-5-5", "bedrock/anthropic.claude-fable-5"
+ROUTER = "openrouter/anthropic/claude-opus-4.8"
+FORCED: JsonObject = {"tools": EVERY_BLOCK["tools"], "tool_choice": {"type": "tool", "name": "look"}}
+
+
+@looped(
+    ("name", "fields", "thinking", "effort", "emulated", "dropped"),
+    [
+        (OPUS_7, {"thinking": BUDGET}, SHOWN, None, ("thinking",), ()),
+        (OPUS_8, {"thinking": BUDGET}, SHOWN, None, ("thinking",), ()),
+        (SONNET_5_5, {"thinking": BUDGET}, SHOWN, None, ("thinking",), ()),
+        (FABLE, {"thinking": BUDGET}, SHOWN, None, ("thinking",), ()),
+        (SONNET, {"thinking": BUDGET}, BUDGET, None, (), ()),
+        (OLD, {"thinking": BUDGET}, BUDGET, None, (), ()),
+        (OPUS_7, {"thinking": OFF}, OFF, None, (), ()),
+        (SONNET_5_5, {"thinking": OFF}, {"type": "between_tools"}, None, (), ()),
+        (FABLE, {"thinking": OFF}, None, "low", ("thinking",), ()),
+        (FABLE, {"thinking": OFF, "output_config": {"effort": "high"}}, None, "low", ("thinking",), ()),
+        (OPUS_8, {"thinking": ADAPTIVE}, SHOWN, "high", (), ()),
+        (SONNET, {"thinking": ADAPTIVE}, ADAPTIVE, "high", (), ()),
+        (OPUS_8, {"thinking": SHOWN, "output_config": {"effort": "low"}}, SHOWN, "low", (), ()),
+        (OPUS_8, {"thinking": {**ADAPTIVE, "display": "omitted"}}, {**ADAPTIVE, "display": "omitted"}, "high", (), ()),
+        (SONNET, {"thinking": {**BUDGET, "display": "omitted"}}, BUDGET, None, (), ("thinking.display",)),
+        (OPUS_7, {"thinking": SHOWN, **FORCED}, None, None, (), ("reasoning_effort", "thinking.display")),
+        (OPUS_8, {"thinking": SHOWN, **FORCED}, SHOWN, "high", (), ()),
+    ],
+)
+def test_thinking_goes_to_claude_on_converse_as_the_model_takes_it(
+    name: str,
+    fields: JsonObject,
+    thinking: JsonObject | None,
+    effort: str | None,
+    emulated: tuple[str, ...],
+    dropped: tuple[str, ...],
+) -> None:
+    body: JsonObject = {"model": "m", "max_tokens": 3000, "messages": [{"role": "user", "content": "hi"}], **fields}
+    for streamed in (False, True):
+        plan = planned(name, {**body, "stream": streamed})
+        wire = orjson.loads(plan.calls[0].sent.body)
+        assert wire.get("additionalModelRequestFields", {}).get("thinking") == thinking
+        assert wire.get("outputConfig", {}).get("effort") == effort
+        assert (plan.emulated, plan.dropped) == (emulated, dropped)
+
+
+@looped(
+    ("name", "member"),
+    [
+        (ROUTER, {"reasoning": {"effort": "high"}}),
+        ("openrouter/x/m", {"reasoning": {"effort": "medium"}}),
+        ("openai/gpt-5.1", {"reasoning_effort": "medium"}),
+    ],
+)
+def test_an_effort_that_the_client_left_to_claude_is_claudes_own(name: str, member: JsonObject) -> None:
+    body: JsonObject = {"model": "m", "max_tokens": 3000, "messages": [{"role": "user", "content": "hi"}]}
+    wire = orjson.loads(planned(name, {**body, "thinking": ADAPTIVE}).calls[0].sent.body)
+    assert member.items() <= wire.items()
+    low: JsonObject = {"output_config": {"effort": "low"}, "thinking": SHOWN}
+    plan = planned(name, {**body, **low})
+    assert b'"low"' in plan.calls[0].sent.body
+    assert "thinking.display" in plan.dropped

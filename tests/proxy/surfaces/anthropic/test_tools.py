@@ -43,6 +43,14 @@ def test_how_anthropic_offers_a_function_is_left_out_and_named() -> None:
     assert request.params["tools"] == [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
 
 
+@looped("kind", ["tool_search_tool_regex_20251119", "tool_search_tool_bm25"])
+def test_a_search_for_tools_is_left_out_and_named(kind: str) -> None:
+    request = parse(tools=[{"type": kind, "name": "search"}, {**TOOL, "defer_loading": True}])
+    assert not_none(request.losses).left_out == ("tools.tool_search", "defer_loading")
+    assert not_none(request.losses).binding == {}
+    assert request.params["tools"] == [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
+
+
 @looped("kind", ["bash_20250124", "memory_20250818", "mcp_toolset", "of_tomorrow"])
 def test_a_tool_of_the_vendor_s_own_is_binding(kind: str) -> None:
     request = parse(tools=[TOOL, {"type": kind, "name": "x"}])
