@@ -60,11 +60,13 @@ _ALL: Final = CallShare(0, 0, 1)
 
 @record
 class PlannedCall:
-    """One upstream call, as a unified request and on the wire, and its share of the answer's choices."""
+    """One upstream call, as a unified request and on the wire, and its share of the answer's choices. The call may be
+    made again without the fields in `yielding` if the model refuses them."""
 
     request: UnifiedRequest
     sent: UpstreamRequest
     part: CallShare
+    yielding: frozenset[str] = frozenset()
 
 
 @record(eq=False)

@@ -36,6 +36,20 @@ _ABOUT_MODEL: Final = re.compile(
 )
 
 
+_ABOUT_EFFORT: Final = re.compile(
+    rf"\b{_NOT} support (?:thinking|reasoning|the effort parameter)\b"
+    r"|\b(?:reasoning_effort|reasoning\.effort|thinking|think)\W+is not supported\b"
+    r"|\bunrecognized request argument supplied: reasoning_effort\b",
+    re.IGNORECASE,
+)
+
+
+def refuses_effort(failure: Failure) -> bool:
+    """Return whether a vendor refuses a request because its model does not think."""
+    about_request = failure.kind in (FailureKind.INVALID_REQUEST, FailureKind.UNSUPPORTED) and failure.overflow is None
+    return about_request and _ABOUT_EFFORT.search(failure.message) is not None
+
+
 def if_model_refuses(failure: Failure) -> Failure:
     """Return the failure of an invalid request as a refusal by the model, if its message says so. A limit of the
     response that is too large stays the client's error: the client reads the number."""

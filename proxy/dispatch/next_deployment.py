@@ -2,9 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
 from types import CoroutineType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
@@ -18,14 +19,29 @@ from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import Team
 
+_EFFORTS: Final = frozenset({"reasoning_effort", "thinking"})
+
 
 def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> CallPlan:
     """Return the calls of one target for a team, whose settings precede the deployment's. Raises Refusal."""
     on_unsupported = team.on_unsupported or target.on_unsupported
     behavior = team.context_behavior or target.context_behavior
-    if request.losses is not None:
-        return plan_translated(request.losses, request, target, on_unsupported, behavior, team.media)
-    return plan_calls(request, target, on_unsupported, behavior, team.media)
+    losses = request.losses
+    if losses is not None:
+        plan = plan_translated(losses, request, target, on_unsupported, behavior, team.media)
+    else:
+        plan = plan_calls(request, target, on_unsupported, behavior, team.media)
+    if _EFFORTS.isdisjoint(plan.request.params) or (plan.calls and plan.calls[0].sent.native):
+        return plan
+    may_yield = on_unsupported == "drop" or (losses is not None and not _EFFORTS.isdisjoint(losses.instead))
+    return _with_yielding_effort(plan) if may_yield else plan
+
+
+def _with_yielding_effort(plan: CallPlan) -> CallPlan:
+    """Return the plan with calls that are made again without their effort if only the vendor knows that the model does
+    not think."""
+    names = _EFFORTS & plan.request.params.keys()
+    return replace(plan, calls=tuple([replace(call, yielding=names) for call in plan.calls]))
 
 
 class Prepared(Protocol):

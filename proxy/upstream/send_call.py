@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeVar
 from providers.dialect import UpstreamRequest, encode_again
 from providers.emulation.split_into_calls import PlannedCall
 from providers.failure import Failure, UpstreamError
+from providers.models.refusals import refuses_effort
 from providers.unified_request import ChatPrompt
 from providers.vendor_text.attribute_failure import attribute
 from proxy.off_loop.request_threads import RequestThreads
@@ -88,6 +89,8 @@ class CallSender:
         if failure.code == _FOREIGN_REASONING and RepeatCause.REASONING_REFUSED not in repeats:
             bare = _without_reasoning(call, record)
             return None if bare is None else (RepeatCause.REASONING_REFUSED, bare)
+        if call.yielding and RepeatCause.EFFORT_REFUSED not in repeats and refuses_effort(failure):
+            return RepeatCause.EFFORT_REFUSED, _without_effort(call, record)
         calls = 1 + repeats.count(RepeatCause.CONTEXT_WINDOW)
         smaller = await self.fitting.smaller(call, failure, calls, record)
         return None if smaller is None else (RepeatCause.CONTEXT_WINDOW, smaller)
@@ -164,6 +167,13 @@ def _without_reasoning(call: PlannedCall, record: RequestRecord) -> PlannedCall 
     if _THINKING not in record.dropped:
         record.dropped = (*record.dropped, _THINKING)
     return replace(call, request=request, sent=encode_again(call.sent, request))
+
+
+def _without_effort(call: PlannedCall, record: RequestRecord) -> PlannedCall:
+    """Return the call without the fields that its model refuses, which are recorded as dropped."""
+    record.dropped = tuple(dict.fromkeys((*record.dropped, *sorted(call.yielding))))
+    request = call.request.without(call.yielding)
+    return replace(call, request=request, sent=encode_again(call.sent, request), yielding=frozenset())
 
 
 def _in_one_piece(call: PlannedCall) -> PlannedCall:

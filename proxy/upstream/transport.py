@@ -67,6 +67,7 @@ class RepeatCause(StrEnum):
     CONTEXT_WINDOW = "context_window"
     STREAM_REFUSED = "stream_refused"
     REASONING_REFUSED = "reasoning_refused"
+    EFFORT_REFUSED = "effort_refused"
 
 
 Repeats = tuple[RepeatCause, ...]

@@ -2,7 +2,7 @@
 
 from providers.context_overflow import Overflow
 from providers.failure import Failure, FailureKind
-from providers.models.refusals import if_model_refuses
+from providers.models.refusals import if_model_refuses, refuses_effort
 from tests.support.looped import looped
 
 KIND = FailureKind.INVALID_REQUEST
@@ -57,3 +57,24 @@ def test_a_refusal_about_the_model_is_recognised(message: str) -> None:
 )
 def test_other_failures_stay(failure: Failure) -> None:
     assert if_model_refuses(failure) is failure
+
+
+@looped(
+    ("message", "refused"),
+    [
+        ('"llama3.2" does not support thinking', True),
+        ("registry.ollama.ai/library/gemma3:latest does not support thinking", True),
+        ("`reasoning_effort` is not supported with this model", True),
+        ("Unsupported parameter: 'reasoning_effort' is not supported with this model.", True),
+        ("adaptive thinking is not supported on this model", True),
+        ("'claude-x' does not support the effort parameter", True),
+        ("Unrecognized request argument supplied: reasoning_effort", True),
+        ("This model does not support tools.", False),
+        ("`messages[3].reasoning`: reasoning is not supported with this model", False),
+        ("Thinking mode does not support this tool_choice", False),
+    ],
+)
+def test_a_refusal_of_thinking_is_told_from_others(message: str, refused: bool) -> None:
+    assert refuses_effort(Failure(KIND, message, 400)) == refused
+    assert refuses_effort(Failure(FailureKind.UNSUPPORTED, message, 400)) == refused
+    assert not refuses_effort(Failure(FailureKind.SERVER, message, 500))

@@ -11,10 +11,16 @@ TABLE = f"""
 defaults: {{retries: {{attempts: 1, safety: "off"}}}}
 vendors:
   engine: {{profile: openai_compatible, {FAKE}}}
+  ollama: {{profile: ollama, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}}
+  native: {{profile: ollama_native, base_url: "http://127.0.0.1:PORT", allow_private: true}}
   claude: {{profile: anthropic, api_key: k, base_url: "http://127.0.0.1:PORT", allow_private: true}}
 models:
   engine/a: {{max_output_tokens: 100}}
   engine/b: {{max_output_tokens: 50}}
+  ollama/a: {{on_unsupported: drop}}
+  ollama/b: {{}}
+  native/a: {{on_unsupported: drop}}
+  native/b: {{}}
   claude/claude-opus-4-6: {{max_output_tokens: 2000}}
 routes:
   pair: {{targets: [engine/a, engine/b]}}
@@ -113,3 +119,30 @@ async def test_an_item_that_the_vendor_lacks_is_the_clients(
     assert (answer.status, answer.error()["message"]) == (404, said)
     assert kind in str(answer.error()["type"])
     assert len(calls(served)) == 1
+
+
+@BOTH
+@pytest.mark.parametrize("model", ["ollama/a", "ollama/b", "native/a", "native/b"])
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages"])
+async def test_a_model_that_does_not_think_is_called_again_without_effort_if_that_may_give_way(
+    served: Rig, stream: bool, model: str, path: str
+) -> None:
+    said = '"a" does not support thinking'
+    served.vendor.answer(json_answer(400, {"error": said}), json_answer(400, {"error": "no"}))
+    effort: JsonObject = {"reasoning_effort": "high"} if path == CHAT else {"output_config": {"effort": "high"}}
+    asked: JsonObject = {"model": model, "max_tokens": 9, "stream": stream, **effort}
+    answer = await served.post(path, {**asked, "messages": [{"role": "user", "content": "hi"}]})
+    member = "think" if model.startswith("native") else "reasoning_effort"
+    gives_way = model.endswith("a") or path != CHAT
+    assert [member in body for body in calls(served)] == [True, False][: 1 + gives_way]
+    assert (answer.status, answer.error()["message"]) == (400, "no" if gives_way else said)
+
+
+async def test_an_effort_that_gave_way_is_named(served: Rig) -> None:
+    message: JsonObject = {"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}
+    good = json_answer(200, {"id": "1", "object": "chat.completion", "choices": [message]})
+    served.vendor.answer(json_answer(400, {"error": {"message": '"a" does not support thinking'}}), good)
+    asked: JsonObject = {"model": "ollama/b", "max_tokens": 9, "thinking": {"type": "adaptive"}}
+    answer = await served.post("/v1/messages", {**asked, "messages": [{"role": "user", "content": "hi"}]})
+    assert (answer.status, answer.headers["x-dragoman-dropped"]) == (200, "reasoning_effort")
+    assert [each.outcome for each in served.records[-1].attempts] == ["ok"]
