@@ -53,15 +53,13 @@ _FULL_WAY: Final = frozenset({"tools", "images", SEARCH})
 _UNMIXED: Final = (
     "a prompt's log probabilities cannot go with a 'stop', 'best_of' or constraint that the gateway sees to"
 )
-
 _BAD: Final = "invalid_value"
 _ALL: Final = CallShare(0, 0, 1)
 
 
 @record
 class PlannedCall:
-    """One upstream call, as a unified request and on the wire, and its share of the answer's choices. The call may be
-    made again without the fields in `yielding` if the model refuses them."""
+    """One upstream call, as a request and on the wire, its share of the choices, and fields that it may go without."""
 
     request: UnifiedRequest
     sent: UpstreamRequest

@@ -73,7 +73,7 @@ def test_what_claude_samples_by_beside_thinking_holds_at_each_host(
 
 @looped(("profile", "how"), THINKS.items())
 @looped("choice", ["required", {"type": "function", "function": {"name": "a"}}])
-@looped(("model", "leaves_out"), [("sonnet-4-5", True), ("opus-4-6", True), ("opus-4-7", False)])
+@looped(("model", "leaves_out"), [("sonnet-4-5", True), ("opus-4-6", True), ("opus-4-7", True), ("opus-4-8", False)])
 def test_a_forced_call_rules_claudes_thinking_out_at_each_host(
     model: str, leaves_out: bool, choice: JsonValue, profile: str, how: dict[str, object]
 ) -> None:
