@@ -45,7 +45,8 @@ class UpstreamRequest:
     of another API goes to the vendor's Responses API, empty if it does not. `upload` is sent in place of `body`.
     `choices` is how many the answer must have. `trace` are lines of the head that say which trace the call is part of.
     `written` says that the call was sent, so that the vendor may bill it. `honoured` names what the translation of the
-    client's request left out and the call says nonetheless.
+    client's request left out and the call says nonetheless. `whole` says that the response is one body although the
+    client reads a stream.
     """
 
     target: Target
@@ -70,6 +71,7 @@ class UpstreamRequest:
     trace: str = field(default="", repr=False, compare=False)
     written: bool = field(default=False, repr=False, compare=False)
     honoured: tuple[str, ...] = ()
+    whole: bool = False
 
     def __post_init__(self) -> None:
         # orjson 3.13 returns its result in the whole buffer that it wrote into: 4 KB at least, eight times the length

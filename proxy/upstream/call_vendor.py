@@ -27,7 +27,7 @@ from proxy.request_record import RequestRecord
 from proxy.upstream.check_streamed_answers import Constraint, HeldStream
 from proxy.upstream.gateway_streams import LocalStream
 from proxy.upstream.merge_streams import MergedStream
-from proxy.upstream.read_answer import read_answer, until_content
+from proxy.upstream.read_answer import content_limit, read_answer, until_content
 from proxy.upstream.send_call import CallSender, is_good, refusal
 from proxy.upstream.transport import (
     MAX_BODY,
@@ -215,8 +215,9 @@ class UpstreamCaller:
 
         The first-event limit covers everything before the first content, comments and chunks without content included.
         """
-        deadlines.enter(Phase.FIRST_EVENT, prepared.target.timeouts.first_event)
-        if len(prepared.calls) == 1:
+        calls, timeouts = prepared.calls, prepared.target.timeouts
+        deadlines.enter(Phase.FIRST_EVENT, content_limit(calls[0].sent) if calls else timeouts.first_event)
+        if len(calls) == 1:
             return _SingleStream(self, prepared, record)
         return self._merged_or_local(prepared, record)
 

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 
 from providers.completion import Chunk, Completion, StreamPart, TextRun, Usage, has_content
-from providers.dialect import StreamDecoder
+from providers.dialect import StreamDecoder, UpstreamRequest
 from providers.dialects.usage_in_body import usage_in_body
 from providers.emulation.merge_choices import as_asked
 from providers.emulation.split_into_calls import PlannedCall
@@ -138,3 +138,12 @@ async def until_content(
             raise fail(FailureKind.MALFORMED, "The upstream's stream was empty.")
         size += len(piece)
         piece = await response.read()
+
+
+def content_limit(sent: UpstreamRequest) -> float:
+    """Return the seconds until the first content of a stream. One that is made of a whole response has the time of such
+    a response, unless the operator has limited streams."""
+    timeouts = sent.target.timeouts
+    if not sent.whole or "first_event" in timeouts.written:
+        return timeouts.first_event
+    return timeouts.answer or timeouts.total

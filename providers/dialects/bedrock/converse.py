@@ -36,8 +36,6 @@ from providers.target import Target
 from providers.unified_request import Operation, UnifiedRequest
 
 _PROTECTED = ("messages", "system")
-_WHOLE = "converse"
-"""The action without a streamed response, of which streams are made for a model that does not stream tools."""
 
 
 class BedrockDialect:
@@ -68,11 +66,13 @@ class BedrockDialect:
         settle_thinking(draft, model, conversation)
         if limit_points(draft.body):
             draft.dropped.append("cache_control")
-        whole = not request.stream or ("toolConfig" in draft.body and not model.streams_tools)
-        action = _WHOLE if whole else "converse-stream"
+        whole = request.stream and "toolConfig" in draft.body and not model.streams_tools
+        action = "converse-stream" if request.stream and not whole else "converse"
         sent = finish_request(draft, Operation.CHAT, model_path(target, action), _PROTECTED, names.changed())
         shown = honoured_display(draft)
-        return replace(sent, custom_tools=offered.custom, honoured=shown) if offered.custom or shown else sent
+        if not (offered.custom or shown or whole):
+            return sent
+        return replace(sent, custom_tools=offered.custom, honoured=shown, whole=whole)
 
     def decode(self, sent: UpstreamRequest, body: bytes) -> Completion:
         """See Dialect."""
@@ -80,7 +80,7 @@ class BedrockDialect:
 
     def stream(self, sent: UpstreamRequest) -> StreamDecoder:
         """See Dialect."""
-        if sent.url.endswith(f"/{_WHOLE}"):
+        if sent.whole:
             return WholeStream(partial(decode_converse, sent))
         return NativeStream(EventFrames(BEDROCK), ConverseReader(sent))
 

@@ -3,7 +3,7 @@ failure."""
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 import pytest
@@ -20,7 +20,7 @@ from proxy.request_record import RequestRecord
 from proxy.routing.snapshot import ANYONE
 from proxy.surfaces.openai import OPENAI
 from proxy.upstream import read_answer as module
-from proxy.upstream.read_answer import read_answer
+from proxy.upstream.read_answer import content_limit, read_answer
 from proxy.upstream.transport import Take, read_each
 from tests.proxy.kit.tables import snapshot
 from tests.support.looped import looped
@@ -112,3 +112,18 @@ async def test_what_is_no_answer_fails_either_way(status: int, body: bytes, kind
     with pytest.raises(UpstreamError) as caught:
         await read(Response([body], arrived, status))
     assert caught.value.failure.kind is kind
+
+
+@looped(
+    ("whole", "limits", "seconds"),
+    [
+        (False, {"first_event": 5.0, "answer": 90.0}, 5.0),
+        (True, {"first_event": 5.0, "answer": 90.0}, 90.0),
+        (True, {"first_event": 5.0, "total": 300.0}, 300.0),
+        (True, {"first_event": 5.0, "answer": 90.0, "written": frozenset({"first_event"})}, 5.0),
+    ],
+)
+def test_a_stream_made_of_a_whole_response_has_its_time(whole: bool, limits: dict[str, object], seconds: float) -> None:
+    sent = prepared_for(ASKED, TABLE.models["v/m"].targets[0], ANYONE).calls[0].sent
+    timeouts = replace(sent.target.timeouts, **limits)  # type: ignore[arg-type]  # names known at run time
+    assert content_limit(replace(sent, target=replace(sent.target, timeouts=timeouts), whole=whole)) == seconds

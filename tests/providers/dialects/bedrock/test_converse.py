@@ -75,7 +75,7 @@ def test_a_model_that_streams_no_tools_is_called_for_a_whole_response(
     model: str, fields: JsonObject, action: str
 ) -> None:
     sent = sent_for(replace(chat_request(**fields), stream=True), target(model))
-    assert (sent.url.rpartition("/")[2], sent.stream) == (action, True)
+    assert (sent.url.rpartition("/")[2], sent.stream, sent.whole) == (action, True, action == "converse")
 
 
 def test_a_stream_is_made_of_a_whole_response() -> None:
