@@ -216,7 +216,7 @@ def _settle_claude(draft: RequestBody, conversation: BedrockConversation) -> Non
 
 def honoured_display(draft: RequestBody) -> tuple[str, ...]:
     """Return what the thinking as it is sent says of what the translation of the client's request left out."""
-    return honoured(draft, _member(draft, _THINKING))
+    return () if draft.request.losses is None else honoured(draft, _member(draft, _THINKING))
 
 
 def _check_sampling(draft: RequestBody) -> None:
