@@ -49,4 +49,9 @@ def lease_book(shared: SharedState | None, siblings: Siblings, clock: Callable[[
         source = counted = RedisLeases(shared.run_script, shared.prefix, siblings.name or secrets.token_hex(8))
         if siblings.ended is not None:
             siblings.ended.bury = counted.bury
-    return None if source is None else LeaseBook(source, siblings.processes, clock)
+    if source is None:
+        return None
+    leases = LeaseBook(source, siblings.processes, clock)
+    if shared is not None:
+        leases.expect_strangers()
+    return leases

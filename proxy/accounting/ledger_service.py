@@ -34,6 +34,9 @@ CATCH_UP: Final = 3.0
 
 LOOK_EVERY: Final = 0.05
 
+WRITES_WITHIN: Final = 60.0
+"""Seconds after its last row for which a process is taken to be there."""
+
 MOST_TICKS: Final = 4096
 
 MAKING: Final = 5.0
@@ -143,6 +146,17 @@ class LedgerService:
                     await asyncio.sleep(LOOK_EVERY)
                     left = await asyncio.to_thread(left_behind, self._settings.journals)
                 await self._read_spent()
+
+    async def writers(self) -> int | None:
+        """Return how many processes write to a ledger that gateways share: this one, and who did within WRITES_WITHIN
+        seconds. 0 for a ledger that no other gateway has, None if the database does not answer."""
+        if self._settings.kind != "postgresql":
+            return 0
+        since = round((self._wall() - WRITES_WITHIN) * 1000)
+        try:
+            return 1 + await self._reading.read(lambda reader: reader.writers(since), CATCH_UP)
+        except (LedgerError, TimeoutError):
+            return None
 
     async def aclose(self) -> None:
         """Write every row, which takes as long as the disk does, and let go of the database."""

@@ -4,11 +4,10 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from config.load_config import Loaded
@@ -16,10 +15,11 @@ from proxy.accounting.counting_together import Siblings, lease_book
 from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limit_events import LimitEvents
 from proxy.accounting.loader_process import loading
-from proxy.accounting.share_file import SAVE_EVERY, read_shares, write_shares
+from proxy.accounting.share_file import ShareFile, read_or_say
 from proxy.accounting.usage_desk import UsageDesk
 from proxy.background_tasks import Work
 from proxy.ledger.ledger_settings import LedgerState
+from proxy.limits.lease_book import LeaseBook
 from proxy.limits.limit_book import LimitBook
 from proxy.loop_clock import loop_clock
 from proxy.routing.snapshot import Snapshot
@@ -30,6 +30,10 @@ from proxy.teams.team_limiter import TeamLimiter
 SHARES: Final = "shares.{}.json"
 """The file beside the journals with a process's last shares of the limits that gateways share: that of each one, since
 the parts of all must not add up to more than a limit when they start again without Redis."""
+
+ANSWERS_WITHIN: Final = 0.2
+ASK_AGAIN: Final = 5.0
+"""Seconds in which Redis ordinarily answers, before the ledger is asked instead, and between two questions to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ async def limits_and_ledger(
     clock, settings = loop_clock(), settings_of(loaded)
     leases = lease_book(shared, siblings, clock)
     kept = None if settings is None or shared is None else settings.journals / SHARES.format(siblings.number)
-    shares = {} if kept is None else await asyncio.to_thread(_read, kept)
+    shares = {} if kept is None else await asyncio.to_thread(read_or_say, kept)
     book = LimitBook(clock, time.time, leases, shares)
     team = TeamLimiter(book, clock, time.time, random.random)
     events = LimitEvents(book, time.time, logging.getLogger("dragoman"))
@@ -83,7 +87,7 @@ async def limits_and_ledger(
     if leases is not None:
         services.append(leases.run)
         if kept is not None:
-            services.append(lambda: _keep_shares(book, kept))
+            services.append(ShareFile(kept, book.shares).keep)
     eviction = None
     if shared is not None and siblings.number == 1:
         eviction = EvictionWatch(shared.command)
@@ -100,6 +104,8 @@ async def limits_and_ledger(
         ledger = LedgerService(settings, state, book, clock=clock)
         team.settling, team.unread = ledger.settling, ledger.unread
         services.append(ledger.run)
+        if leases is not None and leases.guessed:
+            services.append(lambda: _count_writers(ledger, leases))
         made = LimitsAndLedger(team, ledger, services, reports, eviction)
         made.use(snapshot)
         ledger.start()
@@ -111,27 +117,11 @@ async def limits_and_ledger(
             await ledger.aclose()
 
 
-def _read(path: Path) -> dict[str, tuple[float, int]]:
-    try:
-        return read_shares(path)
-    except OSError as error:
-        logging.getLogger("dragoman").warning("limits: %s cannot be read: %s", path, error.strerror)
-        return {}
-
-
-def _write(path: Path, shares: Mapping[str, tuple[float, int]]) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # no row may have been written yet
-    write_shares(path, shares)
-
-
-async def _keep_shares(book: LimitBook, path: Path) -> None:
-    """Write the division of the limits for ever."""
-    said = ""
-    while True:
-        await asyncio.sleep(SAVE_EVERY)
-        if shares := book.shares():
-            try:
-                await asyncio.to_thread(_write, path, shares)
-            except OSError as error:
-                if said != (said := error.strerror or "failed"):
-                    logging.getLogger("dragoman").warning("limits: %s cannot be written: %s", path, said)
+async def _count_writers(ledger: LedgerService, leases: LeaseBook) -> None:
+    """Expect as many processes as write to a ledger that gateways share, unless whoever counts answers first."""
+    await asyncio.sleep(ANSWERS_WITHIN)
+    while leases.guessed:
+        if (writers := await ledger.writers()) is not None:
+            leases.expect(writers)
+            return
+        await asyncio.sleep(ASK_AGAIN)

@@ -93,6 +93,9 @@ class LedgerReader(Protocol):
     def newest(self) -> int | None:
         """Return the time of the newest row, in ms; None without rows."""
 
+    def writers(self, since: int) -> int:
+        """Return how many processes, of all gateways, have written rows since then, in ms."""
+
     def interrupt(self) -> None:
         """End what another thread reads, which then raises LedgerError; nothing between two statements."""
 

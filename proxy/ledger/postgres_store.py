@@ -194,6 +194,12 @@ class PostgresReader:
         ((newest,),) = self._link().rows("SELECT max(time) FROM dragoman.loaded")
         return None if newest is None else round((newest - _EPOCH) / timedelta(milliseconds=1))
 
+    def writers(self, since: int) -> int:
+        """Return how many processes, of all gateways, have written rows since then, in ms."""
+        statement = "SELECT count(*) FROM dragoman.loaded WHERE time >= to_timestamp(%s / 1000.0)"
+        ((count,),) = self._link().rows(statement, (since,))
+        return int(count)
+
     def interrupt(self) -> None:
         """End what another thread reads."""
         self._connection.interrupt()

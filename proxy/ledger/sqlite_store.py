@@ -306,6 +306,12 @@ class SqliteReader:
             row = self._connection.execute("SELECT max(time) FROM request").fetchone()
         return None if row is None else row[0]
 
+    def writers(self, since: int) -> int:
+        """Return how many processes have written rows since then, in ms."""
+        with _named(self._file):
+            count: int = self._connection.execute("SELECT count(*) FROM loaded WHERE time >= ?", (since,)).fetchone()[0]
+        return count
+
     def interrupt(self) -> None:
         """End what another thread reads."""
         with suppress(sqlite3.ProgrammingError):  # closed meanwhile

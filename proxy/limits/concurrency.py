@@ -16,9 +16,12 @@ from proxy.shared_state.lease_keeper import (
     REFUSED_FOR,
     RESTING,
     LeaseKeeper,
+    alone_share,
     equal_share,
+    first_known,
+    idle_share,
     in_doubt,
-    own_share,
+    still_known,
 )
 
 SPARE: Final = 25
@@ -124,7 +127,7 @@ class LeasedPlaces(Places):
         self._cautious = self._foreign = False
         self._doubt_since = NEVER
         self._epoch = 0
-        self._known_until = NEVER if keeper.met else math.inf
+        self._known_until = first_known(keeper)
         self._quiet_until = NEVER
         self._others = 0
         self._processes = keeper.expected
@@ -241,7 +244,23 @@ class LeasedPlaces(Places):
         """Forget nothing: there is nothing to forget."""
         return True
 
+    def division(self, now: float) -> tuple[float, int] | None:
+        """Return this process's share of the places in use, and the processes that use any; None if nobody told it of
+        late. May be asked from any thread."""
+        keeper = self._keeper
+        if self._foreign or not still_known(keeper, self._known_until, keeper.lost_at if keeper.alone else now):
+            return None
+        return self._share, self._processes
+
+    def assume(self, share: float, processes: int) -> None:
+        """Take the share that was known before a restart."""
+        self._share, self._processes, self._known_until = share, processes, math.inf
+
     def _own(self) -> int:
-        """Return the places that this process may have alone."""
-        known_until = math.inf if self._foreign else self._known_until
-        return max(1, int(self.capacity * own_share(self._keeper, self._share, self._processes, known_until)))
+        """Return the places that this process may have alone: one at least."""
+        keeper = self._keeper
+        if self._foreign or still_known(keeper, self._known_until, keeper.lost_at):
+            part = alone_share(self._share, self._processes, keeper.expected)
+        else:
+            part = idle_share(keeper.expected)
+        return max(1, int(self.capacity * part))

@@ -6,7 +6,16 @@ from typing import Final
 
 from proxy.limits.gcra import GcraRule, LocalRate, part_of
 from proxy.limits.limit import Rate
-from proxy.shared_state.lease_keeper import GONE, NEVER, REJOIN, LeaseKeeper, equal_share, idle_share
+from proxy.shared_state.lease_keeper import (
+    GONE,
+    NEVER,
+    REJOIN,
+    LeaseKeeper,
+    equal_share,
+    first_known,
+    idle_share,
+    still_known,
+)
 
 MEMORY: Final = 0.5
 """Seconds over which demand is averaged."""
@@ -48,8 +57,7 @@ class HeldUnits:
         self.doubt_since = NEVER
         self.epoch = 0
         self.expires = math.inf
-        # Before anybody counted for all, all go on alike; later, who has not heard of a limit used nothing of it.
-        self.known_until = NEVER if keeper.met else math.inf
+        self.known_until = first_known(keeper)
         self.least = self.low = self.wanted = self.waiting = 0
         self.life = keeper.turns + 1
         self.local: LocalRate | None = None
@@ -84,8 +92,7 @@ class HeldUnits:
     def parts(self, keeper: LeaseKeeper) -> int:
         """Return the part of the limit that this process has alone, in PARTS: what it was told last, if that still held
         when whoever counts was lost. Who was told nothing by one who counted for others has what is shared equally."""
-        untold = self.known_until == math.inf and keeper.met
-        known = self.foreign or (self.known_until > keeper.lost_at and not untold)
+        known = self.foreign or still_known(keeper, self.known_until, keeper.lost_at)
         share = self.share if known else idle_share(keeper.expected)
         return max(1, int(share * PARTS + 1e-6))
 

@@ -13,7 +13,7 @@ from typing import Final
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.shared_spending import SharedSpending
 from proxy.shared_state.lease import AT_ONCE, LeaseAsk, LeaseSource
-from proxy.shared_state.lease_keeper import DROPPED, LIVE, LONGEST_PROBE, REJOIN, RESTING, Lease, in_doubt
+from proxy.shared_state.lease_keeper import DROPPED, LIVE, LONGEST_PROBE, REJOIN, RESTING, Lease, equal_share, in_doubt
 from proxy.shared_state.roll_call import RollCall
 
 TICK: Final = 0.1
@@ -48,7 +48,7 @@ class LeaseBook:
         self.alone = False
         self.lost_at = self.back_at = -math.inf
         self.rejoining = False
-        self.met = False
+        self.met = self.strangers = False
         self.clock = clock
         self.answered: Callable[[], None] = _nothing
         self.turns = 0
@@ -74,6 +74,17 @@ class LeaseBook:
         return self._roll_call.processes
 
     @property
+    def guessed(self) -> bool:
+        """Whether neither an answer nor a division on disk told how many share."""
+        return self._roll_call.guessed
+
+    @property
+    def division(self) -> tuple[float, int] | None:
+        """An equal part, and how many processes share, to be assumed after a restart; None if that is guessed. May be
+        asked from any thread."""
+        return None if self.guessed else (equal_share(self.expected), self.expected)
+
+    @property
     def told_since(self) -> float:
         """Since when all other processes have told what they hold."""
         return self._roll_call.told_since
@@ -83,6 +94,21 @@ class LeaseBook:
         """Whether limits are divided as was last known, all of them or some, since who counts is lost or was found not
         to know them. May be asked from any thread."""
         return self.alone or self.clock() < self._foreign_until
+
+    def expect_strangers(self) -> None:
+        """Share with the processes of other gateways as well. Nobody told yet that there are any: one is expected until
+        an answer or a division on disk tells how many."""
+        self.strangers = True
+        self._roll_call.guess(self.expected + 1)
+
+    def expect(self, processes: int) -> None:
+        """Expect so many processes in all, if that is still guessed."""
+        if self.guessed:
+            self._roll_call.guess(processes)
+
+    def assume(self, processes: int) -> None:
+        """Expect as many processes as there were before a restart."""
+        self._roll_call.assume(processes)
 
     def join(self) -> None:
         """Be counted among those who share from now on: there are limits, of which nothing may be used yet."""
@@ -249,7 +275,13 @@ class LeaseBook:
         if self.alone is self._said_alone or now < self._said_at + LINES_APART:
             return
         self._said_alone, self._said_at = self.alone, now
-        if self.alone:
+        if self.alone and self.guessed:
+            self._log.warning(
+                "limits: Redis has not answered since the start, and no file tells how limits were divided; taking the "
+                "part of each limit that one of %d processes has who used nothing",
+                self.expected,
+            )
+        elif self.alone:
             self._log.warning("limits: who counts for all does not answer; going on with this process's share")
         else:
             self._log.warning("limits: counting together again")

@@ -23,6 +23,7 @@ from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingNotes
 from proxy.limits.waiting_lines import WaitingLine, WaitingLines
+from proxy.shared_state.roll_call import ROLL_CALL
 
 CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
 
@@ -64,6 +65,8 @@ class LimitBook:
         self._wall = wall
         self._leases = leases
         self._maker = MeterMaker(leases, self.notes, shares=dict(shares or {}))
+        if leases is not None and (known := self._maker.shares.get(ROLL_CALL)):
+            leases.assume(known[1])
         self._scopes: dict[str, ScopeState] = {}
         self._former: dict[str, ScopeState] = {}
         self._patient: Counter[tuple[str, ...]] = Counter()
@@ -216,9 +219,20 @@ class LimitBook:
                 yield from meter.views(scope, now, wall)
 
     def shares(self) -> Mapping[str, tuple[float, int]]:
-        """Return the division of each leased rate that has demand, to be assumed after a restart."""
-        every = (rate for state in self._scopes.values() for rate in state.rates)
-        return {rate.key: rate.share() for rate in every if isinstance(rate, RateLease) and rate.demand > 0}
+        """Return how rates and places are divided, and among how many processes, to be assumed after a restart. As long
+        as nobody answered, what was assumed at the start stays known. May be asked from any thread."""
+        leases = self._leases
+        if leases is None:
+            return {}
+        found = {} if leases.met else dict(self._maker.shares)
+        now = self._clock()
+        for state in list(self._scopes.values()):
+            for meter in (*state.places, *state.rates):
+                if isinstance(meter, RateLease | LeasedPlaces) and (known := meter.division(now)):
+                    found[meter.key] = known
+        if (processes := leases.division) is not None:
+            found[ROLL_CALL] = processes
+        return found
 
     def _take(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Reservation | Exceeded | None:
         outcome = self._take_from(scopes, units, now, wall)

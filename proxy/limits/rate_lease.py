@@ -21,7 +21,7 @@ from proxy.limits.held_units import SPEAKS, HeldUnits
 from proxy.limits.limit import SECONDS, Rate
 from proxy.limits.limit_views import Exceeded, LimitView, Shown, rate_view
 from proxy.shared_state.lease import TRIP, LeaseGrant, RateAsk
-from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, idle_share
+from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, idle_share, still_known
 
 AHEAD: Final = 0.05
 """Seconds of the process's own demand that are leased ahead."""
@@ -316,9 +316,12 @@ class RateLease:
         self._held = None
         return True
 
-    def share(self) -> tuple[float, int]:
-        """Return this process's part of the demand, and the processes that have any."""
-        held = self._held or self._begin()
+    def division(self, now: float) -> tuple[float, int] | None:
+        """Return this process's part of the limit, and the processes that use it; None if nobody told it of late. May
+        be asked from any thread."""
+        held, keeper = self._held, self._keeper
+        if held is None or not still_known(keeper, held.known_until, keeper.lost_at if keeper.alone else now):
+            return None
         return held.share, held.processes
 
     def assume(self, share: float, processes: int) -> None:

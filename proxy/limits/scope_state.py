@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
@@ -15,10 +15,13 @@ from proxy.limits.reservation import Meter, Meters
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingCounter, SpendingNotes, rules_of
 
+L = TypeVar("L", RateLease, LeasedPlaces)
+
 
 @dataclass(slots=True, eq=False)
 class MeterMaker:
-    """Makes what counts, by this process alone or leased. `shares` are divisions known from before a restart."""
+    """Makes what counts, by this process alone or leased. `shares` are divisions known from before a restart, by key;
+    they hold until whoever counts has answered."""
 
     leases: LeaseBook | None
     notes: SpendingNotes
@@ -29,16 +32,13 @@ class MeterMaker:
         """Return what counts a rate."""
         if self.leases is None:
             return LocalRate(rule_of(rate))
-        lease = RateLease(scope, rate, self.leases)
-        if known := self.shares.get(lease.key):
-            lease.assume(*known)
-        return lease
+        return self._assumed(RateLease(scope, rate, self.leases), self.leases)
 
     def places(self, scope: str, capacity: int) -> Places:
         """Return what counts the requests under way."""
         if self.leases is None:
             return Places(capacity)
-        return LeasedPlaces(scope, capacity, self.leases)
+        return self._assumed(LeasedPlaces(scope, capacity, self.leases), self.leases)
 
     def counter(self, scope: str, limits: list[Quota | TeamBudget]) -> SpendingCounter:
         """Return what counts spending of one unit in one kind of period."""
@@ -46,6 +46,12 @@ class MeterMaker:
         if self.leases is None:
             return SpendingCounter(scope, rules, clock, self.notes)
         return SharedSpending(scope, rules, clock, self.notes, self.leases)
+
+    def _assumed(self, lease: L, leases: LeaseBook) -> L:
+        """Return a lease with its division from before a restart, if that still holds."""
+        if not leases.met and (known := self.shares.get(lease.key)):
+            lease.assume(*known)
+        return lease
 
 
 class ScopeState(Meters):

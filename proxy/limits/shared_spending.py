@@ -21,7 +21,7 @@ from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.limit_views import Exceeded
 from proxy.limits.spending import OTHERS_HOLD, SpendingCounter, SpendingNotes, SpendingRules
 from proxy.shared_state.lease import LeaseGrant, SpentAsk
-from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, in_doubt
+from proxy.shared_state.lease_keeper import NEVER, REFUSED_FOR, RESTING, LeaseKeeper, idle_share, in_doubt
 
 PARTS: Final = 4
 """A process claims one of so many parts of its equal share of what is left, at most."""
@@ -293,15 +293,17 @@ class SharedSpending(SpendingCounter):
         return max(0, math.floor(self.rules.most) - self.spent - claim.claimed - held)
 
     def _leave(self) -> None:
-        """Begin to count alone, with an equal part of what nobody had claimed, unless that was taken before."""
+        """Begin to count alone, with an equal part of what nobody had claimed, unless that was taken before; with the
+        part of one who used nothing, if it is only guessed how many there are."""
         claim = self._claim or self._used()
         if claim.away or math.isinf(self.rules.most) or (claim.parted and not self._keeper.alone):
             return
         claim.away = True
         if not claim.parted:
             claim.parted = True
-            held = max(0, int(self.room))
-            self.room = held + self._left(claim, held) // max(claim.processes, self._keeper.expected)
+            held, keeper = max(0, int(self.room)), self._keeper
+            left, every = self._left(claim, held), max(claim.processes, keeper.expected)
+            self.room = held + (int(left * idle_share(every)) if keeper.guessed else left // every)
 
     def _give_up(self) -> None:
         """Hold no claim any more."""

@@ -33,16 +33,19 @@ RESTING, LIVE, DROPPED = 0, 1, 2
 
 class LeaseKeeper(Protocol):
     """What a lease knows of who exchanges it: whether it stands `alone`, and since when (`lost_at`); since when it is
-    among others again (`back_at`), and whether these may not have told yet what they used alone (`rejoining`); since
-    when all others have told what they hold (`told_since`); whether there ever was an answer (`met`); how many
-    processes are `expected` to share; how many `turns` there were; and how to be exchanged at the next turn (`due`) or
-    at once (`wake`), or looked at every now and then (`watch`)."""
+    among others again (`back_at`), and whether these may not have told yet what they used alone (`rejoining`);
+    since when all others have told what they hold (`told_since`); whether there ever was an answer (`met`), and
+    whether processes may share of which only an answer can tell (`strangers`: those of other gateways); how many
+    processes are `expected` to share, and whether that is `guessed`, since neither an answer nor a file ever told
+    it; how many `turns` there were; and how to be exchanged at the next turn (`due`) or at once (`wake`), or looked
+    at every now and then (`watch`)."""
 
     alone: bool
     lost_at: float
     back_at: float
     rejoining: bool
     met: bool
+    strangers: bool
     turns: int
 
     @property
@@ -50,6 +53,9 @@ class LeaseKeeper(Protocol):
 
     @property
     def expected(self) -> int: ...
+
+    @property
+    def guessed(self) -> bool: ...
 
     def due(self, lease: "Lease") -> None: ...
 
@@ -103,12 +109,17 @@ def equal_share(processes: int) -> float:
     return 1.0 / processes
 
 
-def own_share(keeper: LeaseKeeper, share: float, processes: int, known_until: float) -> float:
-    """Return the part of a limit that a process has alone, whose last `share` of what `processes` used held until
-    `known_until`."""
-    if known_until > keeper.lost_at:
-        return alone_share(share, processes, keeper.expected)
-    return idle_share(keeper.expected)
+def first_known(keeper: LeaseKeeper) -> float:
+    """Return until when an equal share holds that nobody told: for ever among the workers of one gateway before anybody
+    counted, since all of them go on alike. Otherwise others may have told parts, and who has not heard of a limit used
+    nothing of it."""
+    return NEVER if keeper.met or keeper.strangers else math.inf
+
+
+def still_known(keeper: LeaseKeeper, known_until: float, at: float) -> bool:
+    """Return whether a share still held at that time which holds until `known_until`. One without an end was assumed
+    before anybody counted, and is void once somebody did."""
+    return known_until > at and not (known_until == math.inf and keeper.met)
 
 
 def idle_share(every: int) -> float:

@@ -23,7 +23,7 @@ async def test_workers_without_redis_ask_their_supervisor_and_expect_as_many_as_
     source = Silent()
     made = lease_book(None, Siblings(3, source), loop_clock())
     assert made is not None
-    assert made.expected == 3
+    assert (made.expected, made.guessed) == (3, False)
     assert made._source is source
 
 
@@ -34,6 +34,7 @@ async def test_redis_counts_for_workers_too_and_each_process_has_a_name_of_its_o
     sources = [book._source for book in books if book is not None]
     names = {source.process for source in sources if isinstance(source, RedisLeases)}
     assert len(names) == 2
+    assert [(book.expected, book.guessed) for book in books if book is not None] == [(3, True)] * 2
     heard = EndedSiblings()
     await heard.hear("one")  # nobody counts yet
     named = lease_book(shared, Siblings(2, Silent(), 1, "gateway.7", heard), loop_clock())

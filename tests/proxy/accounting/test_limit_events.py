@@ -8,6 +8,7 @@ import pytest
 from proxy.accounting.limit_events import LimitEvents, reached_words
 from proxy.limits.limit import NANO, Period, TeamBudget, Unit
 from proxy.limits.limit_book import LimitBook
+from proxy.limits.reservation import Reservation
 
 NOON = 1_793_534_400.0
 WARN = TeamBudget(Unit.USD, 500 * NANO, Period.MONTH, 0.8, "warn")
@@ -26,7 +27,10 @@ def test_each_step_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     book.use({}, {"team search": (WARN,)}, UTC, 0.0)
     events = LimitEvents(book, lambda: NOON, logging.getLogger("test"))
     for _ in range(3):
-        book.admit(["team search"], 10, 450 * NANO, 0.0, NOON)
+        held = book.admit(["team search"], 10, 450 * NANO, 0.0, NOON)
+        events.look()
+        assert isinstance(held, Reservation)
+        held.settle(10, 450 * NANO)
         events.look()
     assert [each.message for each in caplog.records] == [
         "team search has come to 80% of its budget of 500 USD per month"

@@ -4,12 +4,14 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar, cast
 
 import pytest
 
 from proxy.accounting import limits_and_ledger as module
+from proxy.accounting import share_file
 from proxy.accounting.counting_together import ALONE, Siblings
-from proxy.accounting.ledger_service import settings_of
+from proxy.accounting.ledger_service import LedgerService, settings_of
 from proxy.accounting.limits_and_ledger import limits_and_ledger
 from proxy.background_tasks import background
 from proxy.limits.lease_book import LeaseBook
@@ -74,7 +76,7 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
         return LeaseBook(Generous(), siblings.processes, clock)
 
     monkeypatch.setattr(module, "lease_book", counted)
-    monkeypatch.setattr(module, "SAVE_EVERY", 0.02)
+    monkeypatch.setattr(share_file, "SAVE_EVERY", 0.02)
     made = table(tmp_path, "shared: {redis: 'redis://127.0.0.1:1'}")
     settings = settings_of(made.loaded)
     assert settings is not None
@@ -84,12 +86,14 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
         limits_and_ledger(made.loaded, made.snapshot, shared, second) as both,
         background(both.services),
     ):
-        while not kept.exists():
+        while not kept.exists() or len(json.loads(kept.read_bytes())) < 2:
             held = await both.book.admit_waiting(("team search",), 1, 1)
             assert isinstance(held, Reservation)
             held.settle(1, 1)
             await asyncio.sleep(0.01)
-    ((key, share),) = json.loads(kept.read_bytes()).items()
+    shares = json.loads(kept.read_bytes())
+    assert shares.pop("processes")[1] == 4
+    ((key, share),) = shares.items()
     assert key.startswith("team search")
     assert share == [0.25, 4]
     assert not (settings.journals / "shares.1.json").exists()
@@ -99,7 +103,7 @@ async def test_each_keeps_its_share_for_a_start_without_redis(tmp_path: Path, mo
 async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "SAVE_EVERY", 0.01)
+    monkeypatch.setattr(share_file, "SAVE_EVERY", 0.01)
     made = table(tmp_path, "shared: {redis: 'redis://127.0.0.1:1'}")
     settings = settings_of(made.loaded)
     assert settings is not None
@@ -112,3 +116,24 @@ async def test_shares_that_cannot_be_read_or_written_are_said_and_stop_nothing(
         await asyncio.sleep(0.1)
     assert sum("shares.1.json cannot be read" in message for message in caplog.messages) == 1
     assert sum("shares.1.json cannot be written" in message for message in caplog.messages) <= 1
+
+
+async def test_a_gateway_that_knows_of_no_other_expects_as_many_as_write_to_the_ledger_that_they_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Ledger:
+        answers: ClassVar = [None, 7]
+
+        async def writers(self) -> int | None:
+            return self.answers.pop(0)
+
+    for name in ("ANSWERS_WITHIN", "ASK_AGAIN"):
+        monkeypatch.setattr(module, name, 0.0)
+    leases = LeaseBook(Generous(), 2, lambda: 0.0)
+    leases.expect_strangers()
+    assert leases.expected == 3
+    await module._count_writers(cast(LedgerService, Ledger()), leases)
+    assert (leases.expected, leases.guessed, leases.division) == (7, True, None)
+    leases.assume(4)
+    await module._count_writers(cast(LedgerService, Ledger()), leases)  # known by now
+    assert leases.division == (0.25, 4)

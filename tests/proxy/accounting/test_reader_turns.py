@@ -69,6 +69,9 @@ class Mute:
         self.released.wait()
         raise LedgerError("gone")
 
+    def writers(self, since: int) -> int:
+        return 0
+
     def interrupt(self) -> None:
         self.released.wait()
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.accounting.share_file import read_shares, write_shares
+from proxy.accounting.share_file import STEPS, ShareFile, read_shares, write_shares
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -40,3 +40,24 @@ def test_a_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("proxy.accounting.share_file.MOST_BYTES", 10)
     write_shares(tmp_path / "shares.json", {"a": (0.5, 2)})
     assert read_shares(tmp_path / "shares.json") == {}
+
+
+def test_it_is_written_when_a_share_or_the_number_of_processes_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "journals" / "shares.1.json"
+    shares = {"processes": (0.5, 2)}
+    file = ShareFile(path, lambda: shares)
+    for changed, written in (
+        ({}, True),
+        ({"t concurrent": (0.5, 2)}, True),
+        ({}, False),
+        ({"t concurrent": (0.5 + 0.5 / STEPS, 2)}, False),
+        ({"t concurrent": (0.5 - 0.5 / STEPS, 2)}, True),
+        ({"processes": (0.25, 4)}, True),
+    ):
+        shares.update(changed)
+        path.unlink(missing_ok=True)
+        assert file.save() >= 0
+        assert path.exists() is written
+    shares.clear()
+    file.save()
+    assert read_shares(path) == {}

@@ -139,6 +139,9 @@ class Fake:
     def newest(self) -> int | None:
         return None
 
+    def writers(self, since: int) -> int:
+        return 0
+
     def interrupt(self) -> None:
         self.go.set()
 

@@ -216,6 +216,13 @@ def test_the_newest_row_is_told(settings: LedgerSettings) -> None:
         assert reader.newest() == NOON + 7
 
 
+def test_processes_that_wrote_of_late_are_counted(settings: LedgerSettings) -> None:
+    with opened(settings) as (store, reader):
+        assert reader.writers(0) == 0
+        store.add([journaled(1, NOON, "t", "g1"), journaled(1, NOON + 5, "t", "g2"), journaled(2, NOON + 9, "t", "g2")])
+        assert [reader.writers(since) for since in (NOON, NOON + 1, NOON + 10)] == [2, 1, 0]
+
+
 def test_the_last_row_of_each_process_is_the_one_with_the_highest_number() -> None:
     rows = [journaled(2, NOON), journaled(1, NOON + 9), journaled(5, NOON, gateway="g2")]
     assert last_of_each(rows) == [("g1", 2, NOON + 9), ("g2", 5, NOON)]

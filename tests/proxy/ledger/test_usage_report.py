@@ -52,6 +52,9 @@ class Fixed:
     def newest(self) -> int | None:
         return NOON
 
+    def writers(self, since: int) -> int:
+        return 0
+
     def interrupt(self) -> None:
         self.away = True
 

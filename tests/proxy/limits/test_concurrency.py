@@ -1,5 +1,7 @@
 """Places, in one process and leased."""
 
+import pytest
+
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_counter import LeaseCounter
 from proxy.shared_state.lease import LeaseGrant
@@ -183,3 +185,23 @@ def held_place() -> LeasedPlaces:
     places = LeasedPlaces("t", 1, StillKeeper(turns=1))
     places.held = 1
     return places
+
+
+def test_a_division_is_told_while_it_is_known_and_assumed_until_somebody_counts() -> None:
+    keeper = StillKeeper(turns=1, met=True, expected=2)
+    places = LeasedPlaces("t", 40, keeper)
+    assert places.division(0.0) is None
+    places.take(1, 0.0, WALL)
+    places.ask(0.0)
+    places.tell(LeaseGrant(0, 1.0, 0.75, 2), 0.0)
+    assert [places.division(now) for now in (9.0, 11.0)] == [(0.75, 2), None]
+    keeper.alone, keeper.lost_at = True, 9.0
+    assert places.division(1000.0) == (0.75, 2)
+    again = StillKeeper(turns=1, alone=True, strangers=True, expected=2)
+    for assumed, taken in (((0.75, 2), 30), (None, 5)):
+        places = LeasedPlaces("t", 40, again)
+        if assumed is not None:
+            places.assume(*assumed)
+        assert places.division(0.0) == assumed
+        assert sum([places.attempt() for _ in range(40)]) == pytest.approx(taken, abs=2)
+    assert LeasedPlaces("t", 1, again).attempt()

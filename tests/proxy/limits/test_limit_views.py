@@ -36,6 +36,7 @@ def test_each_quota_and_budget_of_a_counter_is_shown() -> None:
     )
     meter = SpendingCounter("team t", rules_of(limits), PeriodClock(Period.DAY, BERLIN, WALL), SpendingNotes())
     meter.take(550, 0.0, WALL)
+    meter.settle(550, 550)
     views = list(meter.views("team t", 0.0, WALL))
     assert [(each.kind, each.limit, each.used, each.then, each.reached) for each in views] == [
         (LimitKind.QUOTA, 1000, 550, "reject", False),

@@ -206,7 +206,7 @@ def test_while_others_may_not_have_told_yet_it_keeps_to_its_share(lease: RateLea
     lease.wait_for(100)
     told(lease, 600, 0.1, 500.0, share=1.0, count=1)
     lease.wait_no_more(100)
-    assert lease.share()[0] == 0.25
+    assert lease.division(0.1) == (0.25, 4)
     assert not lease.attempt(1, 0.1, WALL)
     assert not lease.fetchable(1, 0.1)
     assert lease.wait(1, 0.1, WALL) == pytest.approx(0.3)
@@ -230,7 +230,7 @@ def test_who_finds_a_memory_lost_keeps_to_its_share_until_all_told(lease: RateLe
     assert "watch" in keeper.noted
     assert not lease.attempt(40, 0.1, WALL)
     assert lease.attempt(35, 0.1, WALL)
-    assert lease.share()[0] == 0.25
+    assert not_none(lease.division(0.1))[0] == 0.25
     assert not_none(lease.ask(0.2)).share == pytest.approx(0.25)
     assert not lease.lacks(0, GONE, WALL)  # one of them has told nothing
     assert lease.holds()
@@ -318,7 +318,7 @@ def test_where_something_else_is_kept_it_goes_on_alone_and_tries_again(lease: Ra
 def test_a_division_from_before_a_restart_is_assumed(lease: RateLease, keeper: StillKeeper) -> None:
     keeper.expected = 2
     lease.assume(0.77, 2)
-    assert lease.share()[0] == pytest.approx(0.77)
+    assert lease.division(0.0) == (0.77, 2)
     keeper.alone = True
     assert not lease.lacks(1, 0.0, WALL)
     assert lease.remaining(0.0, WALL) == 461  # in whole parts of 1,024

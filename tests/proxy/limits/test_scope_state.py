@@ -63,7 +63,7 @@ async def test_leased_ones_are_exchanged_as_long_as_they_are_in_the_table() -> N
     meters = [meter for _, meter in state]
     assert isinstance(meters[0], LeasedPlaces)
     assert isinstance(meters[1], RateLease)
-    assert meters[1].share() == (0.5, 7)
+    assert meters[1].division(0.0) == (0.5, 7)
     for each in meters:
         each.take(1, 0.0, WALL)
     assert due_of(leases, meters) == meters

@@ -1,10 +1,20 @@
 """What all leases share: the parts of a limit that processes have alone, and when others may not have told theirs."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.shared_state.lease_keeper import REJOIN, alone_share, idle_share, in_doubt
+from proxy.shared_state.lease_keeper import (
+    NEVER,
+    REJOIN,
+    alone_share,
+    first_known,
+    idle_share,
+    in_doubt,
+    still_known,
+)
 from tests.proxy.limits.kit.still_keeper import StillKeeper
 
 
@@ -26,3 +36,10 @@ def test_it_is_in_doubt_until_all_others_have_told_or_could_have() -> None:
     assert in_doubt(keeper, 5.0, 5.2)
     keeper.told_since = 5.0
     assert not in_doubt(keeper, 5.0, 5.2)
+
+
+def test_only_workers_whom_nobody_counted_yet_have_equal_parts_until_somebody_does() -> None:
+    workers, met, strangers = StillKeeper(), StillKeeper(met=True), StillKeeper(strangers=True)
+    assert [first_known(each) for each in (workers, met, strangers)] == [math.inf, NEVER, NEVER]
+    assert [still_known(each, math.inf, 5.0) for each in (workers, met, strangers)] == [True, False, True]
+    assert [still_known(met, until, 5.0) for until in (4.0, 6.0)] == [False, True]

@@ -81,3 +81,26 @@ def test_one_who_counts_alone_is_counted_and_has_not_told() -> None:
     called(two, counter, "two", 0.3)
     called(one, counter, "one", 0.4)
     assert one.told_since == pytest.approx(0.3)
+
+
+def test_a_guess_holds_until_something_tells_and_is_missed_only_where_nobody_answered() -> None:
+    for misses, after in ((0, 1), (1, 4)):
+        call = RollCall(1)
+        call.guess(3)
+        call.guess(4)
+        assert (call.processes, call.guessed) == (4, True)
+        for _ in range(misses):
+            call.untold()
+        called(call, LeaseCounter(), "a", 5.0)
+        assert (call.processes, call.guessed) == (after, False)
+        call.guess(9)
+        assert (call.processes, call.guessed) == (after, False)
+
+
+def test_as_many_as_before_a_restart_are_no_guess_and_never_fewer_than_the_gateway_has() -> None:
+    call = RollCall(2)
+    call.guess(3)
+    call.assume(7)
+    assert (call.processes, call.guessed) == (7, False)
+    call.assume(1)
+    assert call.processes == 2

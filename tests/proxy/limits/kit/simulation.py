@@ -86,7 +86,8 @@ class SimulatedSource:
 
 @dataclass(slots=True, eq=False)
 class SimulatedProcess:
-    """One process with its books, what it admitted and when, and how long that took."""
+    """One process with its books, what it admitted and when, and how long that took. `shares` are on its disk, and with
+    `strangers` other gateways may share."""
 
     world: World
     name: str
@@ -94,6 +95,7 @@ class SimulatedProcess:
     limits: dict[str, Limits]
     budgets: dict[str, tuple[TeamBudget, ...]] = field(default_factory=dict)
     shares: dict[str, tuple[float, int]] = field(default_factory=dict)
+    strangers: bool = False
     admitted: list[tuple[float, int]] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     refusals: list[float] = field(default_factory=list)
@@ -109,6 +111,8 @@ class SimulatedProcess:
         clock = asyncio.get_running_loop().time
         self.source = SimulatedSource(self.world, self.name)
         self.leases = LeaseBook(self.source, self.expected, clock)
+        if self.strangers:
+            self.leases.expect_strangers()
         self.book = LimitBook(clock, lambda: WALL + clock(), self.leases, self.shares)
         self.book.use(self.limits, self.budgets, BERLIN, clock())
         self.task = asyncio.create_task(self.leases.run())

@@ -16,6 +16,8 @@ class StillKeeper:
     rejoining: bool = False
     told_since: float = -math.inf
     met: bool = False
+    strangers: bool = False
+    guessed: bool = False
     expected: int = 4
     turns: int = 0
     noted: list[str] = field(default_factory=list)
