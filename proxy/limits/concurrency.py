@@ -150,9 +150,9 @@ class LeasedPlaces(Places):
 
     def lacks(self, units: int, now: float, wall: float) -> bool:
         keeper, foreign = self._keeper, self._foreign
-        if (keeper.alone or keeper.rejoining or self._cautious) and self.used >= self._own():
+        if (keeper.alone or keeper.rejoining or self._cautious) and self.used + units > self._own():
             return True
-        return self.used >= self.held and not (keeper.alone or foreign)
+        return self.used + units > self.held and not (keeper.alone or foreign)
 
     def take(self, units: int, now: float, wall: float) -> None:
         self.used += 1

@@ -37,12 +37,14 @@ class HeldUnits:
     0: that it took beyond what was granted) in this `life` of its lease, of which `acked` are confirmed. `away` says
     that it counts alone, by `local`; then `spent` is what it took beyond what it held. `paid` is what it took alone and
     paid for with its part, until that is confirmed. `speaks` says that it told at `asked_at` that it will speak again
-    within SPEAKS. Until `short_until` there were too few units for all that was asked for, and whoever counts was last
-    found to have lost its memory at `doubt_since`."""
+    within SPEAKS. Until `short_until` there were too few units for all that was asked for, and until `said_until` it is
+    believed that only `said` are left for all. Whoever counts was last found to have lost its memory at
+    `doubt_since`."""
 
     __slots__ = (
         *("acked", "asked", "asked_at", "away", "balance", "counted_at", "demand", "doubt_since", "epoch", "expires"),
-        *("foreign", "known_until", "least", "life", "local", "low", "paid", "processes", "quiet_until", "share"),
+        *("foreign", "known_until", "least", "life", "local", "low", "paid", "processes", "quiet_until", "said"),
+        *("said_until", "share"),
         *("short_until", "size", "speaks", "spent", "told", "total", "waiting", "wanted"),
     )
 
@@ -63,7 +65,8 @@ class HeldUnits:
         self.local: LocalRate | None = None
         self.paid = 0
         self.processes = keeper.expected
-        self.quiet_until = self.short_until = NEVER
+        self.quiet_until = self.said_until = self.short_until = NEVER
+        self.said = 0.0
         self.share = equal_share(keeper.expected)
         self.size = 1.0
         self.spent = 0
@@ -128,12 +131,12 @@ class HeldUnits:
         self.away = False
         self.total -= taken
         self.paid = max(0, self.spent - taken)
-        self.quiet_until = NEVER
+        self.quiet_until = self.said_until = NEVER
 
     def follow(self, rule: GcraRule, keeper: LeaseKeeper, now: float) -> None:
         """Count by another rate. That there were too few units says nothing about this one."""
         self.wanted = 0
-        self.quiet_until = self.short_until = NEVER
+        self.quiet_until = self.said_until = self.short_until = NEVER
         if self.local is not None:
             used = max(0.0, self.local.arrival - now) / self.local.rule.interval
             self.local = LocalRate(_part(rule.rate, self.parts(keeper)))

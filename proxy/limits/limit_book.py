@@ -8,9 +8,8 @@ import asyncio
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Final, TypeAlias
+from typing import Final
 
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
@@ -22,31 +21,29 @@ from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reserva
 from proxy.limits.scope_state import MeterMaker, ScopeState
 from proxy.limits.shared_spending import SharedSpending
 from proxy.limits.spending import SpendingNotes
-from proxy.limits.waiting_lines import WaitingLine, WaitingLines
+from proxy.limits.waiting_lines import (
+    LONGEST,
+    Leased,
+    LeaseWaiter,
+    Units,
+    WaitingLine,
+    WaitingLines,
+    is_after,
+    is_behind,
+    lacks_beside,
+)
 from proxy.shared_state.roll_call import ROLL_CALL
 
 CALENDAR: Final = (Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH)
 
 ROUNDS: Final = 2
-"""Exchanges that a request waits for at most: while it waits for one lease, another may have been spent."""
+"""Exchanges that a request asks for at once; after as many in vain it waits for those that come anyway."""
 
 JOINED: Final = 4096
 """Scopes that limit one request together, of which it is kept what counts for them."""
 
-Units: TypeAlias = tuple[int, int, int | None, int]
-"""Requests, tokens, billionths of a USD and places."""
-
 FREE: Final = Reservation(NOTHING, 0, None)
 """What a request without limits holds."""
-
-
-@dataclass(slots=True, eq=False)
-class _LeaseWaiter:
-    scopes: Sequence[str]
-    units: Units
-    outcome: "asyncio.Future[Reservation | Exceeded]"
-    lacking: list[tuple[RateLease | LeasedPlaces | SharedSpending, int]]
-    rounds: int = 1
 
 
 class LimitBook:
@@ -72,7 +69,7 @@ class LimitBook:
         self._patient: Counter[tuple[str, ...]] = Counter()
         self._joined: dict[tuple[str, ...], Meters] = {}
         self._lines = WaitingLines(clock)
-        self._waiting: deque[_LeaseWaiter] = deque()
+        self._waiting: deque[LeaseWaiter] = deque()
         if leases is not None:
             leases.answered = self._answered
 
@@ -239,8 +236,10 @@ class LimitBook:
         return _reservation(outcome, units[1], units[2]) if isinstance(outcome, Meters) else outcome
 
     def _take_from(self, scopes: Sequence[str], units: Units, now: float, wall: float) -> Meters | Exceeded | None:
-        """Take everything or nothing."""
+        """Take everything or nothing. Who waits for units comes before who asks now."""
         held = self.meters(scopes, now)
+        if self._waiting and is_behind(held, units, now, wall):
+            return None
         return held if held.attempt(units[1], units[2], now, wall) else self._refusal(scopes, units, now, wall)
 
     def _of_scope(self, scope: str, now: float) -> Meters:
@@ -298,7 +297,8 @@ class LimitBook:
         return await self._fetch(scopes, units) if outcome is None else outcome
 
     async def _fetch(self, scopes: Sequence[str], units: Units) -> Reservation | Exceeded:
-        waiter = _LeaseWaiter(scopes, units, asyncio.get_running_loop().create_future(), [])
+        until = self._clock() + LONGEST
+        waiter = LeaseWaiter(scopes, units, asyncio.get_running_loop().create_future(), until)
         self._waiting.append(waiter)
         self._ask_for(waiter)
         try:
@@ -310,7 +310,7 @@ class LimitBook:
                     outcome.release()
             raise
         finally:
-            self._ask_no_more(waiter)
+            waiter.let_go()
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
             self._let_go()
@@ -329,52 +329,62 @@ class LimitBook:
             self._former.pop(scope).end(self._maker)
             self._joined.clear()
 
-    def _ask_for(self, waiter: _LeaseWaiter) -> None:
-        """Have the leases fetch what a request lacks at once, or at the next turn what others have to give back."""
+    def _ask_for(self, waiter: LeaseWaiter) -> None:
+        """Have the leases fetch what a request lacks, also beside what is fetched for those before it: at once, or at
+        the next turn what others have to give back, and what was asked for in vain."""
         leases = self._leases
         if leases is None:
             return
-        now = self._clock()
-        for _, (index, meter) in self._lacking(waiter.scopes, waiter.units, now, self._wall()):
-            if isinstance(meter, RateLease | LeasedPlaces | SharedSpending):
-                units = waiter.units[index] or 0
-                meter.wait_for(units)
-                waiter.lacking.append((meter, units))
-                if isinstance(meter, SharedSpending) and meter.hopes(now):
+        now, wall, meters = self._clock(), self._wall(), self.meters(waiter.scopes, self._clock())
+        for index, meter in meters:
+            units = waiter.units[index]
+            if isinstance(meter, RateLease | LeasedPlaces | SharedSpending) and (
+                meter.lacks(units, now, wall)  # type: ignore[arg-type]  # as above
+                or (meter not in waiter.claims and lacks_beside(meter, meter.waiting, units, now, wall))
+            ):
+                waiter.claim(meter, units or 0)
+                if waiter.rounds >= ROUNDS or (isinstance(meter, SharedSpending) and meter.hopes(now)):
                     leases.due(meter)
                 else:
                     leases.wake(meter)
 
-    def _ask_no_more(self, waiter: _LeaseWaiter) -> None:
-        for meter, units in waiter.lacking:
-            meter.wait_no_more(units)
-        waiter.lacking.clear()
-
     def _answered(self) -> None:
-        """Try those again whose leases have all been exchanged, in order of arrival."""
-        now, wall, leases = self._clock(), self._wall(), self._leases
-        still: deque[_LeaseWaiter] = deque()
-        while self._waiting:
-            waiter = self._waiting.popleft()
+        """Try those who wait again, in order of arrival. One is refused if an answer says that there is too little of a
+        limit for it, or after LONGEST."""
+        if not self._waiting:
+            return
+        now, wall = self._clock(), self._wall()
+        waiting, self._waiting = self._waiting, deque()
+        ahead: dict[Leased, int] = {}
+        still: deque[LeaseWaiter] = deque()
+        for waiter in waiting:
             if waiter.outcome.done():
                 continue
-            if leases is not None and not leases.alone and any(leases.pending(each) for each, _ in waiter.lacking):
-                still.append(waiter)
-                continue
-            hopes = any([isinstance(each, SharedSpending) and each.hopes(now) for each, _ in waiter.lacking])
-            self._ask_no_more(waiter)
-            outcome = self._take(waiter.scopes, waiter.units, now, wall)
-            if outcome is None and (hopes or waiter.rounds < ROUNDS):
-                waiter.rounds += 1
-                self._ask_for(waiter)
-                still.append(waiter)
-                continue
+            outcome = self._try_again(waiter, ahead, now, wall)
             if outcome is None:
-                outcome = self._longest(
-                    list(self._lacking(waiter.scopes, waiter.units, now, wall)), waiter.units, now, wall
-                )
-            waiter.outcome.set_result(outcome)
+                still.append(waiter)
+                for lease, units in waiter.claims.items():
+                    ahead[lease] = ahead.get(lease, 0) + units
+            else:
+                waiter.let_go()
+                waiter.outcome.set_result(outcome)
         self._waiting = still
+
+    def _try_again(
+        self, waiter: LeaseWaiter, ahead: dict[Leased, int], now: float, wall: float
+    ) -> Reservation | Exceeded | None:
+        """Take for one who waits, unless that would take what is fetched for those ahead of it."""
+        scopes, units, late = waiter.scopes, waiter.units, now >= waiter.until
+        if ahead and not late and is_after(ahead, self.meters(scopes, now), units, now, wall):
+            return None
+        outcome = self._take(scopes, units, now, wall)
+        if outcome is not None:
+            return outcome
+        if late:
+            return self._longest(list(self._lacking(scopes, units, now, wall)), units, now, wall)
+        waiter.rounds += 1
+        self._ask_for(waiter)
+        return None
 
     def _places(self, scope: str) -> Places | None:
         state = self._scopes.get(scope)

@@ -62,6 +62,11 @@ class RateLease:
         return 0.0 if self._held is None else self._held.demand
 
     @property
+    def waiting(self) -> int:
+        """The units that requests wait for."""
+        return 0 if self._held is None else self._held.waiting
+
+    @property
     def balance(self) -> int:
         """The units that this process holds."""
         return 0 if self._held is None else self._held.balance
@@ -149,12 +154,14 @@ class RateLease:
             self._keeper.wake(self)
 
     def fetchable(self, units: int, now: float) -> bool:
-        """Return whether to wait for more units: not right after there were none, not as long as there are too few for
-        units to be leased ahead, and not where this process's own share is used up."""
+        """Return whether to wait for more units: not right after fewer were left for all, not as long as there are too
+        few for units to be leased ahead, and not where this process's own share is used up."""
         held = self._held or self._begin()
         if held.away or (held.local is not None and held.local.left(now) < 1):
             return False
-        return now >= held.quiet_until and not (now < held.short_until and held.low)
+        if now < held.said_until and min(units, self.rule.rate.burst) > held.balance + held.said:
+            return False
+        return not (now < held.short_until and held.low)
 
     def wait_for(self, units: int) -> None:
         """Note a request that waits for so many units more."""
@@ -243,7 +250,7 @@ class RateLease:
         if held.balance < 0:
             surplus = held.balance
             want = block + held.waiting
-        want = max(0, want) if now >= held.quiet_until else 0
+        want = max(0, want) if now >= held.quiet_until or held.waiting else 0
         least = max(1, held.least - max(0, held.balance)) if held.waiting else math.ceil(held.size)
         if not want and held.total + surplus == held.acked and not held.foreign and not held.speaks:
             return None
@@ -352,8 +359,10 @@ class RateLease:
             return
         enough = now + (max(1.0, self.rule.burst / 2) - grant.level) * self.rule.interval - TRIP
         held.short_until = enough if grant.granted < held.wanted or grant.level < held.wanted else NEVER
+        if grant.granted < held.wanted:
+            held.said, held.said_until = grant.level, min(now + REFUSED_FOR, held.short_until)
         if not grant.granted:
-            held.quiet_until = min(now + REFUSED_FOR, held.short_until)
+            held.quiet_until = held.said_until
 
     def _lapse(self, held: HeldUnits) -> None:
         held.expires = math.inf

@@ -160,6 +160,11 @@ class SharedSpending(SpendingCounter):
             return False
         return now >= claim.quiet_until or now < claim.hope_until or self._need(units) < claim.refused
 
+    @property
+    def waiting(self) -> int:
+        """The units that requests wait for."""
+        return 0 if self._claim is None else self._claim.waiting
+
     def hopes(self, now: float) -> bool:
         """Return whether requests wait for what others may give back."""
         return self._claim is not None and now < self._claim.hope_until

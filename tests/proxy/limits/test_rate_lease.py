@@ -156,12 +156,12 @@ def test_settled_units_go_back_to_all_and_what_was_used_beyond_is_paid(lease: Ra
     assert told(lease, 0, 0.05, 455.0).back == -5
 
 
-def test_after_nothing_was_granted_it_refuses_for_a_moment_without_asking(lease: RateLease) -> None:
+def test_after_nothing_was_granted_it_refuses_for_a_moment_what_is_more_than_was_left(lease: RateLease) -> None:
     lease.wait_for(5)
     told(lease, 0, 1.0, 2.0)
     assert lease.lacks(5, 1.0, WALL)
-    assert not lease.fetchable(1, 1.01)
-    assert lease.fetchable(1, 1.02)
+    assert [lease.fetchable(units, 1.01) for units in (1, 2, 3, 5)] == [True, True, False, False]
+    assert lease.fetchable(5, 1.02)
     assert lease.wait(5, 1.0, WALL) == pytest.approx(0.3)
     assert lease.wait(1, 1.0, WALL) == pytest.approx(0.02)
 
