@@ -58,12 +58,14 @@ class ClaimState:
     (`hope_until`, not again before `hope_again`); what was taken of late (`recent`: half of it is forgotten each
     second), and below which room more is asked for; whether the process counts alone (`away`), or near the limit
     (`scarce`); since when others may not have told what they hold (`doubt_since`), and whether it has taken its part of
-    what nobody had claimed, once for as long as that is so (`parted`)."""
+    what nobody had claimed, once for as long as that is so and until it was answered since (`parted`): what it
+    heard before that, from who had lost its memory, is too little to take another part by. `sure` says that it asked
+    without that doubt."""
 
     __slots__ = (
         *("asked_at", "away", "claimed", "doubt_since", "epoch", "hope_again", "hope_until", "known", "known_until"),
         *("least", "loose", "low", "parted", "processes", "quiet_until", "recent", "refused", "scarce", "start"),
-        *("told", "used", "waiting", "wanted"),
+        *("sure", "told", "used", "waiting", "wanted"),
     )
 
     def __init__(self) -> None:
@@ -73,7 +75,7 @@ class ClaimState:
         self.told = self.used = self.waiting = self.wanted = 0
         self.processes = 1
         self.recent = 0.0
-        self.away = self.parted = self.scarce = False
+        self.away = self.parted = self.scarce = self.sure = False
 
 
 class SharedSpending(SpendingCounter):
@@ -189,14 +191,14 @@ class SharedSpending(SpendingCounter):
         claim.asked_at, claim.start, claim.told, claim.loose = now, self._start, self.own, self._doubtful
         base, loose, reserved = min(self._base, LARGEST), claim.loose, self.reserved
         sure = claim.told - loose
-        claim.known, claim.used = base + sure - reserved, self.used
+        claim.known, claim.used, claim.sure = base + sure - reserved, self.used, False
         if math.isinf(self.rules.most):
             return SpentAsk(self.key, sure, base, held=loose, reserved=reserved)
         held, most = 0 if claim.away else max(0, int(self.room)), math.floor(self.rules.most)
         if claim.away or self._in_doubt(now):
             claim.wanted = min(max(0, int(self.room)), LARGEST) if claim.away else 0
             return SpentAsk(self.key, sure, base, most, held + loose, claim.wanted, 0, reserved)
-        claim.parted = False
+        claim.sure = True
         part = self._left(claim, held) // (PARTS * max(claim.processes, self._keeper.expected))
         demand = claim.recent + claim.waiting
         claim.scarce = demand * NEAR > part
@@ -229,6 +231,8 @@ class SharedSpending(SpendingCounter):
             self._leave()  # granted was what others may hold
             self._keeper.wake(self)
             return
+        if claim.sure:
+            claim.parted = False
         # As of the question: what this process has read of the ledger since is no part of the answer, and of what it
         # has settled since nobody knows whether it is.
         used, reserved = self.used, int(grant.reserved)

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from proxy.limits.calendar_period import PeriodClock
@@ -87,6 +87,11 @@ async def spent_in_the_end(troubles: list[Trouble], rates: list[int]) -> int:
     return len(all_admitted(processes))
 
 
+@example(
+    [Trouble("wiped", 1.13, 1.546), Trouble("restarted", 0.7845, 3.1385), Trouble("frozen", 1.2, 2.4193)],
+    [15, 2, 5, 16],
+)
+@example([Trouble("wiped", 0.5, 0.5), Trouble("restarted", 1.0, 1.0), Trouble("frozen", 1.0, 2.0)], [20] * 4)
 @given(st.lists(TROUBLES, min_size=1, max_size=3), st.lists(st.integers(1, 20), min_size=COUNT, max_size=COUNT))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_more_is_spent_than_the_limit_and_all_of_it_in_the_end(troubles: list[Trouble], rates: list[int]) -> None:
@@ -223,6 +228,26 @@ def test_what_is_granted_by_who_has_lost_its_memory_counts_only_as_far_as_ones_p
     assert not each.fetchable(101, 2.1)
     keeper.told_since = 2.0
     assert each.fetchable(101, 2.1)
+
+
+def test_it_takes_no_other_part_before_it_was_answered_after_all_others_told() -> None:
+    keeper = StillKeeper(alone=True)
+    each = spending(keeper)
+    assert not each.lacks(250, 5.0, WALL)
+    each.take(250, 5.0, WALL)
+    keeper.alone, keeper.rejoining = False, True
+    each.ask(6.0)
+    each.tell(LeaseGrant(0, 0.0, 1.0, 1), 6.0)  # nobody else has told yet
+    keeper.rejoining = False
+    keeper.alone = True
+    assert each.lacks(1, 6.5, WALL)
+    keeper.alone = False
+    for now in (7.0, 7.1):
+        each.ask(now)
+        each.tell(LeaseGrant(0, 350.0, 1.0, 4), now)
+    keeper.alone = True
+    assert not each.lacks(100, 7.5, WALL)
+    assert each.lacks(101, 7.5, WALL)
 
 
 def test_a_key_that_ended_by_itself_was_not_lost() -> None:
