@@ -24,7 +24,7 @@ from tests.support.shell import run_shell
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-READMES = [ROOT / "README.md", *sorted(ROOT.glob("*/README.md"))]
+READMES = [ROOT / "README.md", *sorted(ROOT.glob("*/README.md")), *sorted(ROOT.glob("proxy/*/README.md"))]
 
 DEMO = (ROOT / "config" / "demo_table.yaml").read_text(encoding="utf-8")
 KEYS = {"OPENAI_API_KEY": "sk-a", "ANTHROPIC_API_KEY": "sk-b"}

@@ -305,6 +305,30 @@ FIGURES: Final = (
         ),
         0.4,
     ),
+    Figure(
+        *("R42", "Spending counted twice, or steps that were not reached", "0 in all orders of two processes", "C"),
+        Tests(("tests/proxy/limits/test_spending_in_any_order.py",)),
+        Sabotage(
+            "proxy/limits/spending.py",
+            "return max(by_ledger - self._doubtful, by_others, min(self.settled, most))",
+            "return max(by_ledger, by_others, min(self.settled, most))",
+        ),
+    ),
+    Figure(
+        *(
+            "R43",
+            "Limits after starts without Redis (virtual time)",
+            "kept, but for idle parts of who knew nothing",
+            "C",
+        ),
+        Tests(("tests/proxy/limits/test_restarted_alone.py",)),
+        Sabotage(
+            "proxy/shared_state/lease_keeper.py",
+            "return NEVER if keeper.met or keeper.strangers else math.inf",
+            "return NEVER if keeper.met else math.inf",
+        ),
+        0.5,
+    ),
 )
 
 UNHELD: Final = (
