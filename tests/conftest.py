@@ -126,9 +126,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for summary_lines in (contract_lines, matrix_lines):
         for line in summary_lines(counts(config)):
             terminalreporter.write_line(line)
-
-
-@pytest.fixture
-def patient_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the check of a table wait for Redis for as long as a busy machine needs."""
-    monkeypatch.setattr("proxy.shared_state.redis_eviction.AT_ONCE", 60.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from providers.completion import Usage
+from providers.completion import Usage, partial_usage
 from providers.dialect import TaskCalls, UpstreamRequest
 from providers.dialects.shared.read_json import malformed
 from providers.failure import Refusal
@@ -112,11 +112,11 @@ def _ranked(request: RerankRequest, parts: Sequence[Ranking]) -> Ranking:
     return replace(found, results=results[:most], usage=found.usage or _estimated(request))
 
 
-def _estimated(request: RerankRequest) -> Usage:
+def _estimated(request: RerankRequest) -> Usage | None:
     """Return an estimate of a ranking's usage: the model reads the query with each document (voyageai 0.5.0
     `Client.rerank`; vLLM 0.33 counts so)."""
     query = estimated_tokens(request.query) * len(request.documents)
-    return Usage(query + sum(map(estimated_tokens, request.documents)), 0, estimated=True)
+    return partial_usage(query + sum(map(estimated_tokens, request.documents)), 0)
 
 
 def _truncation(truncate: Truncate, target: Target, task: Task) -> dict[str, JsonValue]:

@@ -19,8 +19,8 @@ def found(url: str) -> list[str]:
     return [str(problem) for problem in redis_warnings(load_text(text, "table.yaml", {}))]
 
 
-@pytest.mark.usefixtures("patient_check")
-def test_only_a_redis_that_says_so_is_a_warning(tmp_path: Path) -> None:
+def test_only_a_redis_that_says_so_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.shared_state.redis_eviction.AT_ONCE", 60.0)  # a busy machine
     assert found("") == found("redis://127.0.0.1:1") == []
     with real_redis(tmp_path, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
         (said,) = found(redis.url)
