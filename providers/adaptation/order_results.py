@@ -31,20 +31,20 @@ def with_results_behind_calls(messages: tuple[JsonObject, ...]) -> tuple[JsonObj
 
 
 def _clearly_in_order(messages: Sequence[JsonObject]) -> bool:
-    """Return whether each result stands behind its call with nothing but results between, as nearly always. This is all
-    that a conversation in order costs."""
+    """Return whether each result stands behind its call, in the order of the calls and with nothing but results
+    between, as nearly always. This is all that a conversation in order costs. A search for the call of each result
+    would take the square of their number."""
     called: Sequence[JsonValue] = ()
+    position = 0
     for message in messages:
         if message.get("role") == "tool":
-            answered = message.get("tool_call_id")
-            # A comprehension would cost half as much again as the whole function.
-            for call in called:
-                if isinstance(call, dict) and call.get("id") == answered:
-                    break
-            else:
+            call = called[position] if position < len(called) else None
+            if not isinstance(call, dict) or call.get("id") != message.get("tool_call_id"):
                 return False
+            position += 1
         elif isinstance(calls := message.get("tool_calls"), list):
             called = calls
+            position = 0
         elif called:
             called = ()
     return True

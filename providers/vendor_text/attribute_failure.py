@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from providers.context_overflow import MAX_TEXT
+from providers.dialect import UpstreamRequest
 from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
 from providers.target import Target
 from providers.vendor_text.vet_message import vet
@@ -43,12 +44,16 @@ object: file-1", "Item with id 'rs_1' not found. …"), Anthropic ("File not fou
 found (or permission denied)")."""
 
 _CLOSED_ITEM: Final = re.compile(
-    rf"^\W*you do(?: not|n't) have permission to access the {_ITEM}.{{0,160}} or it may not exist\b", re.IGNORECASE
+    rf"^\W*you do(?: not|n't) have permission to access the {_ITEM}\W*(\S+).{{0,160}} or it may not exist\b",
+    re.IGNORECASE,
 )
 """Google's message for a file that its account does not have, under status 403."""
 
-_ID: Final = re.compile(r"['\"`\[]|\w[-_]\w|\d|cached ?content", re.IGNORECASE)
-"""A sign of an id in a message. Without one it may be about a path."""
+_ID: Final = re.compile(r"\b(?=[a-z.]*[-_\d])[\w.-]*\w", re.IGNORECASE)
+"""A word of a message that may be an id."""
+
+_CACHED_CONTENT: Final = re.compile(r"cached ?content", re.IGNORECASE)
+"""What Google calls an item whose id its message leaves out. The request has it under `cachedContent`."""
 
 MAX_SHOWN: Final = 200
 """Bytes of a page that the log shows."""
@@ -56,14 +61,16 @@ MAX_SHOWN: Final = 200
 FRONT_END: Final = "A front end of the upstream refused this request with status 403 and no error of the vendor's own."
 
 
-def attribute(failure: Failure, target: Target, status: int, body: bytes) -> Failure:
-    """Return the failure of a call that was answered with `status` and `body`, attributed to its cause.
+def attribute(failure: Failure, sent: UpstreamRequest, status: int, body: bytes) -> Failure:
+    """Return the failure of the call `sent`, whose response has `status` and `body`, attributed to its cause.
 
     A model that the vendor does not have is the client's mistake if the client named it, else the deployment's
-    failure. A file or another item that it does not have is named by the client; another vendor may have it. A 403 that
-    is no error of the vendor's is about one request: web application firewalls send a page.
+    failure. A file or another item that the vendor does not have is the client's mistake only if the request names it;
+    another vendor may have it. A 403 that is no error of the vendor's is about one request: web application firewalls
+    send a page.
     """
-    if _lacks_item(failure, status):
+    target = sent.target
+    if _lacks_item(failure, sent, status):
         return replace(failure, kind=FailureKind.UNSUPPORTED, message=failure.said, code=UNKNOWN_ITEM, said="")
     if failure.kind is FailureKind.NOT_FOUND and _is_json(body):
         return _blamed_for_model(failure, target, body[:MAX_TEXT].lower())
@@ -73,10 +80,20 @@ def attribute(failure: Failure, target: Target, status: int, body: bytes) -> Fai
     return failure
 
 
-def _lacks_item(failure: Failure, status: int) -> bool:
-    if failure.kind is FailureKind.NOT_FOUND:
-        return _ABSENT_ITEM.search(failure.said) is not None and _ID.search(failure.said) is not None
-    return failure.kind is FailureKind.AUTH and status == 403 and _CLOSED_ITEM.search(failure.said) is not None
+def _lacks_item(failure: Failure, sent: UpstreamRequest, status: int) -> bool:
+    said = failure.said
+    if failure.kind is FailureKind.NOT_FOUND and _ABSENT_ITEM.search(said) is not None:
+        if _CACHED_CONTENT.search(said) and b"cachedContent" in sent.body:
+            return True
+        return any(_is_named(found, sent) for found in _ID.findall(said))
+    if failure.kind is FailureKind.AUTH and status == 403 and (closed := _CLOSED_ITEM.search(said)) is not None:
+        return _is_named(closed[1], sent)
+    return False
+
+
+def _is_named(item: str, sent: UpstreamRequest) -> bool:
+    """Return whether the request names an item. A single digit is no name."""
+    return len(item) > 2 and (item in sent.url or item.encode() in sent.body)
 
 
 def _is_json(body: bytes) -> bool:

@@ -153,7 +153,7 @@ async def refusal(sent: UpstreamRequest, response: UpstreamResponse) -> Upstream
     refuse_loop(response.status, body)
     failure = sent.target.dialect.classify(sent, response.status, response.headers, body)
     failure = replace(failure, vendor_id=request_id_in_body(body))
-    return UpstreamError(attribute(failure, sent.target, response.status, body))
+    return UpstreamError(attribute(failure, sent, response.status, body))
 
 
 def _without_reasoning(call: PlannedCall, record: RequestRecord) -> PlannedCall | None:

@@ -71,6 +71,10 @@ _EFFORTS: Mapping[str, JsonValue] = {
 """What the least effort is on models that know fewer words, or none ("Reasoning" pages of Mistral, Groq, Z.ai and
 Moonshot; "Extended thinking" of Anthropic; `cohere` 7.3.1 type `Thinking`)."""
 
+ADAPTIVE = frozenset({"anthropic.claude-opus-4-7", "anthropic.claude-sonnet-5-5"})
+"""Models without budgets of reasoning: a budget becomes adaptive thinking, and is named as emulated ("Adaptive
+thinking" page of Anthropic, November 2026)."""
+
 _STREAMED = frozenset({"stream", "stream_options"})
 """Features that turn a call into a stream, which some vendors express in the path."""
 
@@ -108,6 +112,8 @@ def is_sent(walked: CellRun, fields: JsonObject) -> bool:
     wanted = _FORMS.get(feature) or [fields[field]]
     if feature == "reasoning_effort" and walked.row.model in _EFFORTS:
         wanted = [*wanted, _EFFORTS[walked.row.model]]
+    if feature == "thinking" and walked.row.model in ADAPTIVE:
+        wanted = [{"type": "adaptive", "display": "summarized"}]
     return any(_holds(body, value) for value in wanted)
 
 

@@ -22,7 +22,7 @@ from tests.conformance.fake_engine import fake_dialect_of
 from tests.conformance.feature_requests import CODES, fields_for, params_of
 from tests.conformance.read_answer import dropped_fields, emulated_fields
 from tests.conformance.run_matrix import STREAM, CellRun, Exchange, Sent, all_cell_runs, run_profile
-from tests.conformance.sent_values import WANTED_PROMPTS, answered_prompts, fits_window, is_sent
+from tests.conformance.sent_values import ADAPTIVE, WANTED_PROMPTS, answered_prompts, fits_window, is_sent
 from tests.support.looped import looped
 from tests.support.summary_counts import counts
 
@@ -77,7 +77,8 @@ def test_no_record_is_of_a_profile_that_is_gone() -> None:
 def native(cell: CellRun) -> None:
     """One call, which carries the value; nothing is said to be emulated but a prompt that became a chat."""
     if cell.cell.native:
-        assert set(emulated_fields(cell.whole.answer)) <= {"prompt"}, emulated_fields(cell.whole.answer)
+        named = {"prompt", "thinking"} if cell.row.model in ADAPTIVE and cell.feature == "thinking" else {"prompt"}
+        assert set(emulated_fields(cell.whole.answer)) <= named, emulated_fields(cell.whole.answer)
         assert len(cell.whole.calls(cell.row.profile)) == 1, cell.whole.sent
         assert is_sent(cell, fields_for(cell.feature, cell.row, refused=False)), cell.whole.sent
 
@@ -155,8 +156,16 @@ def _without_switches(cell: CellRun, sent: Sent) -> JsonObject:
             return body
 
 
-ANSWERED_WHOLE = frozenset({("tgi_native", "echo.logprobs"), ("sagemaker_tgi", "echo.logprobs")})
-"""What a vendor has in whole answers only, to a client that streams too."""
+LLAMA = "meta.llama3-3-70b-instruct-v1:0"
+ANSWERED_WHOLE = frozenset(
+    {
+        ("tgi_native", "model", "echo.logprobs"),
+        ("sagemaker_tgi", "model", "echo.logprobs"),
+        ("bedrock", LLAMA, "tools"),
+        ("bedrock", LLAMA, "parallel_tool_calls"),
+    }
+)
+"""What a vendor's model has in non-streaming responses only, to a client that streams too."""
 
 
 def streams_alike(cell: CellRun) -> None:
@@ -166,7 +175,7 @@ def streams_alike(cell: CellRun) -> None:
         for call in cell.streamed.calls(cell.row.profile):
             wire = fake_dialect_of(cell.row.profile).call(call.endpoint)
             assert wire is not None
-            whole = (cell.row.profile, cell.feature) in ANSWERED_WHOLE
+            whole = (cell.row.profile, cell.row.model, cell.feature) in ANSWERED_WHOLE
             assert wire.streams(call.endpoint, call.body or {}) is not whole
 
 

@@ -53,7 +53,7 @@ def test_what_was_asked_for_is_what_is_imported() -> None:
 def test_a_quick_run_imports_no_file_without_quick_tests() -> None:
     config = asked_for("tests/e2e")
     config.option.scope = "quick"
-    assert files_of(config) == {ROOT / "tests/e2e/test_smoke.py"}
+    assert files_of(config) == {ROOT / "tests/e2e/test_litellm_migration.py", ROOT / "tests/e2e/test_smoke.py"}
 
 
 def test_a_worker_imports_its_share_alone_and_leaves_errors_to_the_collection(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,4 +38,4 @@ def test_a_property_of_few_examples_is_not_held(monkeypatch: pytest.MonkeyPatch,
     few = f"tests/proxy/upstream/test_request_headers.py::{test}"
     monkeypatch.setattr(properties, "PROPERTIES", (few,))
     result = properties.properties(tmp_path)
-    assert (result.value, result.good) == (f"1 of 1 passed, 0 of them with {EXAMPLES} examples; 300 in all", False)
+    assert (result.value, result.good) == (f"1 of 1 passed, 0 of them with {EXAMPLES} examples; 75 in all", False)

@@ -5,7 +5,9 @@ from typing import Final
 
 import orjson
 
+from providers.dialect import UpstreamRequest
 from providers.failure import OUR_WORDS, UNKNOWN_ITEM, UNKNOWN_MODEL, Failure, FailureKind
+from providers.unified_request import Operation
 from providers.vendor_text.attribute_failure import FRONT_END, attribute
 from tests.providers.dialects.kit import target_of
 from tests.support.looped import looped
@@ -13,8 +15,19 @@ from tests.support.looped import looped
 K = FailureKind
 NOT_FOUND: Final = Failure(K.NOT_FOUND, OUR_WORDS[K.NOT_FOUND], 404)
 DENIED: Final = Failure(K.AUTH, OUR_WORDS[K.AUTH], 403, said="")
-NAMED: Final = target_of("openai", "claude-3-opus", table_key="v/claude-3-opus")
-ANY: Final = target_of("openai", "claude-3-opus", table_key="v/*")
+
+
+def sent(body: bytes = b"{}", **members: object) -> UpstreamRequest:
+    target = target_of("openai", "claude-3-opus", **members)
+    return UpstreamRequest(target, Operation.CHAT, "https://v.example/v1/chat/completions", body, stream=False)
+
+
+IDS: Final = (
+    b'{"file_id": "file-1", "input": ["rs_abc", "resp_1", "vs_1", "cntr_1", "file-abc", "file_011", "files/abc"],'
+    b' "cachedContent": "cachedContents/x"}'
+)
+NAMED: Final = sent(table_key="v/claude-3-opus")
+ANY: Final = sent(table_key="v/*")
 
 ABSENT = (
     b'{"error":{"message":"The model `x` does not exist or you do not have access to it.","code":"model_not_found"}}',
@@ -75,19 +88,20 @@ def test_what_else_is_not_found_is_nobodys_health(body: bytes) -> None:
         ("", False),
     ],
 )
-def test_an_item_that_the_client_named_is_told_to_the_client(said: str, item: bool) -> None:
+def test_a_missing_item_is_reported_to_the_client_if_the_request_names_it(said: str, item: bool) -> None:
     body = orjson.dumps({"error": {"message": said}})
-    for target in (NAMED, ANY):
-        failure = attribute(replace(NOT_FOUND, said=said), target, 404, body)
-        assert (failure.code == UNKNOWN_ITEM, failure.kind is K.UNSUPPORTED) == (item, item)
-        assert (failure.message == said) == item
+    for call, named in ((NAMED, False), (ANY, False), (replace(NAMED, body=IDS), item), (replace(ANY, body=IDS), item)):
+        failure = attribute(replace(NOT_FOUND, said=said), call, 404, body)
+        assert (failure.code == UNKNOWN_ITEM, failure.kind is K.UNSUPPORTED) == (named, named)
+        assert (failure.message == said) == named
 
 
-def test_a_file_of_another_account_is_told_to_the_client() -> None:
+def test_a_file_of_another_account_is_reported_to_the_client_if_the_request_names_it() -> None:
     said = "You do not have permission to access the File abc or it may not exist."
     body = orjson.dumps({"error": {"message": said}})
-    failure = attribute(replace(DENIED, said=said), NAMED, 403, body)
+    failure = attribute(replace(DENIED, said=said), replace(NAMED, body=IDS), 403, body)
     assert (failure.kind, failure.code, failure.message) == (K.UNSUPPORTED, UNKNOWN_ITEM, said)
+    assert attribute(replace(DENIED, said=said), NAMED, 403, body).kind is K.AUTH
     said = "You do not have permission to access the model x or it may not exist."
     assert attribute(replace(DENIED, said=said), NAMED, 403, body).kind is K.AUTH
 
