@@ -102,18 +102,54 @@ def _scaled(rules: dict[str, Any], pace: float) -> dict[str, Any]:
     return {name: seconds * pace for name, seconds in times.items()}
 
 
+TICK: Final = 0.01
+"""Seconds between two readings of the clock."""
+
+
+class LoopClock:
+    """A clock in seconds that stands still while the event loop is late.
+
+    Gateways, vendors and clients share one loop: on a busy machine all of them are late, which is no delay of the
+    gateway's. A deadline that is too long is counted in full, since the loop is idle while it runs.
+    """
+
+    __slots__ = ("_late",)
+
+    def __init__(self) -> None:
+        self._late = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() - self._late
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take the loop's delays from the clock, for as long as the block."""
+        task = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(TICK)
+            self._late += max(0.0, time.monotonic() - before - 2 * TICK)
+
+
 @dataclass(slots=True)
 class Run:
     """One run of one scenario: what its vendors saw, in seconds of the bench since it began."""
 
     scenario: Scenario
     pace: float
+    clock: LoopClock = field(default_factory=LoopClock)
     begun: float = 0.0
     primary: list[Tried] = field(default_factory=list)
     fallback: list[Tried] = field(default_factory=list)
 
     def now(self) -> float:
-        return (time.monotonic() - self.begun) / self.pace
+        return (self.clock() - self.begun) / self.pace
 
     def at_primary(self, received: Received) -> Script:
         return self._heard(received, self.scenario.primary, self.primary)
@@ -139,8 +175,9 @@ class Stand:
 @asynccontextmanager
 async def _vendors(scenarios: Sequence[Scenario], pace: float) -> AsyncIterator[tuple[FakeVendor, FakeVendor, Stand]]:
     """A primary, a fallback, and the runs in which they have their parts."""
-    runs = {each.id: Run(each, pace) for each in scenarios}
-    async with FakeVendor() as main, FakeVendor() as spare:
+    clock = LoopClock()
+    runs = {each.id: Run(each, pace, clock) for each in scenarios}
+    async with clock.running(), FakeVendor() as main, FakeVendor() as spare:
         for run in runs.values():
             main.answer_model(main_model(run.scenario), run.at_primary)
             spare.answer_model(spare_model(run.scenario), run.at_fallback)
@@ -235,7 +272,7 @@ async def _got(asking: Callable[[], Any], reading: Callable[[Answer], Read], run
 
 async def played(port: int, model: str, run: Run) -> tuple[Got, ...]:
     """Return what the client got for the requests of a scenario."""
-    run.begun = time.monotonic()
+    run.begun = run.clock()
     scenario, got = run.scenario, []
     for number in range(scenario.asked.count):
         await asyncio.sleep((number * scenario.asked.every - run.now()) * run.pace)
