@@ -184,7 +184,7 @@ def _failure(profile: Profile, status: int | None, headers: Mapping[str, str], f
         param if kind in _OF_REQUEST else None,
         wait,
         overflow,
-        said=withheld_words(kind, f"{facts.message} {facts.evidence}"),
+        said=withheld_words(kind, f"{facts.message} {facts.evidence}") or vet(facts.evidence).strip(),
     )
 
 
