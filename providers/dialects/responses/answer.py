@@ -243,7 +243,8 @@ def failure_of(profile: Profile, error: JsonObject) -> Failure:
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
     if kind not in OUR_WORDS:
-        return replace(failure, kind=kind)
+        own = code if kind is FailureKind.INVALID_REQUEST else failure.code
+        return replace(failure, kind=kind, code=own if isinstance(own, str) else None)
     return replace(failure, kind=kind, message=OUR_WORDS[kind], said=failure.said or failure.message)
 
 
