@@ -141,7 +141,7 @@ class Renderer(Protocol):
     """Renders one answer; keeps the state of a stream, so each request has its own.
 
     After `error` the connection is closed without the end of the body, so that clients which ignore the event notice
-    too.
+    too; not for an EndingRenderer.
     """
 
     def completion(self, completion: Completion) -> bytes:
@@ -161,6 +161,13 @@ class Renderer(Protocol):
 
     def error(self, facts: ErrorFacts) -> bytes:
         """Return the events of a broken stream: no finish reason and no terminator that means success."""
+
+
+class EndingRenderer:
+    """Base of those renderers whose `error` is an event that ends a stream of their API, as every client knows. The
+    body then ends: an SDK that reads on would take a cut one for a broken connection, and hide the event."""
+
+    __slots__ = ()
 
 
 class FramingRenderer:

@@ -48,6 +48,8 @@ _CODES: Mapping[str, FailureKind] = {
     "server_is_overloaded": FailureKind.OVERLOADED,
     "slow_down": FailureKind.OVERLOADED,
     "vector_store_timeout": FailureKind.TIMEOUT,
+    # Of an account of ChatGPT, whose limits last for hours.
+    **dict.fromkeys(("usage_limit_reached", "usage_not_included"), FailureKind.QUOTA),
     **dict.fromkeys(
         ("bio_policy", "cyber_policy", "misalignment_policy_violation", "image_content_policy_violation"),
         FailureKind.CONTENT_FILTER,
@@ -63,6 +65,12 @@ _CODES: Mapping[str, FailureKind] = {
     ),
 }
 """Codes of failed responses that OpenAI's other answers do not have."""
+
+_BROKEN = ("failed", "cancelled")
+"""Statuses of a response that has no answer."""
+
+_INVALID = "invalid_request_error"
+"""The type of errors about the request, of which some have no code."""
 
 _INCOMPLETE: Mapping[str, FinishReason] = {
     "max_output_tokens": "length",
@@ -231,7 +239,7 @@ def tokens_in(listed: JsonValue) -> tuple[TokenLogprob, ...]:
 def check_response(profile: Profile, response: JsonObject) -> None:
     """Raise UpstreamError for a response that failed, or an error in its place."""
     error = response.get("error")
-    if isinstance(error, dict) or response.get("status") == "failed":
+    if isinstance(error, dict) or response.get("status") in _BROKEN:
         raise UpstreamError(failure_of(profile, error if isinstance(error, dict) else {}))
 
 
@@ -240,6 +248,8 @@ def failure_of(profile: Profile, error: JsonObject) -> Failure:
     failure = failure_in_body(profile, {"error": {"message": "", **error}})
     code = error.get("code")
     kind = _CODES.get(code) if isinstance(code, str) else None
+    if code is None and error.get("type") == _INVALID and failure.kind is FailureKind.SERVER:
+        kind = FailureKind.INVALID_REQUEST
     if kind is None or failure.kind is FailureKind.CONTEXT_LENGTH:
         return failure
     if kind not in OUR_WORDS:
