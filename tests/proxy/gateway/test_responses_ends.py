@@ -27,6 +27,7 @@ vendors:
   other: {{profile: openai, api_key: k, base_url: "http://127.0.0.1:PORT/second/v1", allow_private: true}}
 models:
   openai/gpt-5.1-codex: {{}}
+  openai/gpt-5.3-codex: {{retries: {{attempts: 1}}}}
   other/gpt-5.1-codex: {{}}
 routes:
   pair: {{targets: [openai/gpt-5.1-codex, other/gpt-5.1-codex]}}
@@ -37,7 +38,7 @@ teams:
 """
 served = gateway_fixture(TABLE)
 
-ONE: Final = "openai/gpt-5.1-codex"
+ONE: Final = "openai/gpt-5.3-codex"
 CLIENTS: Final[dict[str, tuple[str, JsonObject]]] = {
     "chat": ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]}),
     "messages": ("/v1/messages", {"max_tokens": 99, "messages": [{"role": "user", "content": "hi"}]}),
