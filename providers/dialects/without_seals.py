@@ -176,8 +176,10 @@ def _unsealed_turn(turn: JsonValue, dropped: dict[str, None]) -> JsonValue:
     if len(kept) < len(content):
         dropped[_THINKING] = None
     blocks = [_unsealed_compaction(block, dropped) for block in kept]
-    left = [block for block in blocks if block is not None]
-    return {**turn, "content": left} if left else None
+    left: list[JsonValue] = [block for block in blocks if block is not None]
+    if not left:
+        return None
+    return {**turn, "content": left}
 
 
 def _unsealed_compaction(block: JsonValue, dropped: dict[str, None]) -> JsonValue:
@@ -187,11 +189,9 @@ def _unsealed_compaction(block: JsonValue, dropped: dict[str, None]) -> JsonValu
     if not (block.get(_SEALED) or block.get("signature")):
         return block
     dropped[_COMPACTION] = None
-    return (
-        {name: value for name, value in block.items() if name not in (_SEALED, "signature")}
-        if block.get("content")
-        else None
-    )
+    if not block.get("content"):
+        return None
+    return {name: value for name, value in block.items() if name not in (_SEALED, "signature")}
 
 
 _APIS: Final[Mapping[NativeApi, tuple[str, Callable[[list[JsonValue]], _Body]]]] = {
