@@ -33,18 +33,10 @@ TOOL_RECORDS = frozenset(
 message: Anthropic's and Bedrock's blocks, OpenAI's searches, and those of Perplexity, Groq and Mistral."""
 
 DESCRIBING = frozenset(
-    {
-        "annotations",
-        "citations",
-        "finish_reason",
-        "native_finish_reason",
-        "stop_reason",
-        "stop_sequence",
-        "stop_details",
-    }
-    | {"id", "type", "status", "phase", "index", "model", "object", "created", "usage", "container", "created_by"}
-    | {"logprobs", "token_id", "token_ids", "tokens", "parsed", "parsed_output", "google_parts", "metadata"}
-    | {"provider", "provider_specific_fields", "encrypted_content", "audio", "refusal", "function_call"}
+    {"annotations", "citations", "finish_reason", "native_finish_reason", "stop_reason", "stop_sequence"}
+    | {"stop_details", "phase", "id", "type", "status", "index", "model", "object", "created", "created_by", "usage"}
+    | {"container", "logprobs", "token_id", "token_ids", "tokens", "parsed", "parsed_output", "google_parts"}
+    | {"metadata", "provider", "provider_specific_fields", "encrypted_content", "audio", "refusal", "function_call"}
 )
 """The fields of a response's message that say nothing beyond its text, which clients send back with the message. They
 are left out in silence for vendors that do not take them."""

@@ -68,9 +68,11 @@ def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, droppe
 
 
 def _is_empty(message: JsonObject) -> bool:
-    """Return whether a message without a text is a turn of the model that says nothing. Many vendors refuse such a turn: "Assistant message must have
-    either content or tool_calls" (Mistral), "must not be empty" (Moonshot). The templates of engines' models need it,
-    since turns must alternate."""
+    """Return whether a message without a text is a turn of the model that says nothing.
+
+    Many vendors refuse such a turn: "Assistant message must have either content or tool_calls" (Mistral), "must not be
+    empty" (Moonshot). The templates of engines' models need it, since turns must alternate there.
+    """
     return message["role"] == "assistant" and message.keys() <= _SAYS_NOTHING
 
 
