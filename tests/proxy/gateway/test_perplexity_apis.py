@@ -167,7 +167,8 @@ def text_of(surface: str, answer: Answer, stream: bool) -> str:
         return str((joined(answer) if stream else only_choice(answer))["content"])
     if surface == "messages":
         message = accumulate(answer.body).model_dump() if stream else answer.json()
-        return "".join([str(block["text"]) for block in message["content"] if block["type"] == "text"])
+        blocks = cast(list[JsonObject], message["content"])
+        return "".join([str(block["text"]) for block in blocks if block["type"] == "text"])
     whole = events(answer.body)[-1]["response"] if stream else answer.json()
     items = cast(list[JsonObject], cast(JsonObject, whole)["output"])
     parts = [part for item in items if item["type"] == "message" for part in cast(list[JsonObject], item["content"])]

@@ -42,10 +42,11 @@ def test_members_that_are_null_are_not_sent() -> None:
 
 def test_a_turn_of_the_model_that_says_nothing_goes_to_engines_alone() -> None:
     asked: JsonObject = {"role": "user", "content": "a"}
-    for said in ({"content": None, "tool_calls": []}, {"content": ""}, {"content": []}, {}):
+    silent: list[JsonObject] = [{"content": None, "tool_calls": []}, {"content": ""}, {"content": []}, {}]
+    for said in silent:
         turn: JsonObject = {"role": "assistant", **said}
         assert messages("groq", asked, turn) == [asked]
-        assert messages("vllm", asked, turn) == [asked, {"role": "assistant", "content": said.get("content") or ""}]
+        assert messages("vllm", asked, turn) == [asked, {"role": "assistant", "content": ""}]
     with pytest.raises(Refusal, match="holds no text"):
         messages("groq", {"role": "assistant", "content": None})
 
