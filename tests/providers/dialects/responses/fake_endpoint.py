@@ -18,7 +18,8 @@ def _read_request(body: JsonObject) -> EngineRequest:
         if isinstance(items, list)
         else []
     )
-    form = body.get("text") or {"format": body.get("response_format")}
+    # A vendor of its own has the constraint where chats have it.
+    form = body if "response_format" in body else body.get("text")
     limit = whole_number(body, "max_output_tokens")
     return EngineRequest(
         (" ".join(texts),),
