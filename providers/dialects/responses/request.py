@@ -101,7 +101,10 @@ def responses_profile(profile: Profile) -> Profile:
     return replace(
         profile,
         wires=MappingProxyType({Operation.CHAT: own}),
-        bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)}),
+        # Vendors of their own raise a smaller limit by themselves.
+        bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)})
+        if _wire(profile).openai
+        else profile.bounds,
         needs=MappingProxyType({}),
         hooks=(),
         tool_types=(*profile.tool_types, _HOSTED),
