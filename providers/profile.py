@@ -59,7 +59,6 @@ HookName = Literal[
     "named_tool_results",
     "nine_character_call_ids",
     "no_empty_text",
-    "no_empty_turns",
     "prefixed_last_turn",
     "reasoning_on_calls",
     "reasoning_on_turns",
