@@ -95,7 +95,7 @@ class CallWriter:
         if call.get("type") == "custom" and not self.profile.takes_tool("custom"):
             call = _as_function(call)
         function = call.get("function")
-        if isinstance(function, dict) and not function.keys() <= _FUNCTION:
+        if isinstance(function, dict) and len(function) > len(_FUNCTION):
             # `parsed_arguments` of OpenAI's own client, for one.
             call = {**call, "function": {name: value for name, value in function.items() if name in _FUNCTION}}
         if call.keys() <= _CALL:

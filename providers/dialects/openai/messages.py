@@ -61,7 +61,12 @@ def vendor_messages(target: Target, profile: Profile, prompt: ChatPrompt, droppe
         for message in prompt.messages
     ]
     if not profile.engine:
-        messages = [message for message in messages if message.get("content") or not _is_empty(message)]
+        messages = [
+            # Nearly all have one or the other, and cost no call.
+            message
+            for message in messages
+            if message.get("content") or message.get("tool_calls") or not _is_empty(message)
+        ]
         if not messages:
             raise Refusal("messages", "'messages' holds no text for the model to answer.", "invalid_value")
     return cast(list[JsonValue], apply_hooks(target, profile.hooks, messages) if profile.hooks else messages)
@@ -106,7 +111,7 @@ class _VendorMessage:
             message = _with_failure_as_text(message)
         if not message.keys() <= _COMMON:
             message = self._with_known_members(message)
-        if message.get("role") == "assistant":
+        if not message.get("tool_calls") and message.get("role") == "assistant":
             message = self._with_something_said(message)
         if isinstance(calls := message.get("tool_calls"), list):
             message = {**message, "tool_calls": CallWriter(self.profile, self.dropped).written(calls)}
