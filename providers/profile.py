@@ -26,6 +26,7 @@ HostedStyle = Literal[
     "openrouter",
     "options",
     "perplexity",
+    "perplexity_agent",
     "responses",
     "vertex",
     "xai",
@@ -58,7 +59,6 @@ HookName = Literal[
     "named_tool_results",
     "nine_character_call_ids",
     "no_empty_text",
-    "no_empty_turns",
     "prefixed_last_turn",
     "reasoning_on_calls",
     "reasoning_on_turns",
@@ -146,17 +146,28 @@ class ResponsesWire:
     (`always`), requests with tools unless the effort is `none` (`tools`), or with tools and another effort than `none`
     (`tools_and_reasoning`). Requests with a tool that the vendor runs always go there; with `hosted` no others do, not
     even requests of the API itself. `format` is OpenRouter's name for the model's encrypted reasoning.
+
+    An `openai` one has all fields of OpenAI's API, so that requests of the API itself go there unchanged. Any other is
+    an API of the same shape that refuses fields which it does not know: requests are written for it, with a constraint
+    in `response_format`, and with texts and images as the only parts. `presets` is a pattern of names that are sent as
+    `preset` in place of `model`, `None` if the vendor has none.
     """
 
     path: str
     reasoning: re.Pattern[str]
     when: ResponsesUse
     format: str
+    openai: bool = True
+    presets: re.Pattern[str] | None = None
 
     @property
     def takes_own(self) -> bool:
         """Whether requests of the API itself go there unchanged."""
-        return self.when != "hosted"
+        return self.openai and self.when != "hosted"
+
+    def model_field(self, model: str) -> str:
+        """Return the field of the body that names the model."""
+        return "preset" if self.presets is not None and self.presets.fullmatch(model) else "model"
 
 
 @dataclass(frozen=True, slots=True)

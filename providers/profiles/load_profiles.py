@@ -332,4 +332,5 @@ def _task_wire(entry: TaskEntry) -> TaskWire:
 
 def _responses_wire(name: str, entry: ResponsesEntry) -> ResponsesWire:
     reasoning = _pattern(f"{name}.responses.reasoning", entry.reasoning)
-    return ResponsesWire(entry.path, reasoning, entry.when, entry.format)
+    presets = None if entry.presets is None else _pattern(f"{name}.responses.presets", entry.presets)
+    return ResponsesWire(entry.path, reasoning, entry.when, entry.format, entry.openai, presets)

@@ -104,6 +104,8 @@ class ResponsesEntry(StrictModel):
     reasoning: str
     when: ResponsesUse = "never"
     format: str
+    openai: bool = True
+    presets: str | None = None
 
 
 class ProfileEntry(StrictModel):

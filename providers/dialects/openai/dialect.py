@@ -28,6 +28,7 @@ from providers.dialects.responses.request import (
     effort_of,
     finish_responses,
     put_input,
+    responses_members,
     responses_profile,
     runs_hosted,
     why_responses,
@@ -267,14 +268,19 @@ def _compile_responses(request: UnifiedRequest, target: Target, because: str) ->
         profile,
         Operation.CHAT,
         capabilities(profile, request.operation, Operation.CHAT, _counted(profile, target)),
-        {**writers(profile, Operation.CHAT), "images": unless_neutral("images", check_images), "metadata": put_pairs},
+        _responses_writers(profile),
         put_input,
         target.base_url + profile.wires[Operation.CHAT].path,
-        {"model": target.upstream_model, **profile.body},
+        responses_members(profile, target),
         {"stream": True},
         None,
         because,
     )
+
+
+def _responses_writers(profile: Profile) -> Mapping[str, FieldWriter]:
+    put = {**writers(profile, Operation.CHAT), "images": unless_neutral("images", check_images)}
+    return {**put, "metadata": put_pairs} if "metadata" in profile.wires[Operation.CHAT].accepts else put
 
 
 def _simple_body(request: UnifiedRequest, endpoint: _CompiledEndpoint) -> JsonObject | None:

@@ -267,7 +267,6 @@ HOOKS: Final[Mapping[HookName, Hook]] = {
     "named_tool_results": named_tool_results,
     "nine_character_call_ids": nine_character_call_ids,
     "no_empty_text": no_empty_text,
-    "no_empty_turns": turn_hooks.no_empty_turns,
     "prefixed_last_turn": turn_hooks.prefixed_last_turn,
     "reasoning_on_calls": turn_hooks.reasoning_on_calls,
     "reasoning_on_turns": turn_hooks.reasoning_on_turns,

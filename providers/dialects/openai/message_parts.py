@@ -19,8 +19,9 @@ from providers.profile import Profile
 
 _JPG: Final = "data:image/jpg;"
 
-
 _CALL: Final = frozenset({"id", "type", "function", "custom"})
+_FUNCTION: Final = frozenset({"name", "arguments"})
+"""The fields of a call. Others come from responses (`index` of a stream, for one), and vendors refuse them."""
 
 
 def is_googles(extra: JsonValue) -> bool:
@@ -93,11 +94,16 @@ class CallWriter:
         call = without_markers(call, self.profile, self.dropped)
         if call.get("type") == "custom" and not self.profile.takes_tool("custom"):
             call = _as_function(call)
+        function = call.get("function")
+        if isinstance(function, dict) and len(function) > len(_FUNCTION):
+            # `parsed_arguments` of OpenAI's own client, for one.
+            call = {**call, "function": {name: value for name, value in function.items() if name in _FUNCTION}}
         if call.keys() <= _CALL:
             return call
-        googles = "extra_content" not in self.profile.takes and is_googles(call.get("extra_content"))
-        foreign = {"provider_specific_fields", "extra_content"} if googles else {"provider_specific_fields"}
-        return {name: value for name, value in call.items() if name not in foreign}
+        extra = call.get("extra_content")
+        if extra and "extra_content" not in self.profile.takes and not is_googles(extra):
+            self.dropped.append("extra_content")
+        return {name: value for name, value in call.items() if name in _CALL or name in self.profile.takes}
 
 
 def _as_function(call: JsonObject) -> JsonObject:

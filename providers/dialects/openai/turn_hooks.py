@@ -107,15 +107,6 @@ def _text_alone(message: JsonObject, media: list[JsonValue]) -> JsonObject:
     return {**message, "content": kept}
 
 
-def no_empty_turns(target: Target, messages: _Turns) -> _Turns:
-    """Leave out turns of the model that hold neither text nor calls, which the vendor refuses (Mistral)."""
-    return [
-        message
-        for message in messages
-        if message.get("role") != "assistant" or message.get("content") or message.get("tool_calls")
-    ]
-
-
 def answered_results(target: Target, messages: _Turns) -> _Turns:
     """Put a turn of the model between a tool's result and the user, who may not speak next (Mistral)."""
     turns: _Turns = []

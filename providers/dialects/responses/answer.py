@@ -79,6 +79,10 @@ _INCOMPLETE: Mapping[str, FinishReason] = {
 }
 
 
+_FINISHED = ("completed", "requires_action")
+"""The statuses of a response that ended by itself. The second is Perplexity's for one that calls functions."""
+
+
 def decode_response(sent: UpstreamRequest, body: bytes) -> Completion:
     """Decode a whole 2xx body. Raises UpstreamError."""
     response = json_object(body)
@@ -173,6 +177,8 @@ class ResponseParts:
             self._encrypted(item)
         elif kind == SEARCH_CALL and isinstance(item.get("action"), dict):
             self.searches.append(item)
+        elif kind in RESULTS:
+            self.searches += calls_of_results(item)
         elif (call := call_of(item)) is not None:
             self.calls.append(call)
             self.called += 1
@@ -199,6 +205,28 @@ class ResponseParts:
                 self.said += len(words)
             case _:
                 pass
+
+
+RESULTS = ("search_results", "fetch_url_results")
+"""The types of Perplexity's items for what its own tools found."""
+
+
+def calls_of_results(item: JsonObject) -> list[JsonValue]:
+    """Return what Perplexity's search found, or the pages that it fetched, as items of OpenAI's API; `results` holds
+    the vendor's own entries. Source: "Create Agent Response" of Perplexity's API reference, `SearchResultsOutputItem`
+    and `FetchUrlResultsOutputItem`, November 2026."""
+    done: JsonObject = {"type": SEARCH_CALL, "status": "completed"}
+    if item.get("type") == "fetch_url_results":
+        pages = objects_in(item.get("contents"))
+        return [{**done, "action": {"type": "open_page", "url": page.get("url")}, "results": [page]} for page in pages]
+    results = objects_in(item.get("results"))
+    found = [{"type": "url", "url": result.get("url"), "title": result.get("title")} for result in results]
+    listed = item.get("queries")
+    queries = [query for query in listed if isinstance(query, str)] if isinstance(listed, list) else []
+    action: JsonObject = {"type": "search", "query": queries[0] if queries else "", "sources": [*found]}
+    if len(queries) > 1:
+        action["queries"] = [*queries]
+    return [{**done, "action": action, "results": [*results]}]
 
 
 def call_of(item: JsonObject) -> ToolCall | None:
@@ -262,7 +290,7 @@ def finish_of(response: JsonObject, calls: bool) -> tuple[str, str | None]:
     """Return the common finish reason, and the vendor's own where it is more precise. Raises UpstreamError for a
     response that is not finished."""
     status = response.get("status")
-    if status == "completed":
+    if status in _FINISHED:
         return "tool_calls" if calls else "stop", None
     if status != "incomplete":
         raise malformed("is a response that has not finished")
@@ -300,9 +328,15 @@ def usage_of(response: JsonObject) -> Usage | None:
 
 def _is_search(item: JsonObject) -> bool:
     action = item.get("action")
+    if item.get("type") == RESULTS[0]:
+        return True
     return item.get("type") == SEARCH_CALL and isinstance(action, dict) and action.get("type") == "search"
 
 
 def _counts(details: JsonValue) -> dict[str, int]:
     members = details.items() if isinstance(details, dict) else ()
-    return {name: count for name, value in members if (count := count_of(value)) is not None}
+    return {_COUNTS.get(name, name): count for name, value in members if (count := count_of(value)) is not None}
+
+
+_COUNTS: Mapping[str, str] = {"cache_read_input_tokens": "cached_tokens"}
+"""OpenAI's names of counts by Perplexity's."""

@@ -214,7 +214,8 @@ class ResponsesReader:
     def _failed(self, event: JsonObject) -> Events:
         response = event.get("response")
         self._usage = usage_of(response) if isinstance(response, dict) else None
-        error = response.get("error") if isinstance(response, dict) else None
+        # Perplexity has the error in the event itself.
+        error = (response.get("error") if isinstance(response, dict) else None) or event.get("error")
         raise UpstreamError(failure_of(self._profile, error if isinstance(error, dict) else {}))
 
     def _error(self, event: JsonObject) -> Events:

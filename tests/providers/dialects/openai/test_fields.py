@@ -87,7 +87,7 @@ def test_the_tables_hold_every_field() -> None:
 @every_row
 @looped("name", ASKING)
 def test_a_field_is_honoured_on_the_wire_left_out_and_named_or_refused_by_its_own_name(row: str, name: str) -> None:
-    profile = load_profiles()[row]
+    profile = load_profiles()[row].for_model(target(row).upstream_model)
     params = {**one_param(name, ASKING[name]), **BESIDE.get(name, {})}
     if other := profile.needs.get(name):
         params |= one_param(other, value=True)

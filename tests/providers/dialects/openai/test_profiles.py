@@ -124,7 +124,8 @@ def test_gemini_s_signature_of_a_text_comes_back_with_the_conversation_and_goes_
     assert messages("openai", {**said, **extra}) == [said]
     assert messages("openai_compatible", {**said, **extra}) == [{**said, **extra}]
     others: JsonObject = {**said, "extra_content": {"own": 1}}
-    assert messages("openai", others) == [others]
+    assert messages("openai", others) == [said]
+    assert messages("openai_compatible", others) == [others]
 
 
 def test_gemini_s_signature_of_a_streamed_text_stands_in_a_delta() -> None:
