@@ -329,6 +329,15 @@ FIGURES: Final = (
         ),
         0.5,
     ),
+    Figure(
+        *("R45", "Responses that a fault of an observer changes", "0, for each observer, streamed and whole", "C"),
+        Tests(("tests/trust/test_observers.py",)),
+        Sabotage(
+            "proxy/process/request_observer.py",
+            "except Exception:",
+            "except LookupError:",
+        ),
+    ),
 )
 
 UNHELD: Final = (

@@ -64,7 +64,7 @@ PINGS: Final[Mapping[str, Sequence[bytes]]] = {
 }
 """By the name of a stream, what its vendor may send while it generates nothing; of the others a comment."""
 
-NATIVE: Final = {NativeApi.MESSAGES: ANTHROPIC, NativeApi.RESPONSES: RESPONSES}
+NATIVE: Final[Mapping[NativeApi, Surface]] = {NativeApi.MESSAGES: ANTHROPIC, NativeApi.RESPONSES: RESPONSES}
 
 WITHOUT_STREAMS: Final = frozenset({"replicate"})
 """Streams that have their content at the end."""
