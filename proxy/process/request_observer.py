@@ -95,7 +95,7 @@ class RequestObserver:
         name: ObserverName,
         request_id: str,
         report: Callable[[Unpack[Arguments]], Result],
-        *about: Unpack[Arguments],
+        *about: *Arguments,
     ) -> Result | None:
         """Call an observer; `None` after a fault, which is logged and counted. Whatever it is, the client gets its
         response, and the other observers get the request."""
