@@ -145,7 +145,7 @@ class Metrics:
         self._inflight_rows: dict[str, list[float]] = {}  # as many as the instrument has series
         self._states: Callable[[], Iterable[tuple[str, int]]] = tuple
         self._state = self._gauge(
-            "deployment_state", "0 asked as usual, 1 on trial, 2 left alone, once it has been asked.", ("deployment",)
+            "deployment_state", "The circuit: 0 closed, 1 half-open, 2 open; once called.", ("deployment",)
         )
         self._limits: Callable[[], Iterable[tuple[str, Limited]]] = tuple
         self._limit = self._gauge(
