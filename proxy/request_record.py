@@ -150,6 +150,23 @@ class CacheUse:
     age: float = 0.0
 
 
+@record(eq=False)
+class RefusingLimit:
+    """The limit or budget that refused a request: whose it is (`scope`, as in the client's message), what it counts and
+    per which period, empty for requests at once; `limit` is its amount in words."""
+
+    scope: str
+    kind: str
+    unit: str
+    period: str
+    limit: str
+
+    @property
+    def words(self) -> str:
+        """One line for the operator, such as `budget of team search: 500.00 USD per month`."""
+        return f"{self.kind} of {self.scope}: {self.limit}{f' per {self.period}' if self.period else ' at once'}"
+
+
 @dataclass(slots=True, eq=False)
 class GuardMarks:
     """What plugins changed: the names of those that did, or on a stream may, and what was left out for it. `plugin` is
@@ -186,7 +203,7 @@ class RequestRecord:
     they are in `billed`. `tags` are the team's in the table that the request began with; `aside` says that no
     deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
     the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
-    vendor's response that go on to the client.
+    vendor's response that go on to the client. `limit` is the last limit that refused it, its own or a deployment's.
     """
 
     request_id: str
@@ -232,6 +249,7 @@ class RequestRecord:
     unanswered: tuple[tuple[Usage, Price | None], ...] = ()
     heavy: list[object] = field(default_factory=list, repr=False, compare=False)
     passed: Mapping[str, str] | None = None
+    limit: RefusingLimit | None = None
 
     @property
     def from_cache(self) -> bool:

@@ -98,7 +98,7 @@ MAY_REVEAL = frozenset(
 # name, or takes the process down; a task hands on whatever ends its coroutine, and a forked worker ends by hand, before
 # its parent's handlers see why. The listener's catches, as aiohttp's own does, what is raised around that handler. The
 # ledger's threads, and what reads it, are beside the requests: a fault there neither ends in silence nor ends serving.
-# Whatever a plugin raises is the plugin's failure.
+# Whatever a plugin raises is the plugin's failure. A fault in what observes requests must change no response.
 MAY_CATCH_ALL = frozenset(
     {
         "proxy/accounting/ledger_service.py",
@@ -113,6 +113,7 @@ MAY_CATCH_ALL = frozenset(
         "proxy/tracing/export_queue.py",
         "proxy/plugins/foreign_code.py",
         "proxy/plugins/usage_sinks.py",
+        "proxy/process/request_observer.py",
         "proxy/workers/worker_template.py",
     }
 )

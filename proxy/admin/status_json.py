@@ -92,6 +92,8 @@ def _failed(request: FailedRequest) -> dict[str, object]:
         "code": request.code or None,
         "plugin": request.plugin or None,
         "reason": request.reason or None,
+        "limit": request.limit or None,
+        "client": request.client or None,
         "duration_ms": request.milliseconds,
         "attempts": [
             {

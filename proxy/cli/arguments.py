@@ -134,7 +134,7 @@ def _logs(args: argparse.Namespace) -> int:
     from proxy.cli.logs.choose_lines import LogsOptions
     from proxy.cli.logs.logs_command import LINE_FORMS, logs
 
-    asked = (args.team, args.status, args.model, args.since, args.slow, args.failed, args.follow)
+    asked = (args.team, args.status, args.model, args.id, args.since, args.slow, args.failed, args.follow)
     return logs(args.log, LogsOptions(*asked), LINE_FORMS[args.json])
 
 

@@ -59,7 +59,6 @@ from proxy.process.start_listener import (
     url_of,
     with_reach,
 )
-from proxy.request_record import RequestRecord
 from proxy.routing.resolve_model import targets_of_names
 from proxy.routing.snapshot import CurrentSnapshot
 from proxy.shared_state.redis_sync import SharedState
@@ -321,14 +320,16 @@ async def _observing(
     a payload log what gets the bodies."""
     clock = asyncio.get_running_loop().time
     watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
-    also: list[Callable[[RequestRecord, float | None], None]] = [watch.recent.add, watch.failed.add]
+    observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger)
+    observer.add("page", watch.recent.add)
+    observer.add("page", watch.failed.add)
     received, place = None, table.loaded.payloads
     if place is not None:
         payloads = await stack.enter_async_context(opened_payload_log(place))
         metrics.watch_families(payloads.counts.families)
         received = payloads.received
-        also.append(payloads.finished)
-    return watch, RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger, also), received
+        observer.add("payload_log", payloads.finished)
+    return watch, observer, received
 
 
 async def _deliver_last(tracing: TracingService, plugins: PluginsInUse) -> None:
@@ -342,7 +343,7 @@ async def _tracing(
     """Return what traces requests, where the table says so."""
     tracing = TracingService(gateway, worker=siblings.number if siblings.processes > 1 else None)
     await tracing.use(table.loaded.config.server.tracing, table.snapshot)
-    observer.tell(tracing.finished)
+    observer.add("tracing", tracing.finished)
     metrics.watch_families(tracing.families)
     return tracing
 
@@ -352,7 +353,7 @@ async def _plugging(
 ) -> PluginsInUse:
     """Return the table's plugins, through which requests pass from now on."""
     sinks = sinks_of_process()
-    observer.tell(sinks.add)
+    observer.add("plugins", sinks.add)
     return await plugins_in_use(gateway.use_guards, sinks, off_loop.threads, table, metrics)
 
 

@@ -21,7 +21,15 @@ from proxy.limits.token_estimate import BYTES_EACH, OUTPUT, UNKNOWN, TokenEstima
 from proxy.request_record import RequestRecord, TargetHold
 from proxy.routing.resolve_model import Plan
 from proxy.routing.snapshot import NO_KEY, WILDCARD, Key, Snapshot, Team
-from proxy.teams.limit_errors import budget_unread, kept_lines, limit_exceeded, limit_headers, limit_lines, no_price
+from proxy.teams.limit_errors import (
+    budget_unread,
+    kept_lines,
+    limit_exceeded,
+    limit_headers,
+    limit_lines,
+    no_price,
+    refusing_limit,
+)
 
 _NANO_PER_MILLIONTH: Final = NANO // 1_000_000
 """Billionths of a USD in a millionth: prices are per million tokens."""
@@ -293,7 +301,7 @@ class TeamLimiter:
         team, limit = limit_labels(exceeded.scope, exceeded.unit, exceeded.period)
         if exceeded.kind is LimitKind.UNPRICED:
             return no_price(exceeded.scope, record.asked or bound.pair[1])
-        record.outcome = "limited"
+        record.outcome, record.limit = "limited", refusing_limit(exceeded)
         self.refused(team, limit)
         return limit_exceeded(exceeded, self.book.facts(bound.scopes, *self.times()), self._zone, self._draw)
 

@@ -87,6 +87,14 @@ REQUEST_FIELDS: Final = (
         '"req_011CVXyZ"',
     ),
     LineField("code", "text", "", "the client got an error", "The code of the error.", '"upstream_error"'),
+    LineField(
+        "limit",
+        "object",
+        "",
+        "a limit or budget refused the request",
+        "Whose it is (`scope`), its `kind` and `unit`, its `period` unless it is of requests at once, and its amount.",
+        '{"scope":"team search","kind":"budget","unit":"usd","period":"month","limit":"500.00 USD"}',
+    ),
     LineField("plugin", "text", "", "a plugin ended the request", "The plugin that refused it, or failed.", '"redact"'),
     LineField("reason", "text", "", "a plugin ended the request", "What it said, or how it failed.", '"a number"'),
     LineField(

@@ -329,6 +329,24 @@ FIGURES: Final = (
         ),
         0.5,
     ),
+    Figure(
+        *("R44", "Ledger rows lost on a full journal disk, a well database", "0 of 1,200, at SIGTERM too", "C"),
+        Tests(("tests/trust/test_full_disk.py", "tests/proxy/ledger/test_full_disk.py")),
+        Sabotage(
+            "proxy/ledger/journal.py",
+            "self._spare_until = now + SPARE_SECONDS",
+            "self._spare_until = -math.inf",
+        ),
+    ),
+    Figure(
+        *("R45", "Responses that a fault of an observer changes", "0, for each observer, streamed and whole", "C"),
+        Tests(("tests/trust/test_observers.py",)),
+        Sabotage(
+            "proxy/process/request_observer.py",
+            "except Exception:",
+            "except LookupError:",
+        ),
+    ),
 )
 
 UNHELD: Final = (

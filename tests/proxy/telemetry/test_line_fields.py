@@ -9,7 +9,7 @@ import orjson
 
 from providers.completion import Usage
 from providers.target import Price
-from proxy.request_record import Attempt, CacheUse, GuardMarks, RequestRecord
+from proxy.request_record import Attempt, CacheUse, GuardMarks, RefusingLimit, RequestRecord
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
@@ -57,6 +57,7 @@ def full_record() -> RequestRecord:
     record.trace = record.sampled = SampledTrace(f"{0xABC:032x}", 0x10, 0, SAMPLED)
     record.cache, record.called = CacheUse("miss"), "a/m/us"
     record.guarded = GuardMarks(plugin="redact", reason="a number")
+    record.outcome, record.limit = "limited", RefusingLimit("team search", "budget", "usd", "month", "500.00 USD")
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record

@@ -37,7 +37,7 @@ def test_a_narrow_terminal_has_it_in_several_lines_and_in_colours() -> None:
     wrapped = shown(line, LineForm(width=60))
     assert max(map(len, wrapped)) <= 60
     assert "  ".join(part.strip() for part in wrapped) == "  ".join(part.strip() for part in shown(line))
-    assert "\x1b[32m200 ok upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
+    assert "\x1b[31m200 limited upstream_error\x1b[0m" in shown(line, LineForm(coloured, 200))[0]
 
 
 def test_messages_of_the_process_have_their_level_and_their_traceback() -> None:
