@@ -257,6 +257,7 @@ def _with_signature(call: JsonObject, identity: str) -> JsonObject:
 
 
 HOOKS: Final[Mapping[HookName, Hook]] = {
+    "instructions_from_users": turn_hooks.instructions_from_users,
     "alternating_roles": turn_hooks.alternating_roles,
     "answered_results": turn_hooks.answered_results,
     "document_parts": document_parts,

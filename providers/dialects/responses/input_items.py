@@ -15,6 +15,7 @@ from typing import Final
 
 import orjson
 
+from providers.adaptation.file_data import default_name
 from providers.conversation import (
     Address,
     Audio,
@@ -245,8 +246,11 @@ def _part(turn: Turn, part: Part) -> JsonObject:
         case Image(media, detail):
             return {"type": "input_image", "detail": detail or "auto", **_media(media, "image_url")}
         case Document(InlineData() as media, name):
-            # "Missing required parameter: 'input[0].content[0].filename'."
-            return {"type": "input_file", "filename": name or "document", **_media(media, "file_data")}
+            return {
+                "type": "input_file",
+                "filename": name or default_name(media.media_type),
+                **_media(media, "file_data"),
+            }
         case Document(media):
             return {"type": "input_file", **_media(media, "file_url")}
         case OtherPart(_, value):

@@ -16,8 +16,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal
 
-from providers.dialects.responses.call import ENCRYPTED, PROTECTED, reasons_at
+from providers.dialects.responses.call import ENCRYPTED, PROTECTED, effort_words, reasons_at
 from providers.dialects.responses.input_items import BREAKPOINT, input_items
+from providers.dialects.responses.own_body import LOGPROBS
 from providers.dialects.shared.operations import build_messages
 from providers.dialects.shared.request_body import RequestBody, put_unknown
 from providers.json_types import JsonObject, JsonValue
@@ -26,7 +27,6 @@ from providers.profile import Profile, ResponsesWire
 from providers.target import Target
 from providers.unified_request import Operation, Params
 
-_LOGPROBS: Final = "message.output_text.logprobs"
 _SOURCES: Final = "web_search_call.action.sources"
 
 _LACKS: Final = frozenset(
@@ -69,14 +69,16 @@ def runs_hosted(params: Params) -> bool:
     return any([_HOSTED.fullmatch(str(tool.get("type"))) for tool in params.get("tools", ())])
 
 
-def why_responses(profile: Profile, params: Params) -> str:
+def why_responses(profile: Profile, params: Params, *, own: bool = False) -> str:
     """Return the reason to send a request to the Responses API, empty if it is sent as a chat.
 
-    `profile` is the profile of the model.
+    `profile` is the profile of the model; `own` says that the request came by this API.
     """
     wire = profile.responses
     if wire is None:
         return ""
+    if own and wire.takes_own:
+        return "the request came by this API"
     if wire.when == "always":
         return "the model has no other API"
     if runs_hosted(params):
@@ -101,6 +103,7 @@ def responses_profile(profile: Profile) -> Profile:
     return replace(
         profile,
         wires=MappingProxyType({Operation.CHAT: own}),
+        words=MappingProxyType({**profile.words, "reasoning_effort": effort_words(profile, _wire(profile))}),
         # Vendors of their own raise a smaller limit by themselves.
         bounds=MappingProxyType({**profile.bounds, "max_tokens": (_LEAST, None)})
         if _wire(profile).openai
@@ -146,7 +149,7 @@ def finish_responses(draft: RequestBody, profile: Profile) -> None:
         draft.put("text.format", _flat(form, "json_schema"))
     include: list[JsonValue] = [ENCRYPTED] if reasons_at(_wire(profile), draft.target) else []
     if body.pop("logprobs", None):
-        include.append(_LOGPROBS)
+        include.append(LOGPROBS)
     searches = any([tool.get("type") == "web_search" for tool in draft.params.get("tools", ())])
     if searches and profile.hosted.get("web_search") == "responses":
         include.append(_SOURCES)

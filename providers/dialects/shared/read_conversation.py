@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from providers.adaptation.file_data import with_data_url
 from providers.conversation import (
     CONTINUING,
     DESCRIBING,
@@ -193,7 +194,7 @@ class _MessageReader:
 
     def _file(self, part: JsonObject) -> Part:
         file = part.get("file")
-        held = file if isinstance(file, dict) else part
+        held = with_data_url(file if isinstance(file, dict) else part)
         data, address, known = held.get("file_data"), held.get("file_url"), held.get("file_id")
         name = held.get("filename")
         if isinstance(data, str) and data:

@@ -191,7 +191,8 @@ def test_azure_is_asked_for_what_its_version_has() -> None:
     assert "stream_options" not in body_of(chat(stream=True), old)
     assert "stream_options" in body_of(chat(stream=True), middle)
     assert refusal_of(chat(tools), old).param == "parallel_tool_calls"
-    assert body_of(chat(tools), middle)["parallel_tool_calls"] is False
+    chats = target("azure", "gpt-4o", api_version="2024-10-21")
+    assert body_of(chat(tools), chats)["parallel_tool_calls"] is False
     assert DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), old).in_text
     assert not DIALECT.encode(chat({"guided": Guided("json", SCHEMA)}), middle).in_text
     assert refusal_of(chat({"reasoning_effort": "low"}), middle).param == "reasoning_effort"

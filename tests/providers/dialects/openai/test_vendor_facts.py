@@ -299,10 +299,10 @@ def test_a_constraint_that_cannot_go_beside_tools_is_told_in_the_prompt(name: st
 @looped(
     ("row", "model", "name", "value"),
     [
-        ("openai", "gpt-4o", "verbosity", "low"),
-        ("azure", "gpt-4o", "verbosity", "low"),
-        ("azure", "gpt-4o", "modalities", ["text", "audio"]),
-        ("azure", "gpt-4o", "audio", {"voice": "alloy", "format": "mp3"}),
+        ("openai", "gpt-5.1", "verbosity", "low"),
+        ("azure", "prod", "verbosity", "low"),
+        ("azure", "gpt-4o-audio-preview", "modalities", ["text", "audio"]),
+        ("azure", "prod", "audio", {"voice": "alloy", "format": "mp3"}),
         ("mistral", "mistral-large-2512", "service_tier", "auto"),
         ("mistral", "magistral-medium-2509", "service_tier", "auto"),
     ],
