@@ -44,6 +44,7 @@ PURE_PROXY = (
 )
 SHARED_FILES = (
     *("surfaces/surface", "surfaces/thinking_envelope", "cli/terminal", "cli/check_command", "plugins/api"),
+    "admin/recent_requests",
     *("cli/imports/accounts", "cli/imports/endpoints", "cli/imports/foreign_section", "cli/imports/remarks"),
     *("cli/imports/table_draft", "cli/imports/table_values"),
 )

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from proxy.admin.failed_requests import FailedAttempt, FailedRequest
-from proxy.admin.html import Markup, element, joined
+from proxy.admin.markup.html import Markup, element, joined
 from proxy.admin.page_model import DeploymentRow, GroupRow, StatusPage, Traffic
 from proxy.admin.page_words import (
     NONE,

@@ -17,6 +17,7 @@ from proxy.accounting.limits_and_ledger import LimitsAndLedger, limits_and_ledge
 from proxy.admin.admin_endpoints import Admin
 from proxy.admin.admin_server import AdminServer
 from proxy.admin.failed_requests import FailedRequests
+from proxy.admin.last_hour.hour_counter import HourCounter
 from proxy.admin.recent_requests import RecentRequests
 from proxy.admin.status import OneProcess, RequestWatch, StatusSource
 from proxy.background_tasks import Work, background
@@ -203,9 +204,9 @@ async def public_gateway(
         stack.push_async_callback(_deliver_last, tracing, plugins)
         discovered = await _discovering(stack, gateway, http, table)
         presented, guard = Presented(table.tls), BrowserGuard(host, server.hosts, server.cors.origins)
-        early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, observer.refused)
-        refusals = early, guard, gateway.refuse, MalformedRequests(observer.malformed)
-        public = EarlyRefusingServer(gateway.handle, server.max_body, *refusals)
+        refused, malformed = watch.hour.with_refusals(observer.refused), MalformedRequests(observer.malformed)
+        early = EarlyRefusal(gateway, admission, queue, server.max_body, guard, refused)
+        public = EarlyRefusingServer(gateway.handle, server.max_body, early, guard, gateway.refuse, malformed)
         public.most_open = client_share()
         when_exhausted(partial(_make_room, transport, public))
         listener = await open_public(public, presented.secured())
@@ -319,9 +320,10 @@ async def _observing(
     """Return what keeps the last requests for the operator, what is told of every request that ends, and where there is
     a payload log what gets the bodies."""
     clock = asyncio.get_running_loop().time
-    watch = RequestWatch(RecentRequests(clock), FailedRequests(time.time), lines)
+    watch = RequestWatch(RecentRequests(clock), HourCounter(clock, time.time), FailedRequests(time.time), lines)
     observer = RequestObserver(metrics, lines, table.loaded.config.server.log, limits.ledger)
     observer.add("page", watch.recent.add)
+    observer.add("page", watch.hour.add)
     observer.add("page", watch.failed.add)
     received, place = None, table.loaded.payloads
     if place is not None:

@@ -96,7 +96,10 @@ PROXY: Final[Rooms] = {
         *("limits", "ledger", "routing", "teams", "conversations", "discovery", "dispatch"),
         *("answer_cache", "plugins", "tracing"),
     ),
+    "admin/markup": (),
+    "admin/last_hour": ("telemetry", "admin/recent_requests"),
     "admin": (
+        *("admin/markup", "admin/last_hour"),
         *("deployment_health", "telemetry", "listener", "limits", "ledger", "accounting", "routing"),
         *("discovery", "dispatch", "gateway"),
     ),
@@ -129,6 +132,7 @@ PROXY: Final[Rooms] = {
             "plugins",
             "gateway",
             "admin",
+            "admin/last_hour",
             "tracing",
         ),
     ),

@@ -93,7 +93,7 @@ def price_list(moment: datetime) -> PriceList:
         import genai_prices
         from genai_prices.data_snapshot import get_snapshot
     except ModuleNotFoundError:
-        raise CommandError("prices come from an extra: pip install 'dragoman[prices]'") from None
+        raise CommandError("prices come from an extra: pip install '.[prices]' in Dragoman's source") from None
     return PriceList(genai_prices.__version__, moment, get_snapshot())
 
 
