@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from providers.completion import Usage
+from providers.pricing import Price
 from providers.profile import Profile
 from providers.unified_request import ContextBehavior
 from providers.vendor_credential import Authorities, Credential
@@ -15,54 +15,6 @@ if TYPE_CHECKING:
 
 OnUnsupported = Literal["error", "drop"]
 """What happens to a field that a deployment cannot honour."""
-
-
-_MILLION: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """USD per million tokens. Tokens from the vendor's cache cost as much as others where `cached_input` is None, those
-    that it put there where `cache_write` is, and those that it keeps for an hour as much as these where
-    `cache_write_1h` is; `output` is None where nothing is generated, as by models that embed."""
-
-    input: float
-    output: float | None = None
-    cached_input: float | None = None
-    cache_write: float | None = None
-    cache_write_1h: float | None = None
-
-
-def cost(price: Price | None, usage: Usage | None) -> float | None:
-    """Return the cost in USD; None where the usage, or the price of what was used, is not known."""
-    if price is None or usage is None or (price.output is None and usage.completion_tokens):
-        return None
-    told = usage.prompt_tokens * price.input + usage.completion_tokens * (price.output or 0)
-    if usage.prompt_details:
-        told += _cache_difference(price, usage.prompt_details, usage.prompt_tokens)
-    return told / _MILLION
-
-
-def _cache_difference(price: Price, details: Mapping[str, int], prompt: int) -> float:
-    """Return how much more, or less, a prompt costs because of the vendor's cache, in millionths of a USD.
-
-    Vendors count what they read from it and what they wrote into it as parts of the prompt; no part is taken for larger
-    than the whole.
-
-    Anthropic's names for the parts, November 2026: what it wrote for an hour is among what it wrote.
-    """
-    read = _part(details, "cached_tokens", prompt)
-    written = _part(details, "cache_write_tokens", prompt - read)
-    hour = _part(details, "ephemeral_1h_input_tokens", written)
-    read_at = price.input if price.cached_input is None else price.cached_input
-    write_at = price.input if price.cache_write is None else price.cache_write
-    hour_at = write_at if price.cache_write_1h is None else price.cache_write_1h
-    dearer = (written - hour) * (write_at - price.input) + hour * (hour_at - price.input)
-    return read * (read_at - price.input) + dearer
-
-
-def _part(details: Mapping[str, int], name: str, whole: int) -> int:
-    return max(0, min(details.get(name, 0), whole))
 
 
 @dataclass(frozen=True, slots=True)

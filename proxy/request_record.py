@@ -15,7 +15,7 @@ from providers.dialect import UpstreamRequest
 from providers.emulation.merge_choices import total_usage
 from providers.failure import Failure
 from providers.frozen_record import record
-from providers.target import Price, cost
+from providers.pricing import Price, cost
 from proxy.trace_context import SampledTrace, Trace
 
 Outcome = Literal[

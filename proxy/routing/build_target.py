@@ -14,7 +14,8 @@ from providers.client_extras.hosts_paths_and_code import is_reserved
 from providers.dialects.registry import DIALECTS
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
-from providers.target import CircuitBreaker, Media, Permits, Price, Retries, RetryBudget, Target, Timeouts
+from providers.pricing import Price
+from providers.target import CircuitBreaker, Media, Permits, Retries, RetryBudget, Target, Timeouts
 from providers.vendor_credential import Authorities, Credential
 from proxy.vendor_credentials.sources import Deployment, Missing, source_of
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.target import NO_MEDIA, NO_PERMITS, Media, Price, cost
+from providers.pricing import Price, cost
+from providers.target import NO_MEDIA, NO_PERMITS, Media
 from tests.providers.dialects.anthropic.kit import TARGET
 from tests.support.looped import looped
 

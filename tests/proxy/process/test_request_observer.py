@@ -7,7 +7,7 @@ import pytest
 
 from config.sections.log_section import LogSection
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.errors import OverloadReason
 from proxy.process.request_observer import LINE_WRITERS, RequestObserver
 from proxy.request_record import Attempt, RequestRecord

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.process.request_observer import LINE_WRITERS
 from proxy.request_record import Attempt, CacheUse, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, request_line, request_text

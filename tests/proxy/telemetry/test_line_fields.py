@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import orjson
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.request_record import Attempt, CacheUse, GuardMarks, RequestRecord
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line

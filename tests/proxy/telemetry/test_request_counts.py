@@ -12,7 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.utils import floatToGoString
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.request_record import OTHER, Attempt, Outcome, RequestRecord
 from proxy.telemetry import metrics as metrics_module
 from proxy.telemetry import request_counts

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from providers.target import Price
+from providers.pricing import Price
 from proxy.cli.imports.prices_command import import_to_file, import_to_output
 from proxy.cli.imports.written_file import write_new, write_over
 from proxy.cli.main import main
