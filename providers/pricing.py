@@ -1,13 +1,13 @@
 """Prices, and what a response cost by them.
 
-Vendors price by parts of a prompt and of a response (cached, audio, images), by the length of the prompt, by the service
-tier, by request and by search. Sources, November 2026: the pricing pages of OpenAI, Anthropic, Google, xAI, Mistral and
+Vendors price by parts of a prompt and of a response (cached, audio, images), by the prompt's length, by service tier, by
+request and by search. Sources, November 2026: the pricing pages of OpenAI, Anthropic, Google, xAI, Mistral and
 Perplexity; the units of genai-prices 0.2.3.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 from providers.completion import SEARCH_REQUESTS, Usage
 
@@ -84,9 +84,20 @@ RATES: Final = (
 """The fields of a Price that are amounts."""
 
 
+def price_of_rates(rates: Mapping[str, float]) -> Price:
+    """Return a price of the rates by their names, of which `input` must be one."""
+    return with_rates(Price(rates["input"]), rates)
+
+
+def with_rates(price: Price, rates: Mapping[str, float]) -> Price:
+    """Return a price with some rates replaced."""
+    known: dict[str, Any] = {name: rates[name] for name in RATES if name in rates}
+    return replace(price, **known)
+
+
 def cost(price: Price | None, usage: Usage | None) -> float | None:
-    """Return the cost in USD as far as it is known (see `unpriced`). `None` if the usage, or the price of the tokens, is
-    not known."""
+    """Return the cost in USD as far as it is known (see `unpriced`). `None` if the usage, or the price of the tokens,
+    is not known."""
     if price is None or usage is None:
         return None
     if usage.calls and not price.plain:
@@ -172,8 +183,9 @@ SEARCHES: Final = "web_search"
 
 
 def unpriced(price: Price | None, usage: Usage | None) -> tuple[str, ...]:
-    """Return what was used at a price that is not known: `tokens`, `service_tier`, `audio`, `web_search`; nothing if all
-    of it is known. What a tier or a modality costs is counted as text of the standard tier, a search as nothing."""
+    """Return what was used at a price that is not known: `tokens`, `service_tier`, `audio`, `web_search`; nothing if
+    all of it is known. `cost` counts such a tier or modality as text of the standard tier, and such a search as nothing.
+    """
     if usage is None:
         return ()
     if price is None or (price.output is None and usage.completion_tokens):

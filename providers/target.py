@@ -1,7 +1,7 @@
 """A target: a deployment of the routing table, ready to be called: its settings, prices, and permits."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -144,7 +144,8 @@ class Target:
     system's). `permits` is what clients may send to it, `concurrent` how many requests it may have in flight (None = no
     such limit). `input_type` is what embedded inputs are for where the client does not say (None = nothing is said).
     `stream_upstream` says whether an answer that the client wants whole may be requested as a stream, `out_of_service`
-    that it gets no new requests.
+    that it gets no new requests. `base_model` is the model behind a name of the operator's own.
+    `list_price` returns the price of a model by its name, for a target of any model whose vendor has list prices.
     """
 
     vendor: str
@@ -174,6 +175,8 @@ class Target:
     concurrent: int | None = None
     input_type: str | None = None
     out_of_service: bool = False
+    base_model: str | None = None
+    list_price: Callable[[str], Price | None] | None = None
     name: str = field(init=False)
     """`vendor/model/deployment`, the value of the `x-dragoman-deployment` header."""
     label: str = field(init=False)
@@ -181,6 +184,9 @@ class Target:
     identity: tuple[str, str, str] = field(init=False)
     """What identifies the deployment across reloads: label, base URL and, for a wildcard, the model, since one model
     that is overloaded says nothing of the vendor's others."""
+    model_names: tuple[str, str] = field(init=False)
+    """The names by which facts about the model are looked up, the more telling one first: its base model's if that is
+    written, else the vendor's and the operator's."""
     compiled: dict[Hashable, object] = field(init=False, repr=False, default_factory=dict)
     """What its dialect has made of it for any request, by keys of which there are few. It lives as long as the target
     does, and so as long as the table."""
@@ -190,11 +196,13 @@ class Target:
         object.__setattr__(self, "label", f"{self.table_key}/{self.deployment}")
         model = self.model if self.table_key.endswith("/*") else ""
         object.__setattr__(self, "identity", (self.label, self.base_url, model))
+        names = (self.upstream_model, self.model) if self.base_model is None else (self.base_model, self.base_model)
+        object.__setattr__(self, "model_names", names)
 
     @property
     def model_profile(self) -> Profile:
         """The vendor's profile for the target's model, without the facts about the model itself."""
-        return self.profile.for_model(self.upstream_model, self.model)
+        return self.profile.for_model(*self.model_names)
 
     @property
     def is_engine(self) -> bool:

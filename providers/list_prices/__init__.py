@@ -1,1 +1,1 @@
-"""The vendors' list prices, which ship with the gateway in `list_prices.jsonl`, and their lookup by address and model."""
+"""The vendors' list prices, which ship in `list_prices.jsonl`, and their lookup by address and model."""

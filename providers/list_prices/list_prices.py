@@ -2,7 +2,7 @@
 
 The data is text: a first line `{"source", "version", "date"}`, then for each vendor a line `{"vendor", "address",
 "others"}` and a line for each of its models `{"id", "match", "window", "prices"}`. `address` is a regular expression of
-its URLs; `others` are vendors whose prices hold for models that it has none for, as Azure's do for OpenAI's. `prices` are
+its URLs; `others` are vendors whose prices hold for models that it does not list, as OpenAI's do at Azure. `prices` are
 in the order of the dates from which they hold, the first without one. Lines of a vendor are parsed when it is first
 looked up.
 """
@@ -137,8 +137,8 @@ class ListPrices:
         return self._data
 
     def vendor(self, addresses: Sequence[str]) -> str | None:
-        """Return the vendor at the first address that the data knows. `addresses` are a deployment's own and that of its
-        profile, where placeholders match as any word."""
+        """Return the vendor at the first address that the data knows. `addresses` are a deployment's own and its
+        profile's, in which placeholders match as any word."""
         key = tuple(addresses)
         if key not in self._at:
             data = self.data

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from providers.json_types import JsonObject, JsonValue
-from providers.pricing import RATES, Price
+from providers.pricing import RATES, Price, price_of_rates, with_rates
 
 _RATES: Final = frozenset(RATES)
 
@@ -27,9 +27,9 @@ def price_of(fields: JsonObject) -> Price | None:
 
 
 def _with_lengths(fields: JsonObject) -> Price:
-    price = Price(**_rates(fields))
+    price = price_of_rates(_rates(fields))
     lengths = sorted(((int(above), each) for above, each in _held(fields, "long_context")), key=lambda each: each[0])
-    return replace(price, long_context=tuple((above, replace(price, **_rates(each))) for above, each in lengths))
+    return replace(price, long_context=tuple((above, with_rates(price, _rates(each))) for above, each in lengths))
 
 
 def _held(fields: JsonObject, name: str) -> list[tuple[str, JsonObject]]:

@@ -164,8 +164,8 @@ def stop_string(sent: UpstreamRequest, holder: JsonObject, reason: str) -> str |
 
 
 def usage_of(raw: JsonValue, tier: str | None = None) -> Usage | None:
-    """Return the counts in OpenAI's meaning, where prompt tokens include cached ones; None without counts. `tier` is the
-    service tier of the response."""
+    """Return the counts in OpenAI's meaning, where prompt tokens include cached ones; None without counts. `tier` is
+    the service tier of the response."""
     if not isinstance(raw, dict):
         return None
     fresh, output = count_of(raw.get("inputTokens")), count_of(raw.get("outputTokens"))

@@ -32,7 +32,7 @@ def is_modern(target: Target) -> bool:
     Those take a thinking level instead of a budget, need ids and signatures of their calls back, and can answer in JSON
     beside tools. Names without a generation (`gemini-flash-latest`, tuned models) count as the newest.
     """
-    for name in (target.upstream_model, target.model):
+    for name in target.model_names:
         if found := _GENERATION.search(name):
             return int(found[1]) >= 3
     return True

@@ -6,7 +6,7 @@ Each model has the price of the day and those that begin later. What the form ca
 priced by characters, pages or hours has no price, and one whose price depends on the hour has the dearest.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple

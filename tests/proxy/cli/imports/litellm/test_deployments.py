@@ -76,7 +76,7 @@ def test_all_settings_of_an_entry(tmp_path: Path) -> None:
         "  model_info: {max_input_tokens: 128000, max_tokens: 16384}\n",
     )
     section = made.table.loaded.config.models["openai/gpt-4o"]
-    assert section.price is not None
+    assert isinstance(section.price, PriceSection)
     assert (section.price.input, section.price.output, section.price.cached_input) == (0.15, 0.6, 0.075)
     assert section.price.cache_write == 1
     assert (section.context_window, section.max_output_tokens) == (128000, 16384)
