@@ -5,7 +5,7 @@ request and by search. Sources, November 2026: the pricing pages of OpenAI, Anth
 Perplexity; the units of genai-prices 0.2.3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -179,25 +179,30 @@ def _part(details: Mapping[str, int], name: str, whole: int) -> int:
 
 
 TOKENS: Final = "tokens"
+TIER: Final = "service_tier"
 SEARCHES: Final = "web_search"
 
 
 def unpriced(price: Price | None, usage: Usage | None) -> tuple[str, ...]:
     """Return what was used at a price that is not known: `tokens`, `service_tier`, `audio`, `web_search`; nothing if
-    all of it is known. `cost` counts such a tier or modality as text of the standard tier, and such a search as nothing.
+    all of it is known. `cost` counts such a tier or modality as text of the standard tier, such a search as nothing.
     """
     if usage is None:
         return ()
+    details = usage.completion_details
+    searched = details is not None and details.get(SEARCH_REQUESTS, 0) > 0
     if price is None or (price.output is None and usage.completion_tokens):
-        return (TOKENS,) if usage.prompt_tokens or usage.completion_tokens else ()
+        used = usage.prompt_tokens or usage.completion_tokens
+        return (TOKENS, SEARCHES) if searched else (TOKENS,) if used else ()
+    if not searched and price.other_tiers == "same" and not price.unknown:
+        return ()
     found: list[str] = []
     if price.other_tiers == "unknown" and any(_is_unknown_tier(price, call) for call in usage.calls or (usage,)):
-        found.append("service_tier")
+        found.append(TIER)
     for modality in price.unknown:
         name = f"{modality}_tokens"
         if any(details and details.get(name) for details in (usage.prompt_details, usage.completion_details)):
             found.append(modality)
-    searched = usage.completion_details and usage.completion_details.get(SEARCH_REQUESTS)
     if searched and price.of_tier(usage.tier).web_search is None:
         found.append(SEARCHES)
     return tuple(found)
@@ -205,3 +210,11 @@ def unpriced(price: Price | None, usage: Usage | None) -> tuple[str, ...]:
 
 def _is_unknown_tier(price: Price, usage: Usage) -> bool:
     return usage.tier is not None and all(name != usage.tier for name, _ in price.tiers)
+
+
+def unpriced_tokens(kinds: Collection[str], usage: Usage) -> int:
+    """Return how many tokens of a usage have no known price, of which `kinds` are what `unpriced` returned."""
+    if TOKENS in kinds or TIER in kinds:
+        return usage.total_tokens
+    details = (usage.prompt_details or {}, usage.completion_details or {})
+    return sum(part.get(f"{kind}_tokens", 0) for kind in kinds for part in details)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from config.sections.price_section import PriceSection
 from providers.profiles.load_profiles import load_profiles
 from proxy.cli.imports.litellm.deployments import KEYLESS, NAMES, PROFILES
 from tests.proxy.cli.imports.kit import Imported, imported
@@ -178,7 +179,7 @@ def test_a_guess_and_what_a_vendor_does_not_have_are_told(params: str, info: str
 def test_what_generates_nothing_needs_no_price_of_what_is_generated(tmp_path: Path) -> None:
     made = entry(tmp_path, "model: openai/text-embedding-3-small, input_cost_per_token: 2e-8")
     price = made.table.loaded.config.models["openai/text-embedding-3-small"].price
-    assert price is not None
+    assert isinstance(price, PriceSection)
     assert (price.input, price.output) == (0.02, 0.0)
     assert made.losses == []
 
