@@ -1,7 +1,7 @@
 """Prices, and what a response cost by them.
 
-Vendors price by parts of a prompt and of a response (cached, audio, images), by the prompt's length, by service tier, by
-request and by search. Sources, November 2026: the pricing pages of OpenAI, Anthropic, Google, xAI, Mistral and
+Vendors price by parts of a prompt and of a response (cached, audio, images), by the prompt's length, by service tier,
+by request and by search. Sources, November 2026: the pricing pages of OpenAI, Anthropic, Google, xAI, Mistral and
 Perplexity; the units of genai-prices 0.2.3.
 """
 

@@ -183,7 +183,8 @@ class RequestRecord:
     line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
     changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
     already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
-    they are in `billed`, and `lacking` what of all calls has no known price, from then on. `tags` are the team's in the table that the request began with; `aside` says that no
+    they are in `billed`, and `lacking` what of all calls has no known price, from
+    then on. `tags` are the team's in the table that the request began with; `aside` says that no
     deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
     the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
     vendor's response that go on to the client.

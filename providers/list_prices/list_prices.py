@@ -49,11 +49,18 @@ class _Vendor:
     names: ModelNames | None = None
 
     def find(self, name: str) -> JsonObject | None:
+        place = self._parsed().find(name)
+        return None if place is None else self.models[place]
+
+    def ids(self) -> list[str]:
+        self._parsed()
+        return [str(model["id"]) for model in self.models]
+
+    def _parsed(self) -> ModelNames:
         if self.names is None:
             self.models = orjson.loads(b"[%b]" % b",".join(self.lines))
             self.names = ModelNames([model.get("match") for model in self.models])
-        place = self.names.find(name)
-        return None if place is None else self.models[place]
+        return self.names
 
 
 class PriceData:
@@ -82,6 +89,10 @@ class PriceData:
     def has_vendor(self, vendor: str) -> bool:
         """Return whether the data has prices of a vendor."""
         return vendor in self._vendors
+
+    def model_ids(self, vendor: str) -> list[str]:
+        """Return the ids of a vendor's own models."""
+        return self._vendors[vendor].ids()
 
     def model(self, vendor: str, names: Iterable[str], day: date) -> ListedModel | None:
         """Return what holds on a day for the first of the names that is known at the vendor."""

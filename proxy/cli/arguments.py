@@ -108,14 +108,13 @@ def _vendors(args: argparse.Namespace) -> int:
     return vendors_json(args.name) if args.json else vendors_text(args.name)
 
 
-def _prices_import(args: argparse.Namespace) -> int:
-    from proxy.cli.imports.prices_command import import_to_file, import_to_output
-    from proxy.cli.imports.written_file import write_new, write_over
+def _prices(args: argparse.Namespace) -> int:
+    from proxy.cli.prices.prices_command import FORMS, prices, prices_diff
 
     source = _reported_source(args)
-    if args.output is None:
-        return import_to_output(source)
-    return import_to_file(source, args.output, write_over if args.force else write_new)
+    if args.diff is not None:
+        return prices_diff(source, args.models, args.diff)
+    return prices(source, args.models, FORMS[args.output])
 
 
 def _usage(args: argparse.Namespace) -> int:
@@ -334,13 +333,27 @@ def _add_vendors(commands: Commands) -> None:
 
 
 def _add_prices(commands: Commands) -> None:
-    examples = ["prices import -c table.yaml", "prices import -c table.yaml -o prices.yaml"]
-    parser = _command(commands, "prices", None, "find out what models cost", examples)
-    inner = parser.add_subparsers(metavar="COMMAND", required=True)
-    summary = "write the windows and prices of a table's models into a file to review and include (extra: prices)"
-    parser = _command(inner, "import", _prices_import, summary, examples)
-    _table_arguments(parser)
-    _output_options(parser)
+    summary = "show the prices in force and where they are from, or what newer data would change"
+    examples = [
+        "prices -c table.yaml",
+        "prices openai/gpt-4o fast -c table.yaml",
+        "prices -c table.yaml --diff",
+        "prices -c table.yaml --yaml > prices.yaml",
+    ]
+    parser = _command(commands, "prices", _prices, summary, examples)
+    _table_option(parser)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="names of models and routes; without any, all")
+    parser.add_argument(
+        "--diff",
+        nargs="?",
+        const="installed",
+        metavar="FILE",
+        help="what the data of a newer list_prices.jsonl, or of the installed genai-prices (extra: prices), would "
+        "change: 1 if anything, else 0",
+    )
+    form = parser.add_mutually_exclusive_group()
+    for name, words in (("json", "as a JSON object"), ("yaml", "list prices as a file to review and include")):
+        form.add_argument(f"--{name}", dest="output", action="store_const", const=name, default="table", help=words)
 
 
 def _add_import(commands: Commands) -> None:

@@ -52,7 +52,8 @@ TagsJson: TypeAlias = "orjson.Fragment | None"
 
 class LedgerRow(NamedTuple):
     """A request in the order of the columns. `time` is its end, ms UTC; `cost` billionths of a USD, None without a
-    price; token counts are None where nobody knows them. `estimated` is ESTIMATED, INCOMPLETE, both or 0. `deployment` and `model` are labels of the table; `asked` is
+    price; token counts are None where nobody knows them. `estimated` is ESTIMATED,
+    INCOMPLETE, both or 0. `deployment` and `model` are labels of the table; `asked` is
     the client's own string. `tags` is a JSON object or None."""
 
     id: bytes

@@ -35,7 +35,8 @@ DayKey: TypeAlias = tuple[str, str, str, str, str]
 
 
 class SlotSpend(NamedTuple):
-    """What a scope used in a slot. `cost` is in billionths of a USD; `unpriced` requests are not in it, or not with all that they cost."""
+    """What a scope used in a slot. `cost` is in billionths of a USD; `unpriced` requests are not in it, or
+    not with all that they cost."""
 
     scope: str
     slot: int
@@ -124,7 +125,7 @@ def scopes(row: LedgerRow) -> list[str]:
 
 
 def is_unpriced(row: LedgerRow) -> bool:
-    """Return whether what a row used costs an unknown amount, all of it or a part. A call that failed and used no tokens
+    """Return whether what a row used costs an unknown amount, in full or in part. A call that failed and used no tokens
     costs nothing."""
     if row.estimated & INCOMPLETE:
         return True

@@ -37,15 +37,15 @@ def compile_pricing(settings: Settings, profile: Profile, base_url: str, model: 
     if isinstance(settings.price, PriceSection):
         own = written_price(settings.price)
         needs_window = base is not None and settings.context_window is None
-        return Pricing(own, _look_up(settings, profile, base_url, model, prices) if needs_window else None, None, base)
+        return Pricing(own, look_up(settings, profile, base_url, model, prices) if needs_window else None, None, base)
     if not takes_list_price(settings, base_url):
-        listed = None if base is None else _look_up(settings, profile, base_url, model, prices)
+        listed = None if base is None else look_up(settings, profile, base_url, model, prices)
         return Pricing(None, listed, None, base)
     if model == _ANY_MODEL and base is None:
         vendor = _vendor(profile, base_url, prices)
         known = partial(_price_of, prices, vendor)
         return Pricing(list_price=None if vendor is None else known)
-    listed = _look_up(settings, profile, base_url, model, prices)
+    listed = look_up(settings, profile, base_url, model, prices)
     return Pricing(None if listed is None else listed.price, listed, None, base)
 
 
@@ -69,7 +69,7 @@ def _base_model(written: str | None) -> tuple[str | None, str | None]:
     return (maker, name) if name and maker in load_profiles() else (None, written)
 
 
-def _look_up(settings: Settings, profile: Profile, base_url: str, model: str, prices: ListPrices) -> ListedModel | None:
+def look_up(settings: Settings, profile: Profile, base_url: str, model: str, prices: ListPrices) -> ListedModel | None:
     """Return the entry of the list: of the vendor at the deployment's address, else of the base model's maker."""
     maker, base = _base_model(settings.base_model)
     names = (settings.upstream_model or model, model) if base is None else (base,)

@@ -135,8 +135,8 @@ REQUEST_FIELDS: Final = (
         "list of texts",
         "",
         "there is some",
-        "What was used at a price that is not known, and is not in `cost_usd`: `tokens`, `service_tier` and `audio` (in it "
-        "as standard text), `web_search`.",
+        "What was used at a price that is not known: `tokens` and `web_search`, which are not in `cost_usd`, "
+        "`service_tier` and `audio`, which are in it as standard text.",
         '["web_search"]',
     ),
     LineField(
