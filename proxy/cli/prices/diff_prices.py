@@ -17,7 +17,7 @@ INSTALLED: Final = "installed"
 
 
 def newer_data(name: str, day: date) -> PriceData:
-    """Return the data of a file in the form of `list_prices.jsonl`, or of the installed library. Raises CommandError."""
+    """Return the data of a file like `list_prices.jsonl`, or of the installed library. Raises CommandError."""
     if name == INSTALLED:
         return PriceData(data_text(installed_library(), day))
     try:

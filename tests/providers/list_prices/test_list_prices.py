@@ -67,8 +67,10 @@ def test_a_price_holds_from_its_day_on() -> None:
 def test_a_maker_s_tiers_are_not_those_of_who_hosts_its_model() -> None:
     data = PriceData(TEXT)
     own, hosted = data.model("maker", ("b-1",), DAY), data.model("v", ("b-1",), DAY)
-    assert own is not None and own.price is not None
-    assert hosted is not None and hosted.price is not None
+    assert own is not None
+    assert own.price is not None
+    assert hosted is not None
+    assert hosted.price is not None
     assert ([name for name, _ in own.price.tiers], hosted.price.tiers) == (["flex"], ())
     assert hosted.notes == ("at the price of its maker",)
 

@@ -72,6 +72,7 @@ def test_a_request_is_one_line_of_json() -> None:
         "upstream_ms": 1250.0,
         "prompt_tokens": 6,
         "completion_tokens": 2,
+        "unpriced": ["tokens"],
     }
 
 

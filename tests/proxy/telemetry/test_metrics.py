@@ -25,6 +25,8 @@ COUNTERS = CACHE | {
     "attempts",
     "tokens",
     "cost_usd",
+    "unpriced_tokens",
+    "unpriced_searches",
     "stream_aborts",
     "shed",
     "config_reloads",

@@ -65,6 +65,7 @@ def usages(tier: str | None) -> Iterator[tuple[Usage, LibraryUsage]]:
             yield Usage(prompt, completion, own[0], own[1], tier=tier), LibraryUsage(**counts)
 
 
+@pytest.mark.thorough
 def test_each_model_costs_what_the_library_calculates_to_the_microcent() -> None:
     compared = 0
     for provider, model, listed in models():

@@ -44,7 +44,11 @@ def found(models: str, budget: str) -> list[str]:
         ("openai/nothing-known", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/nothing-known: what they cost counts as"),
         ("openai/made-up", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/made-up: what they cost counts as nothing"),
         ("'*'", "{usd: 5, per: day}", f"usd: {UNKNOWN}openai/nothing-known, local/qwen: what they cost counts as"),
-        ("'*'", "{usd: 5, per: day, unpriced: reject}", f"usd: {UNKNOWN}openai/nothing-known, local/qwen: requests for"),
+        (
+            "'*'",
+            "{usd: 5, per: day, unpriced: reject}",
+            f"usd: {UNKNOWN}openai/nothing-known, local/qwen: requests",
+        ),
         ("local/qwen", "{usd: 5, per: day, unpriced: reject}", "unpriced: refuses everything: none of the models"),
         ("local/qwen", "{tokens: 5M, per: day}", ""),
         ("openai/gpt-4o", "{usd: 5, per: day, then: {route: fast}}", ""),
