@@ -25,7 +25,7 @@ SHIPPED: Final = Path(__file__).with_name("list_prices.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class ListedModel:
+class ListEntry:
     """What the data says of a model: the vendor whose list has it and its id there. `window` are tokens of context.
     `begins` is the day of the price, `None` for one without; `notes` is what the price does not show."""
 
@@ -94,7 +94,7 @@ class PriceData:
         """Return the ids of a vendor's own models."""
         return self._vendors[vendor].ids()
 
-    def model(self, vendor: str, names: Iterable[str], day: date) -> ListedModel | None:
+    def model(self, vendor: str, names: Iterable[str], day: date) -> ListEntry | None:
         """Return what holds on a day for the first of the names that is known at the vendor."""
         for name in names:
             for place, listed in enumerate((vendor, *self._vendors[vendor].others)):
@@ -103,7 +103,7 @@ class PriceData:
         return None
 
 
-def _read(vendor: str, model: JsonObject, day: date, of_maker: bool) -> ListedModel:
+def _read(vendor: str, model: JsonObject, day: date, of_maker: bool) -> ListEntry:
     prices = [each for each in _list(model.get("prices")) if str(each.get("from", "")) <= day.isoformat()]
     fields = prices[-1] if prices else {}
     window, begins = model.get("window"), fields.get("from")
@@ -111,7 +111,7 @@ def _read(vendor: str, model: JsonObject, day: date, of_maker: bool) -> ListedMo
     price = price_of({name: each for name, each in fields.items() if name != "tiers"} if of_maker else fields)
     notes = ["at the price of its maker"] if of_maker else []
     notes += [str(each) for each in _texts(fields.get("notes"))]
-    return ListedModel(
+    return ListEntry(
         *(vendor, str(model["id"]), window if isinstance(window, int) else None, price),
         *(begins if isinstance(begins, str) else None, tuple(notes)),
     )
@@ -132,7 +132,7 @@ class ListPrices:
         self._day = day
         self._path = path
         self._data = data
-        self._found: dict[tuple[str | None, tuple[str, ...]], ListedModel | None] = {}
+        self._found: dict[tuple[str | None, tuple[str, ...]], ListEntry | None] = {}
         self._at: dict[tuple[str, ...], str | None] = {}
 
     @property
@@ -157,7 +157,7 @@ class ListPrices:
             self._at[key] = next((vendor for vendor in known if vendor is not None), None)
         return self._at[key]
 
-    def model(self, vendor: str | None, names: Sequence[str]) -> ListedModel | None:
+    def model(self, vendor: str | None, names: Sequence[str]) -> ListEntry | None:
         """Return what the data says of a vendor's model, by the first of its names that is known there."""
         key = (vendor, tuple(names))
         if key not in self._found:

@@ -17,6 +17,7 @@ from config.problem import ConfigError
 from proxy.cli.command_parser import CommandParser, port_number, worker_count
 from proxy.cli.imports.import_options import GATEWAYS, IMPORT_EXAMPLES, add_import_options
 from proxy.cli.logs.logs_options import LOGS_EXAMPLES, add_logs_options
+from proxy.cli.prices.prices_options import PRICES_EXAMPLES, add_prices_options
 from proxy.cli.terminal import at_terminal, require_output
 
 if TYPE_CHECKING:
@@ -334,26 +335,8 @@ def _add_vendors(commands: Commands) -> None:
 
 def _add_prices(commands: Commands) -> None:
     summary = "show the prices in force and where they are from, or what newer data would change"
-    examples = [
-        "prices -c table.yaml",
-        "prices openai/gpt-4o fast -c table.yaml",
-        "prices -c table.yaml --diff",
-        "prices -c table.yaml --yaml > prices.yaml",
-    ]
-    parser = _command(commands, "prices", _prices, summary, examples)
-    _table_option(parser)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="names of models and routes; without any, all")
-    parser.add_argument(
-        "--diff",
-        nargs="?",
-        const="installed",
-        metavar="FILE",
-        help="what the data of a newer list_prices.jsonl, or of the installed genai-prices (extra: prices), would "
-        "change: 1 if anything, else 0",
-    )
-    form = parser.add_mutually_exclusive_group()
-    for name, words in (("json", "as a JSON object"), ("yaml", "list prices as a file to review and include")):
-        form.add_argument(f"--{name}", dest="output", action="store_const", const=name, default="table", help=words)
+    _table_option(parser := _command(commands, "prices", _prices, summary, PRICES_EXAMPLES))
+    add_prices_options(parser)
 
 
 def _add_import(commands: Commands) -> None:

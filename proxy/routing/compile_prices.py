@@ -6,7 +6,7 @@ from functools import partial
 
 from config.sections.price_section import PriceSection, RatesSection, TierSection
 from config.table.inheritance import Settings
-from providers.list_prices.list_prices import ListedModel, ListPrices
+from providers.list_prices.list_prices import ListEntry, ListPrices
 from providers.pricing import Price, price_of_rates, with_rates
 from providers.profile import Profile
 from providers.profiles.load_profiles import load_profiles
@@ -20,7 +20,7 @@ class Pricing:
     looks up the price of a model by its name, for deployments of any model. `base_model` is without its maker."""
 
     price: Price | None = None
-    listed: ListedModel | None = None
+    listed: ListEntry | None = None
     list_price: Callable[[str], Price | None] | None = None
     base_model: str | None = None
 
@@ -69,7 +69,7 @@ def _base_model(written: str | None) -> tuple[str | None, str | None]:
     return (maker, name) if name and maker in load_profiles() else (None, written)
 
 
-def look_up(settings: Settings, profile: Profile, base_url: str, model: str, prices: ListPrices) -> ListedModel | None:
+def look_up(settings: Settings, profile: Profile, base_url: str, model: str, prices: ListPrices) -> ListEntry | None:
     """Return the entry of the list: of the vendor at the deployment's address, else of the base model's maker."""
     maker, base = _base_model(settings.base_model)
     names = (settings.upstream_model or model, model) if base is None else (base,)

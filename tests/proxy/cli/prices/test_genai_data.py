@@ -10,7 +10,7 @@ from genai_prices.types import ModelInfo, Provider
 from genai_prices.types import Usage as LibraryUsage
 
 from providers.completion import Usage
-from providers.list_prices.list_prices import SHIPPED, ListedModel, ListPrices
+from providers.list_prices.list_prices import SHIPPED, ListEntry, ListPrices
 from providers.pricing import cost
 from proxy.cli.prices.genai_data import data_text, installed_library
 
@@ -46,7 +46,7 @@ def test_the_file_is_what_the_installed_library_gives() -> None:
     assert data_text(installed_library(), date.fromisoformat(data.date)) == shipped
 
 
-def models() -> Iterator[tuple[Provider, ModelInfo, ListedModel]]:
+def models() -> Iterator[tuple[Provider, ModelInfo, ListEntry]]:
     """Every model of one price at all hours that is found by its own id, with its entry."""
     snapshot = get_snapshot()
     for provider in snapshot.providers:
