@@ -151,7 +151,7 @@ PROXY: Final[Rooms] = {
     ),
     "cli/imports": ("cli/imports/litellm", "cli/terminal", "cli/check_command", "routing", "process"),
     "cli/logs": ("cli/terminal",),
-    "cli/prices": ("cli/terminal", "cli/command_parser", "routing", "process"),
+    "cli/prices": ("cli/terminal", "routing", "process"),
     "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (
         *(

@@ -1,8 +1,7 @@
 """The arguments of `dragoman prices`, beside the config file."""
 
+import argparse
 from typing import Final
-
-from proxy.cli.command_parser import CommandParser
 
 PRICES_EXAMPLES: Final = (
     "prices -c table.yaml",
@@ -18,7 +17,7 @@ _DIFF: Final = (
 _FORMS: Final = (("json", "as a JSON object"), ("yaml", "list prices as a file to review and include"))
 
 
-def add_prices_options(parser: CommandParser) -> None:
+def add_prices_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments to the command's parser."""
     parser.add_argument("models", nargs="*", metavar="MODEL", help="names of models and routes; without any, all")
     parser.add_argument("--diff", nargs="?", const="installed", metavar="FILE", help=_DIFF)

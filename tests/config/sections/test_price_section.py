@@ -27,7 +27,7 @@ def test_amounts_may_depend_on_length_and_tier() -> None:
     ("price", "message"),
     [
         ("atuo", "price: must be auto, none or a mapping such as {input: 0.15, output: 0.6}; did you mean auto?"),
-        ("{output: 1}", "price.input: is missing"),
+        ("{output: 1}", "price.input: required key is missing"),
         ("{input: 1, inptu: 1}", "price.inptu: unknown key; did you mean input?"),
         ("{input: -1}", "price.input: "),
         (

@@ -1,4 +1,4 @@
-"""The price of each deployment, by what is written and what the list has; the list is read only where it may be needed."""
+"""The price of each deployment, by what is written and what the list has, which is read only if it may be needed."""
 
 from datetime import date
 

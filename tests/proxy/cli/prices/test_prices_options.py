@@ -1,6 +1,7 @@
 """The arguments of `dragoman prices`."""
 
-from proxy.cli.command_parser import CommandParser
+import argparse
+
 from proxy.cli.prices.prices_options import add_prices_options
 from tests.support.looped import looped
 
@@ -15,7 +16,7 @@ from tests.support.looped import looped
     ],
 )
 def test_what_is_asked_for(words: list[str], models: list[str], diff: str | None, output: str) -> None:
-    parser = CommandParser()
+    parser = argparse.ArgumentParser()
     add_prices_options(parser)
     args = parser.parse_args(words)
     assert (args.models, args.diff, args.output) == (models, diff, output)
