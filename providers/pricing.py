@@ -194,7 +194,8 @@ def unpriced(price: Price | None, usage: Usage | None) -> tuple[str, ...]:
     if price is None or (price.output is None and usage.completion_tokens):
         used = usage.prompt_tokens or usage.completion_tokens
         return (TOKENS, SEARCHES) if searched else (TOKENS,) if used else ()
-    if not searched and price.other_tiers == "same" and not price.unknown:
+    of_known_tier = price.other_tiers == "same" or (usage.tier is None and not usage.calls)
+    if of_known_tier and not searched and not price.unknown:
         return ()
     found: list[str] = []
     if price.other_tiers == "unknown" and any(_is_unknown_tier(price, call) for call in usage.calls or (usage,)):

@@ -49,9 +49,7 @@ def test_a_model_is_found_by_its_name(vendor: str | None, name: str, listed: str
 
 def test_nothing_is_read_before_something_is_looked_up() -> None:
     prices = ListPrices(DAY)
-    assert not prices.is_read
-    prices.vendor(["https://api.openai.com"])
-    assert prices.is_read
+    assert [prices.is_read, prices.vendor(["https://api.openai.com"]), prices.is_read] == [False, "openai", True]
     assert NO_LIST_PRICES.vendor(["https://api.openai.com"]) is None
 
 
