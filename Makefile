@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 # Written by `make generate`, committed, and compared by .ci/run.
-GENERATED := config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md deploy/log.md
+GENERATED := providers/list_prices/list_prices.jsonl config/schema.json config/README.md providers/README.md MAP.md deploy/metrics.md deploy/log.md
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -98,6 +98,7 @@ coverage: $(VENV)/.dev
 # Through a temporary file, so that a failing command leaves the committed one as it was.
 generate: $(VENV)/.dev
 	@mkdir -p build
+	$(BIN)/python -m proxy.cli.prices.write_list_prices
 	$(BIN)/dragoman schema > build/schema.json
 	@mv build/schema.json config/schema.json
 	$(BIN)/python -m config.generate_readme

@@ -63,7 +63,7 @@ HOMES: Mapping[str, str] = {
     "asyncio.ensure_future": "proxy/background_tasks.py",
     "azure": "proxy/vendor_credentials/entra.py",
     "botocore": "proxy/vendor_credentials/aws.py",
-    "genai_prices": "proxy/cli/imports/price_data.py",
+    "genai_prices": "proxy/cli/prices/genai_data.py",
     "google": "proxy/vendor_credentials/google.py",
     "httptools": "proxy/http_client/http1_connection.py",
     "jsonschema_rs": "providers/constraints/compiled_checks.py",

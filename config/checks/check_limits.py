@@ -1,13 +1,11 @@
-"""Check limits and budgets against the rest of the table: names that lead nowhere, budgets that refuse everything, a
-ledger that forgets too soon."""
+"""Check limits and budgets against the rest of the table: names that lead nowhere, a ledger that forgets too soon."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from config.checks.asked_prices import PriceBook
 from config.checks.check_between_sections import CheckContext, keys_below
 from config.problem import Path, Problem
-from config.sections.limits_section import BudgetSection, LimitsSection
+from config.sections.limits_section import LimitsSection
 from config.sections.team_section import TeamSection
 from config.table.table_schema import GatewayConfig
 
@@ -18,8 +16,7 @@ _NEEDED_DAYS: Final = {"hour": 1, "day": 2, "week": 8, "month": 32}
 
 def check_limits(context: CheckContext) -> tuple[Problem, ...]:
     """Return every problem of limits and budgets."""
-    prices = PriceBook(context.config)
-    return (*_limited_names(context), *_budgets(context, prices), *_short_memory(context))
+    return (*_limited_names(context), *_budgets(context), *_short_memory(context))
 
 
 Around: TypeAlias = tuple[tuple[str, LimitsSection], ...]
@@ -63,15 +60,12 @@ def _limited_names(context: CheckContext) -> Iterator[Problem]:
                 yield context.at_key(path, message)
 
 
-def _budgets(context: CheckContext, prices: PriceBook) -> Iterator[Problem]:
+def _budgets(context: CheckContext) -> Iterator[Problem]:
     for team_name, team in context.config.teams.items():
         for index, budget in enumerate(team.budget):
             path: Path = ("teams", team_name, "budget", index)
             if budget.route is not None:
                 yield from _route(context, team, (*path, "then", "route"), budget.route)
-            if _refuses_everything(team, budget, prices):
-                message = "refuses everything: none of the models that this team may ask for has a price"
-                yield context.at_value((*path, "unpriced"), message)
 
 
 def _route(context: CheckContext, team: TeamSection, path: Path, name: str) -> Iterator[Problem]:
@@ -80,13 +74,6 @@ def _route(context: CheckContext, team: TeamSection, path: Path, name: str) -> I
         yield context.at_value(path, context.no_such("model or route", name, path, [*own, *context.names.all()]))
     elif own | {*team.models} == {name}:
         yield context.at_value(path, "leads to itself: this team may ask for nothing else")
-
-
-def _refuses_everything(team: TeamSection, budget: BudgetSection, prices: PriceBook) -> bool:
-    if budget.usd is None or budget.unpriced == "ignore":
-        return False
-    asked = prices.of_team(team)
-    return bool(asked.unpriced) and asked.highest is None
 
 
 def _short_memory(context: CheckContext) -> Iterator[Problem]:

@@ -1,14 +1,13 @@
-"""Warn of limits and budgets that work but are hardly intended: without effect, without prices, hardly to be met, or
-forgotten at every restart."""
+"""Warn of limits and budgets that work but are hardly intended: without effect, hardly to be met, or forgotten at
+every restart."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from config.allowed_names import covers
-from config.checks.asked_prices import AskedPrices, PriceBook
 from config.checks.check_between_sections import CheckContext
 from config.checks.check_limits import Around, counted, limit_sections
-from config.problem import Path, Problem, shown
+from config.problem import Path, Problem
 from config.reading.yaml_tree import value_position
 from config.sections.limits_section import LIMIT_PERIODS, BudgetSection, LimitPeriod, LimitsSection, WrittenLimit
 from config.sections.team_section import TeamSection
@@ -22,16 +21,13 @@ _FLOWING: Final[Mapping[LimitPeriod, int]] = {"second": 1, "minute": 60}
 _LONG_BURST: Final = 3600.0
 """Seconds. Whoever lets more come at once than flows in such a time has the limits of the calendar for it."""
 
-_MOST_LISTED: Final = 4
-
 
 def doubtful_limits(context: CheckContext) -> tuple[Problem, ...]:
     """Return every warning about limits and budgets."""
-    prices = PriceBook(context.config)
     return (
         *_amounts(context),
         *_teams(context),
-        *(problem for name, team in context.config.teams.items() for problem in _budgets(context, name, team, prices)),
+        *(problem for name, team in context.config.teams.items() for problem in _budgets(context, name, team)),
         *_forgotten(context),
     )
 
@@ -132,7 +128,7 @@ def _is_limited(team: TeamSection) -> bool:
 # Budgets ------------------------------------------------------------------------------------------------------------
 
 
-def _budgets(context: CheckContext, name: str, team: TeamSection, prices: PriceBook) -> Iterator[Problem]:
+def _budgets(context: CheckContext, name: str, team: TeamSection) -> Iterator[Problem]:
     seen: dict[tuple[object, ...], Path] = {}
     for index, budget in enumerate(team.budget):
         path: Path = ("teams", name, "budget", index)
@@ -144,10 +140,7 @@ def _budgets(context: CheckContext, name: str, team: TeamSection, prices: PriceB
             yield context.at_value((*path, "then"), "warns when all is spent and not before: write `at: 80%` too")
         if budget.usd is None and budget.unpriced == "reject":
             yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
-        if budget.route is not None and budget.usd is not None:
-            yield from _route(context, (*path, "then", "route"), prices.of_team(team), _of_route(prices, team, budget))
         yield from _never_reached(context, path, team, budget)
-    yield from _unpriced(context, name, team, prices)
 
 
 def _never_reached(context: CheckContext, path: Path, team: TeamSection, budget: BudgetSection) -> Iterator[Problem]:
@@ -164,37 +157,6 @@ def _never_reached(context: CheckContext, path: Path, team: TeamSection, budget:
             message = f"has no effect: from {amount} per {other.per} on everything is refused, by the budget at {place}"
             yield context.at_value((*path, unit), message)
             return
-
-
-def _of_route(prices: PriceBook, team: TeamSection, budget: BudgetSection) -> AskedPrices:
-    return prices.of_name(budget.route or "", team.routes)
-
-
-def _route(context: CheckContext, path: Path, asked: AskedPrices, route: AskedPrices) -> Iterator[Problem]:
-    if route.unpriced:
-        message = f"no price is known for {_listed(context, route)}, so that this budget cannot count what it spends"
-        yield context.at_value(path, message)
-    elif route.highest is not None and asked.highest is not None and route.highest >= asked.highest:
-        yield context.at_value(path, "is not cheaper than anything that this team may ask for")
-
-
-def _unpriced(context: CheckContext, name: str, team: TeamSection, prices: PriceBook) -> Iterator[Problem]:
-    """Warn once a team: all its budgets in USD lack the same prices."""
-    index = next((index for index, budget in enumerate(team.budget) if budget.usd is not None), None)
-    if index is None:
-        return
-    asked = prices.of_team(team)
-    rejects = any(budget.unpriced == "reject" and budget.usd is not None for budget in team.budget)
-    if asked.unpriced and not (rejects and asked.highest is None):
-        what = "requests for them are refused (unpriced: reject)" if rejects else "what they cost counts as nothing"
-        message = f"no price is known for {_listed(context, asked)}: {what}"
-        yield context.at_value(("teams", name, "budget", index, "usd"), message)
-
-
-def _listed(context: CheckContext, prices: AskedPrices) -> str:
-    names = [shown(key) for key in context.config.models if key in prices.unpriced]
-    more = len(names) - _MOST_LISTED
-    return ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 # The ledger ---------------------------------------------------------------------------------------------------------

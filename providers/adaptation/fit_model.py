@@ -43,7 +43,7 @@ class FittedRequest:
 def fit_to_model(request: UnifiedRequest, target: Target) -> FittedRequest | None:
     """Return the request as the target's model takes it; `None` if it takes the request unchanged. Raises Refusal for
     values that the model is known to refuse."""
-    facts = model_facts(target.profile.model_host, target.upstream_model, target.model)
+    facts = model_facts(target.profile.model_host, *target.model_names)
     own, limit = target.max_output_tokens, request.params.get(_LIMIT)
     most = own or facts.most_output
     fitted = FittedRequest(request)

@@ -9,7 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 from providers.completion import Chunk, Completion, TextRun, Usage
 from providers.frozen_record import record
 from providers.json_types import JsonObject
-from providers.target import Price
+from providers.pricing import Price
 from providers.unified_request import Operation, Task, UnifiedRequest
 from proxy.errors import ErrorFacts
 

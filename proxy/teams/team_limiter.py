@@ -268,6 +268,8 @@ class TeamLimiter:
         if bound.priced:
             targets = planned.targets
             price = targets[0].price
+            if price is not None and price.long_context:
+                price = price.of_length(prompt)
             several = len(targets) > 1 or planned.fallbacks
             if price is None or prompt_bytes is None or (several and _unpriced(planned, answer)):
                 paid = None

@@ -95,6 +95,8 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         _add_usage(fields, usage)
     if cost is not None:
         fields["cost_usd"] = round(cost, 12)
+    if unpriced := record.unpriced:
+        fields["unpriced"] = unpriced
     if record.cache is not None:
         fields["cache"] = record.cache.result
     if record.emulated:

@@ -139,6 +139,15 @@ REQUEST_FIELDS: Final = (
     LineField("usage_estimated", "true", "", "the vendor reported not all", "Tokens are estimates.", "true"),
     LineField("cost_usd", "number", "USD", "price and usage are known", "What the request cost.", "0.00042"),
     LineField(
+        "unpriced",
+        "list of texts",
+        "",
+        "there is some",
+        "What was used at a price that is not known: `tokens` and `web_search`, which are not in `cost_usd`, "
+        "`service_tier` and `audio`, which are in it as standard text.",
+        '["web_search"]',
+    ),
+    LineField(
         "cache",
         "text",
         "",

@@ -24,6 +24,7 @@ PROVIDERS: Final[Rooms] = {
     "constraints": (),
     "client_extras": (),
     "vendor_text": (),
+    "list_prices": (),
     "models": (),
     "hosted_tools": (),
     "adaptation": ("client_extras", "models", "constraints", "hosted_tools"),
@@ -31,7 +32,7 @@ PROVIDERS: Final[Rooms] = {
     "mock": ("constraints",),
     "emulation": ("constraints", "client_extras", "hosted_tools", "adaptation"),
     "dialects/shared": ("framing", "vendor_text", "constraints", "models", "adaptation", "profiles", "emulation"),
-    "dialects/platforms": ("framing", "dialects/shared"),
+    "dialects/platforms": ("framing", "vendor_text", "dialects/shared"),
     "dialects/*": (
         *("framing", "vendor_text", "constraints", "models", "adaptation", "profiles", "emulation", "dialects/shared"),
         "dialects/platforms",
@@ -154,12 +155,14 @@ PROXY: Final[Rooms] = {
     ),
     "cli/imports": ("cli/imports/litellm", "cli/terminal", "cli/check_command", "routing", "process"),
     "cli/logs": ("cli/terminal",),
+    "cli/prices": ("cli/terminal", "routing", "process"),
     "cli/usage": ("cli/terminal", "ledger", "process"),
     "cli": (
         *(
             "cli/imports",
             "cli/imports/litellm",
             "cli/logs",
+            "cli/prices",
             "cli/usage",
             "deployment_health",
             "telemetry",

@@ -188,7 +188,9 @@ FIGURES: Final = (
     Figure(
         *("R20", "Retry-After honoured", "1,000 of 1,000: never early, never above the cap", "C"),
         Tests(("tests/trust/test_retry_after.py",)),
-        Sabotage("providers/read_retry_after.py", "return float(text) / unit", "return 0.9 * float(text) / unit"),
+        Sabotage(
+            "providers/vendor_text/read_retry_after.py", "return float(text) / unit", "return 0.9 * float(text) / unit"
+        ),
     ),
     Figure(
         *("R22", "Deadlines kept (virtual time)", "2,000 of 2,000 at the limit; 0 tries after it", "C"),
@@ -203,7 +205,9 @@ FIGURES: Final = (
         *("R24", "Fuzz, properties", "20 properties, 5,000 examples each, 0 failures", "N"),
         properties,
         Sabotage(
-            "providers/read_retry_after.py", "except (ValueError, TypeError, OverflowError):", "except TypeError:"
+            "providers/vendor_text/read_retry_after.py",
+            "except (ValueError, TypeError, OverflowError):",
+            "except TypeError:",
         ),
         4.0,
     ),

@@ -31,7 +31,7 @@ def is_modern(target: Target) -> bool:
     Those take a thinking level instead of a budget, need ids and signatures of their calls back, and can answer in JSON
     beside tools.
     """
-    return thought_signatures.is_modern(target.upstream_model, target.model)
+    return thought_signatures.is_modern(*target.model_names)
 
 
 def service_of(target: Target) -> Service:

@@ -164,12 +164,12 @@ class _ForModel(NamedTuple):
 
 
 def _for_target(target: Target) -> _ForModel:
-    return _for_model(target.profile, target.api_version, target.upstream_model, target.model)
+    return _for_model(target.profile, target.api_version, *target.model_names)
 
 
 def _newest(target: Target) -> Profile:
     """Return the profile for the Responses API, which has no versions, even if the vendor's chats have."""
-    return _for_model(target.profile, _NEWEST, target.upstream_model, target.model).profile
+    return _for_model(target.profile, _NEWEST, *target.model_names).profile
 
 
 @lru_cache(maxsize=4096)

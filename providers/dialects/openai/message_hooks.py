@@ -232,7 +232,7 @@ def signed_calls(target: Target, messages: Messages) -> Messages:
     """Give calls their thought signatures back (Gemini), which `openai_answer` put into their ids: clients of OpenAI's
     form keep ids, but no members that they do not know. A modern model demands one on the first call of a turn, whoever
     made it: a call of another model gets the placeholder that Google documents."""
-    modern = is_modern(target.upstream_model, target.model)
+    modern = is_modern(*target.model_names)
     return [
         _signed(_with_ids(message, lambda identity: unpack_call_id(identity)[0]), message, modern)
         for message in messages

@@ -19,6 +19,7 @@ from providers.completion import (
     TokenLogprob,
     ToolCall,
     Usage,
+    billed_tier,
     count_of,
     reported_searches,
     reported_usage,
@@ -323,7 +324,8 @@ def usage_of(response: JsonObject) -> Usage | None:
     read, written = _counts(raw.get("input_tokens_details")), _counts(raw.get("output_tokens_details"))
     if searches := reported_searches(raw) or sum(map(_is_search, objects_in(response.get("output")))):
         written.setdefault(SEARCH_REQUESTS, searches)
-    return reported_usage(given, made, read, written, unknown_in(raw, _READ_IN_USAGE))
+    tier = billed_tier(response.get("service_tier"))
+    return reported_usage(given, made, read, written, unknown_in(raw, _READ_IN_USAGE), tier)
 
 
 def _is_search(item: JsonObject) -> bool:

@@ -109,7 +109,7 @@ def effort_words(profile: Profile, wire: ResponsesWire) -> Mapping[str, str]:
 
 def reasons_at(wire: ResponsesWire, target: Target) -> bool:
     """Return whether the target's model reasons, so that its reasoning may be requested."""
-    return any(wire.reasoning.search(name) for name in (target.upstream_model, target.model))
+    return any(wire.reasoning.search(name) for name in target.model_names)
 
 
 def _never_reasons(profile: Profile) -> bool:

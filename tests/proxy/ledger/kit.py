@@ -9,7 +9,7 @@ from pathlib import Path
 
 from config.sections.ledger_section import LedgerSection
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.ledger.ledger_row import Journaled, LedgerRow, read_line, row_line
 from proxy.ledger.ledger_settings import LedgerSettings, ledger_settings
 from proxy.request_record import Attempt, RequestRecord

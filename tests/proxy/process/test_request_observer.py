@@ -11,7 +11,7 @@ import pytest
 
 from config.sections.log_section import LogSection
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.accounting.ledger_service import LedgerService
 from proxy.errors import OverloadReason
 from proxy.process.request_observer import LINE_WRITERS, Observer, ObserverName, RequestObserver

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.process.request_observer import LINE_WRITERS
 from proxy.request_record import Attempt, CacheUse, RefusingLimit, RequestRecord
 from proxy.telemetry.access_log import EARLY_REFUSAL_LINES, request_line, request_text
@@ -73,6 +73,7 @@ def test_a_request_is_one_line_of_json() -> None:
         "upstream_ms": 1250.0,
         "prompt_tokens": 6,
         "completion_tokens": 2,
+        "unpriced": ["tokens"],
     }
 
 

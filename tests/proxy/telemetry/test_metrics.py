@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from providers.completion import Usage
-from providers.target import Price
+from providers.pricing import Price
 from proxy.conversations.kept_entries import KeptEntries
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
@@ -25,6 +25,8 @@ COUNTERS = CACHE | {
     "attempts",
     "tokens",
     "cost_usd",
+    "unpriced_tokens",
+    "unpriced_searches",
     "stream_aborts",
     "shed",
     "config_reloads",
