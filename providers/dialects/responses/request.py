@@ -124,7 +124,7 @@ def responses_members(profile: Profile, target: Target) -> JsonObject:
     members: JsonObject = {_wire(profile).model_field(target.upstream_model): target.upstream_model, **profile.body}
     given = members.get(_LIMIT)
     if isinstance(given, int):
-        known = model_facts(profile.model_host, target.upstream_model, target.model).most_output
+        known = model_facts(profile.model_host, *target.model_names).most_output
         members[_LIMIT] = min([given, *[most for most in (target.max_output_tokens, known) if most is not None]])
     return members
 

@@ -68,7 +68,7 @@ def installed_library() -> Library:
         import genai_prices
         from genai_prices.data_snapshot import get_snapshot
     except ModuleNotFoundError:
-        raise CommandError("newer prices come from an extra: pip install 'dragoman[prices]'") from None
+        raise CommandError("newer prices come from an extra: pip install '.[prices]' in Dragoman's source") from None
     return Library(genai_prices.__version__, get_snapshot().providers)
 
 
