@@ -26,7 +26,7 @@ ANSWER_SETS: Mapping[str, AnswerSet] = {
     "ollama": AnswerSet(
         "ollama",
         [sent_for(chat_request(), target_of("ollama_native"))],
-        "chat generate tools thinking length empty choice logprobs noise",
+        "chat generate tools thinking length choice logprobs noise",
         broken={
             "error_first": ("", FailureKind.SERVER, None),
             "error_after_text": ("Checking Oslo", FailureKind.SERVER, None),

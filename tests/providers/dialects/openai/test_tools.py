@@ -25,7 +25,9 @@ KIMIS: JsonObject = {"type": "builtin_function", "function": {"name": "$web_sear
 TOOL_ROWS = [
     name
     for name, profile in load_profiles().items()
-    if profile.dialect == "openai" and (wire := profile.wires.get(Operation.CHAT)) and "tools" in wire.accepts
+    if profile.dialect == "openai"
+    and (wire := target(name).model_profile.wires.get(Operation.CHAT))
+    and "tools" in wire.accepts
 ]
 MARKED: JsonObject = {**FUNCTION, "cache_control": {"type": "ephemeral"}}
 
