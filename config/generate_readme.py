@@ -39,6 +39,7 @@ _SECTIONS: Final = {
     "CircuitBreaker": "`circuit_breaker`",
     "Media": "`media`",
     "Cache": "`cache`",
+    "Affinity": "`affinity`",
     "Price": "`price`",
     "Limits": "`limits` of vendors, models, deployments and keys",
     "Credentials": "`credentials`",
