@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 from providers.completion import Chunk, TextRun, Usage
 from providers.dialect import UpstreamRequest
@@ -142,6 +142,24 @@ class HeldLimits(Protocol):
         """Return the same as lines of a head."""
 
 
+AffinityOutcome = Literal["kept", "spilled_load", "spilled_health", "short", "none"]
+AFFINITY_OUTCOMES: Final[tuple[AffinityOutcome, ...]] = get_args(AffinityOutcome)
+"""What became of a request whose name has affinity: the deployment of its conversation answered (`kept`); that had too
+many requests in flight (`spilled_load`); it was out of service, unhealthy, at a limit, failed, or cannot honour the
+request (`spilled_health`); the prompt is shorter than `least` (`short`); nothing names a conversation (`none`)."""
+
+
+class PlacedRequest(Protocol):
+    """How the members of the groups behind a name were ordered for the conversation of a request."""
+
+    @property
+    def number(self) -> int | None:
+        """The conversation, `None` if the request was not placed by one."""
+
+    def outcome(self, label: str) -> AffinityOutcome:
+        """Return what became of the request that the deployment with this label answered."""
+
+
 @record(eq=False)
 class CacheUse:
     """What the answer cache did for a request, and the age in seconds of the answer that it gave. A `miss` asked."""
@@ -186,7 +204,7 @@ class RequestRecord:
     they are in `billed`. `tags` are the team's in the table that the request began with; `aside` says that no
     deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
     the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
-    vendor's response that go on to the client.
+    vendor's response that go on to the client. `placed` is set if the name has affinity.
     """
 
     request_id: str
@@ -232,6 +250,13 @@ class RequestRecord:
     unanswered: tuple[tuple[Usage, Price | None], ...] = ()
     heavy: list[object] = field(default_factory=list, repr=False, compare=False)
     passed: Mapping[str, str] | None = None
+    placed: PlacedRequest | None = None
+
+    @property
+    def affinity(self) -> AffinityOutcome | None:
+        """What became of the request's affinity; `None` if its name has none, or no deployment was called."""
+        placed, attempts = self.placed, self.attempts
+        return placed.outcome(attempts[-1].deployment) if placed is not None and attempts else None
 
     @property
     def from_cache(self) -> bool:

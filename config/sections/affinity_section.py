@@ -30,9 +30,9 @@ class AffinitySection(ShorthandSection):
         default=None,
         min_length=1,
         max_length=MOST_FIELDS,
-        description="The headers, or fields of the body, that name a conversation; the first that a request has counts. "
-        "A dot leads into a field: metadata.user_id. The word prompt stands for a digest of tools, system text and the "
-        "first turn of the user. Built in: the headers of the gateway and of agents, prompt_cache_key, and prompt.",
+        description="The headers, or fields of the body, that name a conversation; the first that a request has "
+        "counts. A dot leads into a field: metadata.user_id. The word prompt stands for a digest of tools, system text "
+        "and the first turn of the user. Built in: headers of the gateway and of agents, prompt_cache_key, and prompt.",
     )
     load: _Load = Field(
         default=1.5,

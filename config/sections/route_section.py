@@ -37,7 +37,8 @@ class FallbacksSection(Section):
 
 class RouteSection(ShorthandSection):
     """A name of our own over models; a bare name is a route with one target. A route whose only target is another
-    route, or a model, has the `fallbacks`, `same_space`, `cache` and `affinity` of that one, except those written at the route."""
+    route, or a model, has the `fallbacks`, `same_space`, `cache` and `affinity` of that one, except those written at
+    the route."""
 
     targets: list[RouteTarget] = Field(min_length=1, description="What the name stands for.")
     policy: Policy = Field(default="priority", description=f"In which order the targets are tried. {POLICIES}")

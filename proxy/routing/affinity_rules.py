@@ -1,10 +1,13 @@
-"""The rules by which a name sends the requests of one conversation to one deployment, from the sections of the table."""
+"""The rules by which a name sends the requests of a conversation to one deployment, from the sections of the table."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from config.sections.affinity_section import AffinitySection
 from config.table.table_schema import GatewayConfig
+from proxy.routing.policies import WEIGHED
+from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.session_key import BUILT_IN_KEY, KeyNames, key_names
 
 BYTES_PER_TOKEN: Final = 4
@@ -60,13 +63,22 @@ def affinity_rules(section: AffinitySection | None) -> AffinityRules:
 
 
 def model_affinity(config: GatewayConfig, name: str) -> AffinityRules:
-    """Return the rules of an entry of `models` under its own policy: its own, else its vendor's, else the defaults'."""
-    model = config.models[name]
-    levels = (model, config.vendors[name.partition("/")[0]], config.defaults)
-    nearest = next((level.affinity for level in levels if level.affinity is not None), None)
-    return under_policy(affinity_rules(nearest), model.policy, written=model.affinity is not None)
+    """Return the rules of an entry of `models`: its own, else its vendor's, else the defaults'."""
+    levels = (config.models[name], config.vendors[name.partition("/")[0]], config.defaults)
+    return affinity_rules(next((level.affinity for level in levels if level.affinity is not None), None))
 
 
 def under_policy(rules: AffinityRules, policy: str, *, written: bool) -> AffinityRules:
     """Return the rules as they hold under a policy; `written` says that they are written at the name itself."""
     return rules if policy in BY_CONVERSATION or (written and policy in IF_WRITTEN) else OFF
+
+
+def member_group(
+    label: str, policy: str, names: Sequence[str], weights: Sequence[int], away: Iterable[int] = ()
+) -> MemberGroup | None:
+    """Return the group of a model's or route's members that a conversation may be placed in; None under policy
+    `priority`, and if at most one member gets requests."""
+    if policy not in BY_CONVERSATION | IF_WRITTEN or sum(1 for weight in weights if weight > 0) < 2:
+        return None
+    counted = weights if policy in WEIGHED else [min(weight, 1) for weight in weights]
+    return MemberGroup(label, tuple(names), tuple(counted), frozenset(away))

@@ -7,7 +7,8 @@ Sources: Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates",
 is Wang and Ravishankar's (CARP); Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2017.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from math import log
@@ -19,6 +20,17 @@ ALWAYS_ALLOWED: Final = 4
 """Requests in flight at which no member is skipped: among a few the shares say nothing."""
 
 _WORD: Final = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemberGroup:
+    """The members of the model or route `label` by position: their names and weights, and those that are out of
+    service. Members whose weights do not matter under the policy have the weight 1, those that get no requests 0."""
+
+    label: str
+    names: tuple[str, ...]
+    weights: tuple[int, ...]
+    away: frozenset[int] = frozenset()
 
 
 @record
@@ -39,16 +51,16 @@ class Ranking:
 
 
 @lru_cache(maxsize=8192)
-def rank(number: int, names: tuple[str, ...], weights: tuple[int, ...]) -> tuple[int, ...]:
+def rank(number: int, group: MemberGroup) -> tuple[int, ...]:
     """Return the positions of the members with a weight above 0, the best for a conversation first.
 
     Cached, because a conversation has many turns; 4 members take 4 us.
     """
     scores: list[tuple[float, int]] = []
-    for position, weight in enumerate(weights):
+    for position, weight in enumerate(group.weights):
         if weight > 0:
             # The finaliser of splitmix64 (Steele, Lea, Flood, 2014), and its upper 53 bits between 0 and 1.
-            mixed = number ^ seed(names[position])
+            mixed = number ^ seed(group.names[position])
             mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _WORD
             mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _WORD
             mixed ^= mixed >> 31
@@ -57,22 +69,20 @@ def rank(number: int, names: tuple[str, ...], weights: tuple[int, ...]) -> tuple
     return tuple([position for _, position in scores])
 
 
-def within_load(
-    ranks: tuple[int, ...], weights: Sequence[int], in_flight: Callable[[int], int], load: float
-) -> Ranking:
+def within_load(ranks: tuple[int, ...], group: MemberGroup, in_flight: Callable[[int], int], load: float) -> Ranking:
     """Return the order of attempts: first the best of the ranks that has no more than `load` times its share of the
     requests in flight, the others after it by rank. If all have more, the best stays first."""
-    if len(ranks) < 2:
-        return Ranking(ranks, ranks, 0, 0.0)
-    busy = in_flight(ranks[0])
-    if busy <= ALWAYS_ALLOWED:
+    ready = [position for position in ranks if position not in group.away] if group.away else ranks
+    busy = in_flight(ready[0]) if ready else 0
+    if busy <= ALWAYS_ALLOWED or len(ready) < 2:
         return Ranking(ranks, ranks, busy, ALWAYS_ALLOWED)
-    counts = [busy, *[in_flight(position) for position in ranks[1:]]]
-    share = load * sum(counts) / sum([weights[position] for position in ranks])
-    bounds = [max(ALWAYS_ALLOWED, share * weights[position]) for position in ranks]
-    for place, position in enumerate(ranks):
-        if counts[place] <= bounds[place]:
-            return Ranking(ranks, (position, *ranks[:place], *ranks[place + 1 :]), busy, bounds[0])
+    counts = [busy, *[in_flight(position) for position in ready[1:]]]
+    share = load * sum(counts) / sum([group.weights[position] for position in ready])
+    bounds = [max(ALWAYS_ALLOWED, share * group.weights[position]) for position in ready]
+    for position, count, bound in zip(ready, counts, bounds, strict=True):
+        if count <= bound:
+            order = ranks if position == ready[0] else (position, *[each for each in ranks if each != position])
+            return Ranking(ranks, order, busy, bounds[0])
     return Ranking(ranks, ranks, busy, bounds[0])
 
 

@@ -1,4 +1,4 @@
-"""Which conversation a request belongs to: a number of 64 bits by a header, a field, or a digest of how it begins. Pure.
+"""Which conversation a request belongs to: a number of 64 bits by a header, a field, or a digest of how it begins.
 
 Sources of the headers: captures of Claude Code, Codex (`session-id` since 0.149, before `session_id`), OpenCode and pi
 of August and September 2026; xAI's guide to prompt caching. `x-client-request-id` names a request, no conversation.
@@ -27,7 +27,7 @@ LONGEST_ID: Final = 1024
 SAMPLED: Final = 1024
 """Characters of a text that count, from both of its ends."""
 
-_NAMED_TOOLS: Final = 8
+_NAMED_TOOLS: Final = 4
 _FIRST_MESSAGES: Final = 8
 _INSTRUCTIONS: Final = 2
 """Tools whose names count, messages among which the first turn of the user is looked for, and messages before it that

@@ -83,6 +83,8 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["cost_usd"] = round(cost, 12)
     if record.cache is not None:
         fields["cache"] = record.cache.result
+    if (affinity := record.affinity) is not None:
+        fields["affinity"] = affinity
     if record.emulated:
         fields["emulated"] = record.emulated
     if record.dropped:
