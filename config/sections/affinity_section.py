@@ -62,5 +62,5 @@ class AffinitySection(ShorthandSection):
         if isinstance(word, str):
             if word not in MODES:
                 raise refuse("must be auto, off, or a mapping")
-            return {"mode": word}
+            return {"mode": str(word)}
         return value

@@ -168,8 +168,9 @@ Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size
 
 
 def off_as_word(value: object) -> object:
-    """Return `off` for false, as which YAML reads it unquoted. Other values are returned as they are."""
-    return "off" if value is False else value
+    """Return `off` for false, as which YAML reads it unquoted, also out of a reference. Other values are returned as
+    they are."""
+    return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
 
 
 def _check_zone(value: str) -> str:

@@ -62,7 +62,7 @@ class LiveLoad:
         """See Load; a decayed mean of attempts."""
         return self._breakers.of(target).first_byte
 
-    def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> None:
+    def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
         """Return None: a process has no conversation."""
 
 

@@ -34,7 +34,7 @@ class MemberGroup:
 
 
 @record
-class Ranking:
+class MemberRanks:
     """The positions of a group's members for one conversation. `ranks` has the best first, `order` is that of the
     attempts: the ranks, but first the best that is not over its bound. `bound` is that of the first of the ranks, and
     `busy` the requests in flight there."""
@@ -69,21 +69,23 @@ def rank(number: int, group: MemberGroup) -> tuple[int, ...]:
     return tuple([position for _, position in scores])
 
 
-def within_load(ranks: tuple[int, ...], group: MemberGroup, in_flight: Callable[[int], int], load: float) -> Ranking:
+def within_load(
+    ranks: tuple[int, ...], group: MemberGroup, in_flight: Callable[[int], int], load: float
+) -> MemberRanks:
     """Return the order of attempts: first the best of the ranks that has no more than `load` times its share of the
     requests in flight, the others after it by rank. If all have more, the best stays first."""
     ready = [position for position in ranks if position not in group.away] if group.away else ranks
     busy = in_flight(ready[0]) if ready else 0
     if busy <= ALWAYS_ALLOWED or len(ready) < 2:
-        return Ranking(ranks, ranks, busy, ALWAYS_ALLOWED)
+        return MemberRanks(ranks, ranks, busy, ALWAYS_ALLOWED)
     counts = [busy, *[in_flight(position) for position in ready[1:]]]
     share = load * sum(counts) / sum([group.weights[position] for position in ready])
     bounds = [max(ALWAYS_ALLOWED, share * group.weights[position]) for position in ready]
     for position, count, bound in zip(ready, counts, bounds, strict=True):
         if count <= bound:
             order = ranks if position == ready[0] else (position, *[each for each in ranks if each != position])
-            return Ranking(ranks, order, busy, bounds[0])
-    return Ranking(ranks, ranks, busy, bounds[0])
+            return MemberRanks(ranks, order, busy, bounds[0])
+    return MemberRanks(ranks, ranks, busy, bounds[0])
 
 
 @lru_cache(maxsize=4096)

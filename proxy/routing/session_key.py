@@ -153,10 +153,12 @@ def _sampled(content: JsonValue) -> str:
     """Return the beginning and the end of a text, or of the texts of a content's parts."""
     if isinstance(content, list):
         first, last = (_text_of(content[0]), _text_of(content[-1])) if content else ("", "")
-        return f"{len(content)}\0{first[: SAMPLED // 2]}\0{last[-SAMPLED // 2 :]}"
+        return f"{len(content)} {len(first)} {len(last)}\0{first[: SAMPLED // 2]}\0{last[-SAMPLED // 2 :]}"
     if not isinstance(content, str):
         return ""
-    return content if len(content) <= SAMPLED else content[: SAMPLED // 2] + content[-SAMPLED // 2 :]
+    if len(content) <= SAMPLED:
+        return content
+    return f"{len(content)}\0{content[: SAMPLED // 2]}{content[-SAMPLED // 2 :]}"
 
 
 def _text_of(part: JsonValue) -> str:

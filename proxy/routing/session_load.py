@@ -9,7 +9,7 @@ from providers.unified_request import UnifiedRequest
 from proxy.request_record import AffinityOutcome
 from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.deployment_load import Load, MemberLoad
-from proxy.routing.session_affinity import MemberGroup, Ranking, rank, within_load
+from proxy.routing.session_affinity import MemberGroup, MemberRanks, rank, within_load
 from proxy.routing.session_key import CONTINUED, PROMPT, KeyNames, SessionKey, session_key
 
 
@@ -18,7 +18,7 @@ class Placement:
     """The order of a group's members for a conversation. `reach` returns the deployments of a member by position."""
 
     group: MemberGroup
-    ranking: Ranking
+    ranking: MemberRanks
     reach: Callable[[int], Sequence[Target]]
 
     @property
@@ -38,7 +38,7 @@ class Placement:
         return any(target.label == label for target in self.reach(position))
 
 
-class Placed:
+class PlacedSession:
     """How the members of the groups behind a name were ordered for one request, the outermost group first. Without a
     conversation there are no placements, and `without` says why."""
 
@@ -88,7 +88,7 @@ class SessionLoad:
         self._request = request
         self._continued = continued
         self._known: tuple[KeyNames, SessionKey | None] | None = None
-        self.placed: Placed | None = None
+        self.placed: PlacedSession | None = None
 
     def draw(self) -> float:
         """See Load."""
@@ -110,7 +110,7 @@ class SessionLoad:
         """See Load."""
         placed = self.placed
         if placed is None:
-            placed = self.placed = Placed()
+            placed = self.placed = PlacedSession()
         if self._size < rules.least:
             placed.without = "short"
             return None
