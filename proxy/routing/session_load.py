@@ -15,8 +15,10 @@ from proxy.routing.session_key import CONTINUED, PROMPT, KeyNames, SessionKey, s
 
 @record(eq=False)
 class Placement:
-    """The order of a group's members for a conversation. `reach` returns the deployments of a member by position."""
+    """The order of a group's members for a conversation by the rules of a name. `reach` returns the deployments of a
+    member by position."""
 
+    rules: AffinityRules
     group: MemberGroup
     ranking: MemberRanks
     reach: Callable[[int], Sequence[Target]]
@@ -25,6 +27,14 @@ class Placement:
     def ranked_names(self) -> list[str]:
         """The names of the members, the best first."""
         return [self.group.names[position] for position in self.ranking.ranks]
+
+    @property
+    def why_skipped(self) -> str | None:
+        """Why the best member is not first, in words; None if it is."""
+        ranking = self.ranking
+        if not ranking.skipped:
+            return None
+        return f"{ranking.busy} requests are in flight at {self.ranked_names[0]}, more than {ranking.bound:.3g}"
 
     def is_home(self, label: str) -> bool:
         """Return whether a deployment is one of the best member's."""
@@ -119,7 +129,7 @@ class SessionLoad:
             return None
         placed.session = session
         ranking = within_load(rank(session.number, group), group, members.in_flight, rules.load)
-        placed.placements.append(Placement(group, ranking, members.reach))
+        placed.placements.append(Placement(rules, group, ranking, members.reach))
         return ranking.order
 
     def session(self, rules: AffinityRules) -> SessionKey | None:

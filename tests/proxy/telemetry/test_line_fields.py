@@ -10,6 +10,7 @@ import orjson
 from providers.completion import Usage
 from providers.target import Price
 from proxy.request_record import Attempt, CacheUse, GuardMarks, RequestRecord
+from proxy.routing.session_load import PlacedSession
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
@@ -56,7 +57,7 @@ def full_record() -> RequestRecord:
     record.stream, record.status, record.emulated, record.dropped = True, 200, ("n",), ("user",)
     record.trace = record.sampled = SampledTrace(f"{0xABC:032x}", 0x10, 0, SAMPLED)
     record.cache, record.called = CacheUse("miss"), "a/m/us"
-    record.guarded = GuardMarks(plugin="redact", reason="a number")
+    record.guarded, record.placed = GuardMarks(plugin="redact", reason="a number"), PlacedSession()
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record
