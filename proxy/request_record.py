@@ -204,7 +204,8 @@ class RequestRecord:
     they are in `billed`. `tags` are the team's in the table that the request began with; `aside` says that no
     deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
     the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
-    vendor's response that go on to the client. `placed` is set if the name has affinity.
+    vendor's response that go on to the client. `placed` is set if the name has affinity, `session` is
+    what vendors are told of the conversation.
     """
 
     request_id: str
@@ -251,6 +252,7 @@ class RequestRecord:
     heavy: list[object] = field(default_factory=list, repr=False, compare=False)
     passed: Mapping[str, str] | None = None
     placed: PlacedRequest | None = None
+    session: str | None = None
 
     @property
     def affinity(self) -> AffinityOutcome | None:

@@ -106,6 +106,13 @@ class ResponsesEntry(StrictModel):
     format: str
 
 
+class SessionEntry(StrictModel):
+    """Where a vendor is told the conversation. See providers.profile.SessionPlace."""
+
+    header: str | None = None
+    field: str | None = None
+
+
 class ProfileEntry(StrictModel):
     """One vendor, inherited knobs included; an item of `models` or `before` may hold the same knobs."""
 
@@ -163,6 +170,7 @@ class ProfileEntry(StrictModel):
     responses: ResponsesEntry | None = None
     hosted: dict[HostedKind, HostedStyle | None] = {}
     not_hosted: dict[HostedKind, str] = {}
+    session: SessionEntry | None = None
     errors: ErrorsEntry = ErrorsEntry()
     model_host: ModelHost | None = None
     models: list[dict[str, AnyJson]] = []

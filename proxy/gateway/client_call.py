@@ -182,7 +182,7 @@ class ClientCall:
             return plan(snapshot, team, name, surface, load)
         own = SessionLoad(load, self.team.tenant, self.size, self.http.headers, request, self.continued)
         planned = plan(snapshot, team, name, surface, own)
-        self.record.placed = own.placed
+        self.record.placed, self.record.session = own.placed, own.sent(planned.affinity)
         return planned
 
     async def read_body(self) -> bytes:

@@ -201,7 +201,8 @@ def _planned_text(
     own = SessionLoad(load, team.tenant, len(body), {}, request)
     planned = plan(snapshot, team, request.model, surface.name, own)
     size = request_size(request, [*planned.every_target])
-    return honouring_first(planned, request, team), partial(_outcome, request, team), size, own.placed
+    outcome = partial(_outcome, request, team, own.sent(planned.affinity))
+    return honouring_first(planned, request, team), outcome, size, own.placed
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -250,9 +251,9 @@ def _served(outcome: Outcome, target: Target) -> Outcome:
     return outcome if answer is None else NotServed(answer)
 
 
-def _outcome(request: UnifiedRequest, team: Team, target: Target) -> CallPlan | Refusal:
+def _outcome(request: UnifiedRequest, team: Team, session: str | None, target: Target) -> CallPlan | Refusal:
     try:
-        prepared = prepared_for(request, target, team)
+        prepared = prepared_for(request, target, team, session)
     except Refusal as refusal:
         return refusal
     for check in prepared.checks:

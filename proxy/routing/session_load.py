@@ -132,6 +132,13 @@ class SessionLoad:
         placed.placements.append(Placement(rules, group, ranking, members.reach))
         return ranking.order
 
+    def sent(self, rules: AffinityRules) -> str | None:
+        """Return what vendors are told of the conversation by the rules of a name: a digest; None for nothing."""
+        if not rules.send or self._size < rules.least:
+            return None
+        session = self.session(rules)
+        return None if session is None else f"{session.number:016x}"
+
     def session(self, rules: AffinityRules) -> SessionKey | None:
         """Return the conversation of the request by the key of these rules, or None without one."""
         if self._known is None or self._known[0] is not rules.key:

@@ -266,9 +266,12 @@ def compile_table(loaded: Loaded) -> Compiled:
 
 
 def _places(names: Iterable[Model | Route]) -> bool:
-    """Return whether a conversation may be placed behind one of the names. A route may have the affinity of a model
-    that it stands for, or the model's `off` replaced."""
-    return any(each.group is not None for each in names)
+    """Return whether a conversation may be placed behind one of the names, or vendors are told of it."""
+    return any(each.group is not None or _rules_of(each).send for each in names)
+
+
+def _rules_of(name: Model | Route) -> AffinityRules:
+    return name.affinity if isinstance(name, Model) else name.own_settings.affinity
 
 
 def _undiscoverable(loaded: Loaded) -> Iterator[Problem]:

@@ -53,3 +53,14 @@ def test_a_route_and_a_model_take_it_from_the_environment_too() -> None:
         text = f"{BASE}models:\n  v/m:\n    {written}\nroutes:\n  r:\n    targets: [v/m]\n    {written}\n"
         config = load_text(text, "t.yaml", {"MODE": "off"}).config
         assert config.models["v/m"].affinity == config.routes["r"].affinity == AffinitySection(mode="off")
+
+
+def test_an_unquoted_reference_to_off_is_that_word_wherever_it_may_stand() -> None:
+    lines = ["cache: {where: X}", "retries: {safety: X}", "stream_upstream: X", "affinity: X"]
+    block = "".join(
+        f"  {line.replace('{', chr(10) + '    ').replace('}', '').replace('X', '${MODE}')}\n" for line in lines
+    )
+    made = load_text(f"{BASE}defaults:\n{block}models: {{v/m: {{}}}}", "t.yaml", {"MODE": "off"}).config.defaults
+    assert made.cache is not None
+    assert (made.cache.where, made.retries.safety, made.stream_upstream) == ("off", "off", "off")
+    assert made.affinity == AffinitySection(mode="off")

@@ -24,8 +24,10 @@ vendors:
     api_key: {OPERATOR_KEY}
     base_url: "http://127.0.0.1:PORT/v1"
     allow_private: true
+  o: {{profile: openai, api_key: {OPERATOR_KEY}, base_url: "http://127.0.0.1:PORT/v1", allow_private: true}}
 models:
   v/m: {{policy: weighted, deployments: {{{", ".join(f"{name}: {{upstream_model: {name}}}" for name in NAMES)}}}}}
+  o/one: {{affinity: {{send: true}}}}
   v/embed: {{policy: round_robin, deployments: {{eu: {{upstream_model: eu}}, us: {{upstream_model: us}}}}}}
 teams:
   search: {{keys: ["{digest_of(CLIENT_KEY)}"], models: ["*"]}}
@@ -163,6 +165,20 @@ async def test_text_completions_have_no_turns_and_are_placed_as_before(served: R
     for _ in range(24):
         await served.post("/v1/completions", {"model": "v/m", "prompt": LONG})
     assert {record.affinity for record in await served.finished(24)} == {"none"}
+
+
+async def test_a_vendor_is_told_the_conversation_by_a_digest_of_the_gateway_s(served: Rig) -> None:
+    told: dict[str, set[JsonValue]] = {}
+    for key, session in ((CLIENT_KEY, "a"), (CLIENT_KEY, "b"), ("ads", "a")):
+        for number in range(2):
+            path, body, headers = of_opencode(f"{SESSION}{session}", number)
+            sent = {**headers, "Authorization": f"Bearer {key}"}
+            answer = await exchange(served.port, request("POST", path, {**body, "model": "o/one"}, sent))
+            assert answer.status == 200
+            told.setdefault(f"{key} {session}", set()).add(served.sent()["prompt_cache_key"])
+            assert SESSION.encode() not in served.vendor.requests[-1].body
+    assert [len(each) for each in told.values()] == [1, 1, 1]
+    assert len(set.union(*told.values())) == 3
 
 
 @pytest.mark.parametrize("size", [100, 7_000])

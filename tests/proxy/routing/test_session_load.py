@@ -163,6 +163,16 @@ def test_a_request_goes_on_in_the_conversation_of_what_it_continues_unless_somet
     assert own.session(AffinityRules(True, key_names(["x-own"]))) == SessionKey("previous_response_id", 7)
 
 
+def test_vendors_are_told_a_digest_of_a_long_request_s_conversation_where_the_operator_says_so() -> None:
+    send = AffinityRules(on=True, send=True)
+    assert session_load("s").sent(send) == f"{session_number('', 's'):016x}"
+    assert session_load("s").sent(AffinityRules(on=True)) is None
+    assert session_load("s", size=99).sent(send) is None
+    assert session_load("").sent(AffinityRules(True, key_names(["x-own"]), send=True)) is None
+    assert snapshot(deployments(("a",), more="affinity: {send: true}, ")).places
+    assert not snapshot(deployments(("a",))).places
+
+
 def test_the_conversation_is_looked_for_once_and_only_where_a_group_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

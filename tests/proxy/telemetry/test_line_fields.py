@@ -39,7 +39,7 @@ FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 NOT_IN_LINES = {
     *("billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered", "passed"),
-    "heavy",
+    *("heavy", "session"),
 }
 """What a record may hold and no line says."""
 
