@@ -55,6 +55,8 @@ class RequestRows:
     first_token: list[float]
     input: list[float]
     output: list[float]
+    prompt: list[float]
+    cached: list[float]
     cost: list[float]
     series: tuple[Series, ...]
     touched: bool = False
@@ -94,6 +96,12 @@ class RequestCounts:
             "Tokens as the upstream counted them; a guess where it counted none.",
             ("team", "model", "direction"),
         )
+        self._prompt = make.counter(
+            "prompt_tokens", "Tokens of prompts, by the deployment that was called last.", ("deployment",)
+        )
+        self._cached = make.counter(
+            "cached_tokens", "Those of them that came out of the vendor's cache, as it said.", ("deployment",)
+        )
         self._cost = make.counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
 
     def add(self, record: RequestRecord, cost: float | None) -> None:
@@ -126,6 +134,10 @@ class RequestCounts:
         if usage is not None:
             rows.input[0] += usage.prompt_tokens
             rows.output[0] += usage.completion_tokens
+            if row := rows.prompt:
+                row[0] += usage.prompt_tokens
+                if details := usage.prompt_details:
+                    rows.cached[0] += details.get("cached_tokens", 0)
         if cost is not None:
             rows.cost[0] += cost
 
@@ -187,6 +199,8 @@ class RequestCounts:
             else [],
             input=row(self._tokens, team, model, "input") if usage else [],
             output=row(self._tokens, team, model, "output") if usage else [],
+            prompt=row(self._prompt, deployment) if usage and deployment else [],
+            cached=row(self._cached, deployment) if usage and deployment else [],
             cost=row(self._cost, team, model) if cost is not None else [],
             series=tuple(found),
         )
