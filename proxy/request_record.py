@@ -156,8 +156,9 @@ class PlacedRequest(Protocol):
     def number(self) -> int | None:
         """The conversation, `None` if the request was not placed by one."""
 
-    def outcome(self, label: str) -> AffinityOutcome:
-        """Return what became of the request that the deployment with this label answered."""
+    def outcome(self, label: str) -> AffinityOutcome | None:
+        """Return what became of the request that the deployment with this label answered; `None` if that is the first
+        target, and not one of a group with affinity."""
 
 
 @record(eq=False)

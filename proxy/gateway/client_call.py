@@ -183,6 +183,8 @@ class ClientCall:
         own = SessionLoad(load, self.team.tenant, self.size, self.http.headers, request, self.continued)
         planned = plan(snapshot, team, name, surface, own)
         self.record.placed, self.record.session = own.placed, own.sent(planned.affinity)
+        if own.placed is not None:
+            own.placed.first = planned.targets[0].label
         return planned
 
     async def read_body(self) -> bytes:

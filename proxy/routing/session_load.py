@@ -50,11 +50,12 @@ class Placement:
 
 class PlacedSession:
     """How the members of the groups behind a name were ordered for one request, the outermost group first. Without a
-    conversation there are no placements, and `without` says why."""
+    conversation there are no placements, and `without` says why. `first` is the label of the plan's first target."""
 
-    __slots__ = ("placements", "session", "without")
+    __slots__ = ("first", "placements", "session", "without")
 
     def __init__(self) -> None:
+        self.first = ""
         self.session: SessionKey | None = None
         self.without: Literal["short", "none"] = "none"
         self.placements: list[Placement] = []
@@ -64,10 +65,12 @@ class PlacedSession:
         """See PlacedRequest."""
         return None if self.session is None else self.session.number
 
-    def outcome(self, label: str) -> AffinityOutcome:
+    def outcome(self, label: str) -> AffinityOutcome | None:
         """See PlacedRequest."""
         if not self.placements:
             return self.without
+        if label == self.first and not any(placement.concerns(label) for placement in self.placements):
+            return None
         for place, placement in enumerate(self.placements):
             if placement.is_home(label) or (place and not placement.concerns(label)):
                 continue

@@ -131,7 +131,7 @@ def test_behind_a_route_each_choice_on_the_way_to_the_deployment_counts() -> Non
     table = snapshot(TABLE)
     home, _ = home_and_others(table, "both")
     made, placed = planned(table, "s", name="both")
-    outcomes: Mapping[str, str] = {each.label: placed.outcome(each.label) for each in made.targets}
+    outcomes: Mapping[str, object] = {each.label: placed.outcome(each.label) for each in made.targets}
     assert [label for label, outcome in outcomes.items() if outcome == "kept"] == [home.label]
     assert len(outcomes) == 6
 
@@ -140,6 +140,15 @@ def test_behind_a_route_by_priority_the_first_model_s_choice_counts() -> None:
     table = snapshot(TABLE)
     made, placed = planned(table, "s", name="order")
     assert [placed.outcome(each.label) for each in made.targets] == ["kept", *["spilled_health"] * 5]
+
+
+def test_a_first_target_that_is_in_no_group_has_no_outcome_and_leaving_it_for_one_has() -> None:
+    table = snapshot(TABLE.replace("order: {targets: [", "order: {targets: [v/one, "))
+    made, placed = planned(table, "s", name="order")
+    placed.first = made.targets[0].label
+    assert [placed.outcome(each.label) for each in made.targets[:3]] == [None, "kept", "spilled_health"]
+    placed.first = "v/other/default"
+    assert placed.outcome("v/one/default") == "spilled_health"
 
 
 def test_what_is_out_of_service_is_missed_by_its_own_conversations_alone() -> None:
