@@ -7,7 +7,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from providers.emulation.carry_session import carry_session
+from providers.adaptation.carry_session import carry_session
 from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
 from providers.target import Target
@@ -27,7 +27,9 @@ def prepared_for(request: UnifiedRequest, target: Target, team: Team, session: s
     """Return the calls of one target for a team, whose settings precede the deployment's, with the conversation that
     vendors are told (`None`: nothing). Raises Refusal."""
     plan = _planned_for(request, target, team)
-    return plan if session is None else carry_session(plan, session)
+    if session is None or target.profile.session is None:
+        return plan
+    return replace(plan, calls=tuple([replace(each, sent=carry_session(each.sent, session)) for each in plan.calls]))
 
 
 def _planned_for(request: UnifiedRequest, target: Target, team: Team) -> CallPlan:

@@ -4,21 +4,15 @@ prompt's beginning in a cache only if it knows."""
 from dataclasses import replace
 
 from providers.dialect import UpstreamRequest
-from providers.emulation.split_into_calls import CallPlan
-from providers.profile import Profile, SessionPlace
 
 
-def carry_session(plan: CallPlan, session: str) -> CallPlan:
-    """Return the calls with the conversation in the header or field that the vendor's profile has for it, unless the
+def carry_session(sent: UpstreamRequest, session: str) -> UpstreamRequest:
+    """Return a call with the conversation in the header or field that the vendor's profile has for it, unless the
     client has put something there. `session` is a word of hex digits."""
-    profile = plan.target.profile
-    if profile.session is None:
-        return plan
-    calls = [replace(call, sent=_carrying(call.sent, session, profile, profile.session)) for call in plan.calls]
-    return replace(plan, calls=tuple(calls))
-
-
-def _carrying(sent: UpstreamRequest, session: str, profile: Profile, place: SessionPlace) -> UpstreamRequest:
+    profile = sent.target.profile
+    place = profile.session
+    if place is None:
+        return sent
     by_responses = profile.responses is not None and sent.url.partition("?")[0].endswith(profile.responses.path)
     if place.header is not None and not (by_responses and place.field is not None):
         return _with_header(sent, place.header, session)

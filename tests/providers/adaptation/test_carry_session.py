@@ -4,8 +4,8 @@ from typing import cast
 
 import orjson
 
-from providers.emulation.carry_session import carry_session
-from providers.emulation.split_into_calls import CallPlan, plan_calls
+from providers.adaptation.carry_session import carry_session
+from providers.emulation.split_into_calls import plan_calls
 from providers.json_types import JsonObject, JsonValue
 from providers.unified_request import ChatPrompt, NativeApi, NativeRequest, Operation, Params, UnifiedRequest
 from tests.proxy.kit.tables import snapshot
@@ -48,8 +48,7 @@ def asked(native: JsonObject | None = None, headers: dict[str, str] | None = Non
 
 def told(model: str, request: UnifiedRequest) -> tuple[JsonValue, str | None, str]:
     """The field and the header of the call, and whether it is of the Responses API."""
-    plan: CallPlan = carry_session(plan_calls(request, TABLE.models[model].targets[0]), SESSION)
-    sent = plan.calls[0].sent
+    sent = carry_session(plan_calls(request, TABLE.models[model].targets[0]).calls[0].sent, SESSION)
     headers = {name.lower(): value for name, value in sent.headers.items()}
     header = headers.get("x-grok-conv-id") or headers.get("x-session-affinity")
     return orjson.loads(sent.body).get("prompt_cache_key"), header, "responses" if "/responses" in sent.url else "chat"
@@ -100,6 +99,7 @@ def test_a_body_with_the_name_elsewhere_is_left_as_it_is() -> None:
 
 def test_nothing_else_of_a_call_changes() -> None:
     plan = plan_calls(asked(temperature=0.5), TABLE.models["openai/gpt-4o"].targets[0])
-    sent, carried = plan.calls[0].sent, carry_session(plan, SESSION).calls[0].sent
+    sent = plan.calls[0].sent
+    carried = carry_session(sent, SESSION)
     assert orjson.loads(carried.body) == {"prompt_cache_key": SESSION, **orjson.loads(sent.body)}
     assert (carried.url, carried.headers, carried.dropped) == (sent.url, sent.headers, sent.dropped)
