@@ -161,7 +161,7 @@ class ResponsesWire:
 
 @dataclass(frozen=True, slots=True)
 class SessionPlace:
-    """Where a vendor is told which conversation a call belongs to, so that it finds the cache of that: a header of
+    """Where a call names its conversation, so that the vendor finds the cache of that: a header of
     calls, but with a `field` not of those of the Responses API; and a field of bodies, but with a `header` only of
     those of the Responses API."""
 
@@ -221,7 +221,7 @@ class Profile:
     (`weights`), or at either (`any`).
     `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the vendor takes tools that it runs
     itself and that other vendors have too, `not_hosted` the reasons why the gateway can request none of a kind.
-    `session` is where the vendor is told the conversation, `None` where nowhere.
+    `session` is where a call names its conversation, `None` if nowhere.
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's

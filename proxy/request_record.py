@@ -206,7 +206,7 @@ class RequestRecord:
     deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
     the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
     vendor's response that go on to the client. `placed` is set if the name has affinity, `session` is
-    what vendors are told of the conversation.
+    the digest of the conversation that vendors receive.
     """
 
     request_id: str

@@ -77,7 +77,7 @@ def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
         for each in teams
         for name, route in each.routes.items()
     ]
-    asked = {row[0] for row in models}
+    asked = dict.fromkeys(row[0] for row in models)
     named = (*snapshot.models.values(), *snapshot.wildcards.values())
     caches = [(each.name, NONE, each.cache) for each in named if each.name in asked] + caches
     return ResolvedTable(

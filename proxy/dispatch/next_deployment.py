@@ -24,8 +24,8 @@ _EFFORTS: Final = frozenset({"reasoning_effort", "thinking"})
 
 
 def prepared_for(request: UnifiedRequest, target: Target, team: Team, session: str | None = None) -> CallPlan:
-    """Return the calls of one target for a team, whose settings precede the deployment's, with the conversation that
-    vendors are told (`None`: nothing). Raises Refusal."""
+    """Return the calls of one target for a team, whose settings precede the deployment's, with `session`, the
+    digest of the conversation, where the vendor takes it. Raises Refusal."""
     plan = _planned_for(request, target, team)
     if session is None or target.profile.session is None:
         return plan

@@ -25,7 +25,7 @@ class AffinityRules:
     """Whether the requests of a conversation go to one deployment (`on`), and by which `key`.
 
     A deployment is skipped while it has more than `load` times its share of the requests in flight. A body of fewer
-    than `least` bytes goes by the policy alone. `send` says that vendors get a digest of the conversation.
+    than `least` bytes goes by the policy alone. With `send` vendors receive a digest of the conversation.
     """
 
     on: bool

@@ -50,7 +50,7 @@ class Placement:
 
 class PlacedSession:
     """How the members of the groups behind a name were ordered for one request, the outermost group first. Without a
-    conversation there are no placements, and `without` says why. `first` is the label of the plan's first target."""
+    conversation there are no placements, and `without` is the reason. `first` is the label of the first target."""
 
     __slots__ = ("first", "placements", "session", "without")
 
@@ -136,7 +136,7 @@ class SessionLoad:
         return ranking.order
 
     def sent(self, rules: AffinityRules) -> str | None:
-        """Return what vendors are told of the conversation by the rules of a name: a digest; None for nothing."""
+        """Return the digest of the conversation that vendors receive by the rules of a name, or None."""
         if not rules.send or self._size < rules.least:
             return None
         session = self.session(rules)
