@@ -40,6 +40,7 @@ _SECTIONS: Final = {
     "CircuitBreaker": "`circuit_breaker`",
     "Media": "`media`",
     "Cache": "`cache`",
+    "Affinity": "`affinity`",
     "Price": "`price`",
     "LongContext": "An element of `long_context` of a price",
     "Tier": "`price.service_tiers.<tier>`",

@@ -175,6 +175,16 @@ class ResponsesWire:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionPlace:
+    """Where a call names its conversation, so that the vendor finds the cache of that: a header of
+    calls, but with a `field` not of those of the Responses API; and a field of bodies, but with a `header` only of
+    those of the Responses API."""
+
+    header: str | None
+    field: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorMeanings:
     """Failure kinds by a vendor's error code, status and message, where the common reading would be wrong.
 
@@ -226,6 +236,7 @@ class Profile:
     (`weights`), or at either (`any`).
     `hosted` names the forms of `providers.hosted_tools.hosted_forms` in which the vendor takes tools that it runs
     itself and that other vendors have too, `not_hosted` the reasons why the gateway can request none of a kind.
+    `session` is where a call names its conversation, `None` if nowhere.
     `tasks` are the tasks besides generation that the vendor takes. `responses` is its Responses API, None where
     requests of that API are translated into chats.
     `overrides` are the profiles of models by a pattern of their names, `versions` those before a date of the vendor's
@@ -285,6 +296,7 @@ class Profile:
     responses: ResponsesWire | None
     hosted: Mapping[HostedKind, HostedStyle]
     not_hosted: Mapping[HostedKind, str]
+    session: SessionPlace | None = None
     overrides: tuple[tuple[re.Pattern[str], "Profile"], ...] = ()
     versions: tuple[tuple[str, "Profile"], ...] = ()
     blank_stops: bool = True

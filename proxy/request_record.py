@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 from providers.completion import Chunk, TextRun, Usage
 from providers.dialect import UpstreamRequest
@@ -142,6 +142,25 @@ class HeldLimits(Protocol):
         """Return the same as lines of a head."""
 
 
+AffinityOutcome = Literal["kept", "spilled_load", "spilled_health", "short", "none"]
+AFFINITY_OUTCOMES: Final[tuple[AffinityOutcome, ...]] = get_args(AffinityOutcome)
+"""What became of a request whose name has affinity: the deployment of its conversation answered (`kept`); that had too
+many requests in flight (`spilled_load`); it was out of service, unhealthy, at a limit, failed, or cannot honour the
+request (`spilled_health`); the prompt is shorter than `least` (`short`); nothing names a conversation (`none`)."""
+
+
+class PlacedRequest(Protocol):
+    """How the members of the groups behind a name were ordered for the conversation of a request."""
+
+    @property
+    def number(self) -> int | None:
+        """The conversation, `None` if the request was not placed by one."""
+
+    def outcome(self, label: str) -> AffinityOutcome | None:
+        """Return what became of the request that the deployment with this label answered; `None` if that is the first
+        target, and not one of a group with affinity."""
+
+
 @record(eq=False)
 class CacheUse:
     """What the answer cache did for a request, and the age in seconds of the answer that it gave. A `miss` asked."""
@@ -200,11 +219,12 @@ class RequestRecord:
     line stands for (None: itself alone), `content` what the payload log gets besides. `guarded` is what plugins
     changed, None where no guard holds for the request. `paid` is a usage with its cost, where a budget has asked for it
     already. `unanswered` are the usages, with their prices, of calls whose answers were not given to the client, until
-    they are in `billed`, and `lacking` what of all calls has no known price, from
-    then on. `tags` are the team's in the table that the request began with; `aside` says that no
-    deployment is asked for what it wants: lists, usage, stored responses, counts, and what is not served. `heavy` are
-    the large objects of a heavy request or response, to be freed off the event loop. `passed` are headers of the
-    vendor's response that go on to the client. `limit` is the last limit that refused it, its own or a deployment's.
+    they are in `billed`, and `lacking` what of all calls has no known price, from then on. `tags` are the team's in the
+    table that the request began with; `aside` says that no deployment is asked for what it wants: lists, usage, stored
+    responses, counts, and what is not served. `heavy` are the large objects of a heavy request or response, to be freed
+    off the event loop. `passed` are headers of the vendor's response that go on to the client. `limit` is the last
+    limit that refused it, its own or a deployment's. `placed` is set if the name has affinity, `session` is the digest
+    of the conversation that vendors receive.
     """
 
     request_id: str
@@ -252,6 +272,14 @@ class RequestRecord:
     heavy: list[object] = field(default_factory=list, repr=False, compare=False)
     passed: Mapping[str, str] | None = None
     limit: RefusingLimit | None = None
+    placed: PlacedRequest | None = None
+    session: str | None = None
+
+    @property
+    def affinity(self) -> AffinityOutcome | None:
+        """What became of the request's affinity; `None` if its name has none, or no deployment was called."""
+        placed, attempts = self.placed, self.attempts
+        return placed.outcome(attempts[-1].deployment) if placed is not None and attempts else None
 
     @property
     def from_cache(self) -> bool:

@@ -1,5 +1,5 @@
-"""Check the `cache` sections of a table: a Redis that is not there or has no secret, and a place where none has an
-effect."""
+"""Check the `cache` sections of a table: a Redis that is not there or has no secret, and a place where neither they nor
+`affinity` have an effect."""
 
 from collections.abc import Iterator
 
@@ -45,5 +45,8 @@ def _without_secret(context: CheckContext) -> Iterator[Problem]:
 
 def _of_deployments(context: CheckContext) -> Iterator[Problem]:
     for path, level in levels(context.config):
-        if isinstance(level, DeploymentSection) and level.cache is not None:
-            yield context.at_key((*path, "cache"), "has no effect on a deployment: write it for the model, or a route")
+        if not isinstance(level, DeploymentSection):
+            continue
+        for name in ("cache", "affinity"):
+            if getattr(level, name) is not None:
+                yield context.at_key((*path, name), "has no effect on a deployment: write it for the model, or a route")

@@ -20,6 +20,7 @@ from config.checks.doubtful_collectors import doubtful_collectors
 from config.defaults import duration
 from config.problem import Path, Problem, dotted, shown
 from config.reading.yaml_tree import ScalarNode, find
+from config.sections.affinity_section import AffinitySection
 from config.sections.route_section import ROUTE_SETTINGS, RouteSection, RouteTarget
 from config.table.table_schema import DeploymentSection, GatewayConfig
 
@@ -78,6 +79,25 @@ def _idle_weights(context: CheckContext) -> Iterator[Problem]:
         for at, member in members:
             if _is_idle(policy, member) and not _is_faulty(context, (*path[:-1], "policy")):
                 yield context.at_key((*at, "weight"), f"has no effect under policy {policy}")
+
+
+def _idle_affinity(context: CheckContext) -> Iterator[Problem]:
+    """Warn of an affinity that is written at a name whose members its policy orders as they are written."""
+    for path, policy, members in choices(context.config):
+        at = path[:-1]
+        written = _written_affinity(context.config, at)
+        if policy != "priority" or len(members) < 2 or written is None or written.mode == "off" or written.send:
+            continue
+        if not _is_faulty(context, (*at, "policy")):
+            yield context.at_key((*at, "affinity"), "has no effect under policy priority")
+
+
+def _written_affinity(config: GatewayConfig, at: Path) -> AffinitySection | None:
+    """Return the affinity that is written at a model, a route, or a team's own route."""
+    if at[0] == "models":
+        return config.models[str(at[1])].affinity
+    routes = config.routes if at[0] == "routes" else config.teams[str(at[1])].routes
+    return routes[str(at[-1])].affinity
 
 
 def _capped_cooldowns(context: CheckContext) -> Iterator[Problem]:
@@ -174,6 +194,7 @@ _CHECKS: Final[tuple[TableCheck, ...]] = (
     _literal_secrets,
     _shared_key,
     _idle_weights,
+    _idle_affinity,
     _capped_cooldowns,
     _nothing_to_ask_for,
     _mixed_spaces,

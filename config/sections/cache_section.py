@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from config.sections.section import MaybeEmptySection
-from config.sections.value_types import Duration, Referable, Secret, Size, refuse
+from config.sections.value_types import Duration, Referable, Secret, Size, off_as_word, refuse
 
 MOST_BYTES: Final = 1024 * 1024
 """Bytes of the largest answer that can be kept."""
@@ -15,12 +15,8 @@ SECRET: Final = 16
 """Seconds that an answer is given again at least, and characters that a secret has at least."""
 
 
-def _off_as_word(value: object) -> object:
-    return "off" if value is False else value  # YAML reads an unquoted `off` as false
-
-
 CacheScope = Annotated[Literal["team", "table"], Referable()]
-CacheWhere = Annotated[Literal["memory", "redis", "off"], Referable(), BeforeValidator(_off_as_word)]
+CacheWhere = Annotated[Literal["memory", "redis", "off"], Referable(), BeforeValidator(off_as_word)]
 
 
 def _long_enough(ttl: float) -> float:

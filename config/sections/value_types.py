@@ -167,9 +167,10 @@ Moment = Annotated[
 Size = Annotated[int, Field(ge=1024, le=2**30), Referable(to_bytes, _SIZE, "size")]
 
 
-def _off_as_word(value: object) -> object:
-    """YAML reads an unquoted `off` as false."""
-    return "off" if value is False else value
+def off_as_word(value: object) -> object:
+    """Return `off` for false, as which YAML reads it unquoted, also out of a reference. Other values are returned as
+    they are."""
+    return "off" if value is False or (isinstance(value, Unquoted) and reread(value) is False) else value
 
 
 def _check_zone(value: str) -> str:
@@ -187,6 +188,7 @@ Weight = Annotated[int, Field(ge=0, le=1_000_000), Referable()]
 Workers = Annotated[Annotated[int, Field(ge=1, le=256)] | Literal["auto"], Referable()]
 Tokens = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)] | None, Referable(to_tokens, _TOKENS, "token count")]
 TokenCount = Annotated[Annotated[int, Field(ge=1, le=1_000_000_000)], Referable(to_tokens, _TOKENS, "token count")]
+LeastTokens = Annotated[int, Field(ge=0, le=1_000_000_000), Referable(to_tokens, _TOKENS, "token count")]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000), Referable()]
 OptionalDollars = Annotated[Annotated[float, Field(ge=0, le=1_000_000)] | None, Referable()]
 Switch = Annotated[bool, Referable()]
@@ -196,12 +198,12 @@ SameDeployment = Annotated[Annotated[int, Field(ge=0, le=9)] | None, Referable()
 Failures = Annotated[Annotated[int, Field(ge=1, le=1000)] | None, Referable()]
 Ratio = Annotated[Annotated[float, Field(ge=0, le=1)] | None, Referable()]
 Repeats = Annotated[Annotated[float, Field(ge=0, le=10_000)] | None, Referable()]
-Safety = Annotated[Literal["safe", "strict", "off"] | None, Referable(), BeforeValidator(_off_as_word)]
+Safety = Annotated[Literal["safe", "strict", "off"] | None, Referable(), BeforeValidator(off_as_word)]
 Policy = Annotated[Literal["priority", "weighted", "round_robin", "least_busy", "fastest"], Referable()]
 LogFormat = Annotated[Literal["json", "text"], Referable()]
 OnUnsupported = Annotated[Literal["error", "drop"] | None, Referable()]
 ContextBehavior = Annotated[Literal["truncate", "error"] | None, Referable()]
-StreamUpstream = Annotated[Literal["auto", "off"] | None, Referable(), BeforeValidator(_off_as_word)]
+StreamUpstream = Annotated[Literal["auto", "off"] | None, Referable(), BeforeValidator(off_as_word)]
 ClientAuth = Annotated[Literal["basic", "post"], Referable()]
 
 # Names --------------------------------------------------------------------------------------------------------------
@@ -230,6 +232,13 @@ ServiceTier = Annotated[str, key_matching(_WORD, f"a service tier {_WORD_MESSAGE
 RouteName = Annotated[str, key_matching(_SLASHED, f"a route name {_NAME_MESSAGE}")]
 AskedName = Annotated[str, key_matching(_SLASHED, f"a name that a team asks for {_NAME_MESSAGE}")]
 TargetName = Annotated[str, value_matching(_SLASHED, f"a target is one model, deployment or route: it {_NAME_MESSAGE}")]
+SessionField = Annotated[
+    str,
+    value_matching(
+        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
+        "must be the name of a header or of a field: 1 to 64 letters, digits, '.', '_' or '-'",
+    ),
+]
 AllowedName = Annotated[
     str,
     value_matching(

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from config import defaults
 from config.defaults import duration
+from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
@@ -205,6 +206,11 @@ class DeploymentSettings(MaybeEmptySection):
         default=None,
         description="Which answers are given again to equal requests; not for a deployment alone. Inherited as a "
         "whole. None written: none.",
+    )
+    affinity: AffinitySection | None = Field(
+        default=None,
+        description="Which requests go to the deployment that served their conversation before; not for a deployment "
+        "alone. Inherited as a whole. Built in: auto.",
     )
     context_length_exceeded_behavior: ContextBehavior = Field(
         default=None,

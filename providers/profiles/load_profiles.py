@@ -14,7 +14,17 @@ from pydantic import ValidationError
 from providers.constraints.style_table import STYLES
 from providers.failure import AGAINST_ALL, FailureKind
 from providers.json_types import JsonObject, JsonValue, merged
-from providers.profile import Auth, ErrorMeanings, Logprobs, ModelListStyle, Profile, ResponsesWire, TaskWire, Wire
+from providers.profile import (
+    Auth,
+    ErrorMeanings,
+    Logprobs,
+    ModelListStyle,
+    Profile,
+    ResponsesWire,
+    SessionPlace,
+    TaskWire,
+    Wire,
+)
 from providers.profiles.profile_schema import (
     ErrorsEntry,
     ProfileEntry,
@@ -290,6 +300,7 @@ def _built(name: str, entry: ProfileEntry, overrides: _Overrides, versions: _Ver
         responses=None if entry.responses is None else _responses_wire(name, entry.responses),
         hosted=MappingProxyType({kind: style for kind, style in entry.hosted.items() if style is not None}),
         not_hosted=MappingProxyType(dict(entry.not_hosted)),
+        session=None if entry.session is None else SessionPlace(entry.session.header, entry.session.field),
         overrides=overrides,
         versions=versions,
     )

@@ -110,6 +110,13 @@ class ResponsesEntry(StrictModel):
     efforts: dict[str, str] = {}
 
 
+class SessionEntry(StrictModel):
+    """Where a vendor is told the conversation. See providers.profile.SessionPlace."""
+
+    header: str | None = None
+    field: str | None = None
+
+
 class ProfileEntry(StrictModel):
     """One vendor, inherited knobs included; an item of `models` or `before` may hold the same knobs."""
 
@@ -169,6 +176,7 @@ class ProfileEntry(StrictModel):
     responses: ResponsesEntry | None = None
     hosted: dict[HostedKind, HostedStyle | None] = {}
     not_hosted: dict[HostedKind, str] = {}
+    session: SessionEntry | None = None
     errors: ErrorsEntry = ErrorsEntry()
     model_host: ModelHost | None = None
     models: list[dict[str, AnyJson]] = []

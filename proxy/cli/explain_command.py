@@ -28,6 +28,7 @@ from proxy.gateway.dry_run import (
 from proxy.plugins.load_plugins import passed_plugins
 from proxy.process.load_table import Source
 from proxy.routing.cache_rules import CacheRules
+from proxy.routing.session_load import PlacedSession
 from proxy.teams.limit_outline import RequestLimits
 
 Form = Callable[[Explanation], Iterator[str]]
@@ -79,6 +80,8 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.plan is not None:
         yield f"{explanation.plan.asked} was found as"
         yield from (f"  {step.rule}: {step.name}" for step in explanation.plan.steps)
+    if explanation.placed is not None:
+        yield from _placed_lines(explanation.placed)
     if explanation.drawn:
         yield "The order of the targets is chosen for each request by its policies; this is one of the possible orders."
     yield from _passed_lines(explanation)
@@ -100,6 +103,26 @@ def text_lines(explanation: Explanation) -> Iterator[str]:
         yield _pretty(body)
     if explanation.logged is not None:
         yield f"The log says {explanation.logged}: the table has the name, and the team is not told so."
+
+
+_WITHOUT = {
+    "short": "its prompt is shorter than `least`",
+    "none": "nothing in its body names one; a header may",
+}
+
+
+def _placed_lines(placed: PlacedSession) -> Iterator[str]:
+    session = placed.session
+    if session is None:
+        why = _WITHOUT[placed.without]
+        yield f"Its conversation does not order the targets, since {why}."
+        return
+    yield f"Its conversation is {session.number:016x} by {session.source}; headers may name another. It ranks"
+    for placement in placed.placements:
+        skipped = f"; the first is skipped: {placement.why_skipped}" if placement.why_skipped else ""
+        yield f"  {placement.group.label}: {', '.join(placement.ranked_names)}{skipped}"
+    load = placed.placements[0].rules.load
+    yield f"The first is skipped while it has more than {load:g} times its share of the requests in flight."
 
 
 def _limit_lines(limits: RequestLimits) -> Iterator[str]:
@@ -186,6 +209,7 @@ def json_lines(explanation: Explanation) -> Iterator[str]:
         },
         "limits": None if explanation.limits is None else _limit_facts(explanation.limits),
         "cache": None if (rules := cache_of(explanation)) is None else _cache_facts(rules, explanation.cached),
+        "affinity": None if explanation.placed is None else _placed_facts(explanation.placed),
         "plugins": explanation.plugins,
         "error": None,
     }
@@ -202,6 +226,17 @@ def cache_of(explanation: Explanation) -> CacheRules | None:
 
 def _cache_facts(rules: CacheRules, how: str) -> dict[str, object]:
     return {**rules.facts, "this_request": how}
+
+
+def _placed_facts(placed: PlacedSession) -> dict[str, object]:
+    session = placed.session
+    if session is None:
+        return {"key": None, "without": placed.without, "groups": []}
+    groups = [
+        {"name": each.group.label, "ranks": each.ranked_names, "load": each.rules.load, "skipped": each.why_skipped}
+        for each in placed.placements
+    ]
+    return {"key": session.source, "conversation": f"{session.number:016x}", "without": None, "groups": groups}
 
 
 def _limit_facts(limits: RequestLimits) -> dict[str, object]:

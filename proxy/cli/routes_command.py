@@ -14,11 +14,13 @@ from proxy.cli.terminal import Ink, paint
 from proxy.deployment_health.circuit_breaker_rules import HealthRules
 from proxy.dispatch.retry_rules import RetryRules
 from proxy.process.load_table import Source
+from proxy.routing.affinity_rules import AffinityRules
 from proxy.routing.cache_rules import ASKED_BY, CacheRules
-from proxy.routing.deployment_load import IDLE
+from proxy.routing.deployment_load import IDLE, Idle, MemberLoad
 from proxy.routing.policies import WEIGHED
 from proxy.routing.resolve_model import allowed, covered, settings_of, whole_plan
 from proxy.routing.route_settings import FALLBACKS
+from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import WILDCARD, Route, Snapshot, Team
 
 Row = tuple[str, ...]
@@ -31,7 +33,9 @@ Setting = tuple[str, str | bool | int | None, str | bool | int | None]
 
 MODEL_COLUMNS: Row = ("MODEL", "DEPLOYMENT", "POLICY", "WEIGHT", "PROFILE", "UPSTREAM MODEL", "HOST")
 ROUTE_COLUMNS: Row = ("ROUTE", "TEAM", "POLICY", "WEIGHT", "TARGET", "DEPLOYMENTS")
+AFFINITY_COLUMNS: Row = ("AFFINITY OF", "TEAM", "RULES", "AMONG THE MEMBERS OF")
 TEAM_COLUMNS: Row = ("TEAM", "SETTINGS")
+_AFFINITY_KEYS: Row = ("NAME", "TEAM", "RULES", "AMONG")
 CACHE_COLUMNS: Row = ("CACHE OF", "TEAM", "TTL", "STALE", "SCOPE", "WHERE", "MAX BYTES")
 SETTINGS = TEAM_COLUMNS[-1]
 
@@ -46,6 +50,7 @@ class ResolvedTable:
     routes: Sequence[Row]
     teams: Sequence[Row]
     caches: Sequence[CacheRow]
+    affinities: Sequence[Row]
 
 
 Form = Callable[[ResolvedTable], Iterator[str]]
@@ -72,7 +77,7 @@ def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
         for each in teams
         for name, route in each.routes.items()
     ]
-    asked = {row[0] for row in models}
+    asked = dict.fromkeys(row[0] for row in models)
     named = (*snapshot.models.values(), *snapshot.wildcards.values())
     caches = [(each.name, NONE, each.cache) for each in named if each.name in asked] + caches
     return ResolvedTable(
@@ -80,14 +85,46 @@ def resolved_table(snapshot: Snapshot, team: str | None) -> ResolvedTable:
         [*route_rows(snapshot, user, shared, NONE), *own],
         [(each.name, settings) for each in teams if (settings := team_settings(each)) != NONE],
         [(name, owner, rules) for name, owner, rules in caches if rules is not None],
+        [
+            *(row for name in (*asked, *shared) for row in affinity_rows(snapshot, user, name, NONE)),
+            *(row for each in teams for name in each.routes for row in affinity_rows(snapshot, each, name, each.name)),
+        ],
     )
+
+
+class _GroupsMet(Idle):
+    """No load; notes the groups that a conversation is placed in, with the rules that hold there."""
+
+    __slots__ = ("met",)
+
+    def __init__(self) -> None:
+        self.met: list[tuple[str, str]] = []
+
+    def ordered(self, rules: AffinityRules, group: MemberGroup, members: MemberLoad) -> None:
+        """Return None: the policy orders the members."""
+        self.met.append((rules.words, group.label))
+
+
+def affinity_rows(snapshot: Snapshot, team: Team, name: str, owner: str) -> Iterator[Row]:
+    """Yield a row for the rules by which a name places conversations, each with the models and routes among whose
+    members it does; none for a name that places none."""
+    load = _GroupsMet()
+    if not name.endswith("/" + WILDCARD):
+        whole_plan(snapshot, team, name, "", load)
+    else:
+        model = snapshot.wildcards[name.partition("/")[0]]
+        load.met += [(model.placing.words, name)] if model.placing.on and model.group is not None else []
+    for rules in dict.fromkeys(rules for rules, _ in load.met):
+        labels = dict.fromkeys(label for words, label in load.met if words == rules)
+        yield name, owner, rules, ", ".join(labels)
 
 
 def text_lines(table: ResolvedTable) -> Iterator[str]:
     """Yield tables with heads; those without rows are left out."""
     yield from columns(*model_columns(table.models))
     caches = [(name, owner, *_cache_cells(rules)) for name, owner, rules in table.caches]
-    for heads, rows in ((ROUTE_COLUMNS, table.routes), (TEAM_COLUMNS, table.teams), (CACHE_COLUMNS, caches)):
+    tables = ((ROUTE_COLUMNS, table.routes), (TEAM_COLUMNS, table.teams), (AFFINITY_COLUMNS, table.affinities))
+    for heads, rows in (*tables, (CACHE_COLUMNS, caches)):
         if rows:
             yield ""
             yield from columns(heads, rows)
@@ -107,6 +144,7 @@ def json_lines(table: ResolvedTable) -> Iterator[str]:
         "models": _named((*MODEL_COLUMNS, SETTINGS), table.models),
         "routes": _named(ROUTE_COLUMNS, table.routes),
         "teams": _named(TEAM_COLUMNS, table.teams),
+        "affinities": _named(_AFFINITY_KEYS, table.affinities),
         "caches": caches,
         "caches_are_for": ASKED_BY if caches else None,
     }

@@ -1,11 +1,12 @@
 """Stored responses as entries of an owner's memory, and back. Pure.
 
 Keys: `r:` and a response's id; `i:` and an item's id, whose data is the id of the latest response that holds the item.
-The lines of a response's data are its ancestors, which are needed before anything else is read; its input and output,
-which are what a conversation goes on with; and the object that the client got, without its output. Others may write to
-a shared memory: what no gateway wrote counts as not there.
+The lines of a response's data are its ancestors, which are needed before anything else is read; the number of its
+conversation, if there is one, with its input and output, which are what a conversation goes on with; and the object
+that the client got, without its output. Others may write to a shared memory: what no gateway wrote counts as not there.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -29,15 +30,23 @@ MOST_ITEMS: Final = 1024
 
 LONGEST_ID: Final = 128
 
+_SESSION: Final = re.compile(rb'\{"session":"([0-9a-f]{16})"')
+
 
 @dataclass(frozen=True, slots=True)
 class StoredData:
     """What a request continues, as it is kept: the chain's responses by id, oldest first, and those that hold the items
     that it names. `holders` has the id of the response that holds an item."""
 
-    chain: Mapping[str, bytes] = field(default_factory=dict)
+    chain: dict[str, bytes] = field(default_factory=dict)
     holders: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def session(self) -> int | None:
+        """The number of the conversation that the chain is of, as its last response has it; `None` without one."""
+        last = next(reversed(self.chain), None)
+        return None if last is None else session_in(self.chain[last])
 
     @property
     def size(self) -> int:
@@ -63,12 +72,13 @@ def item_key(item_id: str) -> str:
     return f"i:{item_id}"
 
 
-def entries_of(stored: StoredResponse) -> dict[str, bytes]:
-    """Return the entries that a response is kept as; none for one that is too long, or is no valid JSON, and for one
-    with an id that a vendor made which nobody could ask for."""
+def entries_of(stored: StoredResponse, session: int | None = None) -> dict[str, bytes]:
+    """Return the entries that a response of a conversation is kept as; none for one that is too long, or is no valid
+    JSON, and for one with an id that a vendor made which nobody could ask for."""
     if not _is_id(stored.id):
         return {}
-    items = {"input": stored.input, "output": stored.response.get("output")}
+    items: dict[str, object] = {} if session is None else {"session": f"{session:016x}"}
+    items |= {"input": stored.input, "output": stored.response.get("output")}
     try:
         data = b"\n".join(map(orjson.dumps, (stored.ancestors, items, {**stored.response, "output": None})))
     except orjson.JSONEncodeError:
@@ -92,6 +102,13 @@ def ancestors_in(data: bytes) -> tuple[str, ...] | None:
         return None
     names = tuple([name for name in listed if isinstance(name, str) and _is_id(name)])
     return names if len(names) == len(listed) else None
+
+
+def session_in(data: bytes) -> int | None:
+    """Return the number of a kept response's conversation, without reading the rest; None without one."""
+    begin = data.find(b"\n") + 1
+    found = _SESSION.match(data, begin) if begin else None
+    return None if found is None else int(found[1], 16)
 
 
 def read_turn(response_id: str, data: bytes) -> StoredResponse | None:

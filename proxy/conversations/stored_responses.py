@@ -162,7 +162,8 @@ class AnswerStore:
         if not isinstance(renderer, StoringRenderer):
             return shown
         long = self.heavy or len(shown) > SHORT
-        write = partial(_entries, renderer, self.responses.off)
+        session = None if record.placed is None else record.placed.number
+        write = partial(_entries, renderer, self.responses.off, session)
         entries = await self.threads.run(record.owner, write) if long else write()
         if entries is None or await self.responses.keep_entries(self.owner, entries):
             return shown
@@ -171,9 +172,9 @@ class AnswerStore:
         return await self.threads.run(record.owner, render) if long else render()
 
 
-def _entries(renderer: StoringRenderer, off: bool) -> Mapping[str, bytes] | None:
+def _entries(renderer: StoringRenderer, off: bool, session: int | None) -> Mapping[str, bytes] | None:
     """Return the entries of a rendered response: empty if it cannot be stored, `None` if it is not to be stored."""
     stored = renderer.stored()
     if stored is None:
         return None
-    return {} if off else entries_of(stored)
+    return {} if off else entries_of(stored, session)

@@ -7,6 +7,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from providers.adaptation.carry_session import carry_session
 from providers.emulation.split_into_calls import CallPlan, plan_calls, unsupported_field
 from providers.failure import Refusal
 from providers.target import Target
@@ -22,8 +23,16 @@ from proxy.routing.snapshot import Team
 _EFFORTS: Final = frozenset({"reasoning_effort", "thinking"})
 
 
-def prepared_for(request: UnifiedRequest, target: Target, team: Team) -> CallPlan:
-    """Return the calls of one target for a team, whose settings precede the deployment's. Raises Refusal."""
+def prepared_for(request: UnifiedRequest, target: Target, team: Team, session: str | None = None) -> CallPlan:
+    """Return the calls of one target for a team, whose settings precede the deployment's, with `session`, the
+    digest of the conversation, where the vendor takes it. Raises Refusal."""
+    plan = _planned_for(request, target, team)
+    if session is None or target.profile.session is None:
+        return plan
+    return replace(plan, calls=tuple([replace(each, sent=carry_session(each.sent, session)) for each in plan.calls]))
+
+
+def _planned_for(request: UnifiedRequest, target: Target, team: Team) -> CallPlan:
     on_unsupported = team.on_unsupported or target.on_unsupported
     behavior = team.context_behavior or target.context_behavior
     losses = request.losses
@@ -84,14 +93,14 @@ def prepared_off_loop(
     """
     if heavy:
         return _prepared_in_thread(off_loop, request, team, record, target)
-    prepared = prepared_for(request, target, team)
+    prepared = prepared_for(request, target, team, record.session)
     return prepared if prepared.finishing is None else _checked(off_loop, prepared, record)
 
 
 async def _prepared_in_thread(
     off_loop: OffLoop, request: UnifiedRequest, team: Team, record: RequestRecord, target: Target
 ) -> CallPlan:
-    prepared = await off_loop.threads.run(record.owner, partial(prepared_for, request, target, team))
+    prepared = await off_loop.threads.run(record.owner, partial(prepared_for, request, target, team, record.session))
     return await _checked(off_loop, prepared, record)
 
 

@@ -69,6 +69,7 @@ class TextGeneration:
             return self._answer_read(call, self.read(call, operation))
         if is_heavy(body):
             return self._answer_read(call, self._parsed(call, operation, body))
+        call.size = len(body)
         request = call.for_path(surface.parse(operation, body, call.default_model()))
         return self._answer_parsed(call, request, heavy=False)
 
@@ -105,7 +106,7 @@ class TextGeneration:
         record = call.record
         if record.sampled is not None and record.sampled.notes.keeps_content:
             note_prompt(record.sampled.notes, request)
-        planned = call.plan_within_budget(self._limits, request.model, self._dispatcher.load)
+        planned = call.plan_text(self._limits, request, self._dispatcher.load)
         team = call.team
         if not (team.extra_params and team.extra_headers):
             permit_extras(team, request)
@@ -174,7 +175,7 @@ class TextGeneration:
 
     async def _parsed(self, call: ClientCall, operation: Operation, body: bytes) -> tuple[UnifiedRequest, bool]:
         surface, threads = call.surface, self._dispatcher.off_loop.threads
-        heavy = is_heavy(body)
+        heavy, call.size = is_heavy(body), len(body)
         parse = partial(surface.parse, operation, body, call.default_model())
         if surface.reads_context:
             continued = await self._continued(call, body, heavy=heavy)
@@ -207,6 +208,8 @@ class TextGeneration:
         referred = await self._dispatcher.off_loop.threads.run(call.record.owner, find) if heavy else find()
         continued = await self._responses.recall(call.stored_for, referred)
         call.hold_more(continued.size)
+        call.size += continued.size
+        call.continued = continued.session
         return continued
 
 

@@ -21,6 +21,7 @@ from proxy.plugins.guard_desk import GuardChain, GuardDesk
 from proxy.request_record import RequestRecord
 from proxy.routing.deployment_load import Load
 from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.session_load import SessionLoad
 from proxy.routing.snapshot import Key, Snapshot, Team
 from proxy.surfaces.registry import ID_HEADERS, PathMatch
 from proxy.surfaces.request.field_rules import model
@@ -104,7 +105,8 @@ T = TypeVar("T")
 @dataclass(slots=True, eq=False)
 class ClientCall:
     """One call: its HTTP request, what its path means, its record and its place in the gateway, and the table, team,
-    key and guards that hold for it to its end."""
+    key and guards that hold for it to its end. `size` are the bytes of its body and of what it continues, `continued`
+    is the conversation of the stored response that it continues."""
 
     shared: ClientCalls
     http: web.BaseRequest
@@ -115,6 +117,8 @@ class ClientCall:
     team: Team
     key: Key
     guards: GuardChain | None = None
+    size: int = 0
+    continued: int | None = None
 
     @property
     def surface(self) -> Surface:
@@ -159,17 +163,28 @@ class ClientCall:
         self.record.model = planned.label
         return planned
 
-    def plan_within_budget(self, limits: TeamLimiter, name: str, load: Load) -> Plan:
-        """Do as `plan`, or plan for what answers instead once the budget of the call's team says so. Only for text: no
-        other task can be done by the model of a chat."""
-        record, surface = self.record, self.match.surface.name
-        planned = plan(self.snapshot, self.team, name, surface, load)
+    def plan_text(self, limits: TeamLimiter, request: UnifiedRequest, load: Load) -> Plan:
+        """Do as `plan`, by the conversation of the request, or plan for what answers instead once the budget of the
+        call's team says so. Only for text: no other task can be done by the model of a chat, and none has turns."""
+        record, name = self.record, request.model
+        planned = self._planned(self.team, name, request, load)
         instead = limits.route(self.key)
         if instead is not None and instead[0] != name:
             record.routed, team = instead
             # As behind a route of the table, the answer names the model that served.
-            planned = replace(plan(self.snapshot, team, record.routed, surface, load), by_route=True)
+            planned = replace(self._planned(team, record.routed, request, load), by_route=True)
         record.model = planned.label
+        return planned
+
+    def _planned(self, team: Team, name: str, request: UnifiedRequest, load: Load) -> Plan:
+        snapshot, surface = self.snapshot, self.match.surface.name
+        if not snapshot.places:
+            return plan(snapshot, team, name, surface, load)
+        own = SessionLoad(load, self.team.tenant, self.size, self.http.headers, request, self.continued)
+        planned = plan(snapshot, team, name, surface, own)
+        self.record.placed, self.record.session = own.placed, own.sent(planned.affinity)
+        if own.placed is not None:
+            own.placed.first = planned.targets[0].label
         return planned
 
     async def read_body(self) -> bytes:

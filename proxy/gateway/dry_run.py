@@ -33,6 +33,7 @@ from proxy.gateway.read_passed import read_passed
 from proxy.gateway.task_apis import TASK_APIS
 from proxy.routing.deployment_load import Idle
 from proxy.routing.resolve_model import Plan, plan
+from proxy.routing.session_load import PlacedSession, SessionLoad
 from proxy.routing.snapshot import Snapshot, Team
 from proxy.surfaces.registry import SURFACES, PathMatch
 from proxy.surfaces.surface import ReferredIds, StoringSurface
@@ -84,6 +85,7 @@ class Explanation:
     answer when nothing would be sent, `logged` the code in the log where that differs. `plan` is None when the request
     is refused before it is planned, `limits` where nothing limits it; a budget may also have it answered by another
     name, by what is spent then. `plugins` are those of the table that the request would pass; none is called here.
+    `placed` says how the conversation of the request orders the targets (`None`: the name has no affinity).
     """
 
     path: str
@@ -97,6 +99,7 @@ class Explanation:
     logged: str | None = None
     limits: RequestLimits | None = None
     plugins: tuple[str, ...] = ()
+    placed: PlacedSession | None = None
 
     @property
     def chosen(self) -> Calls | None:
@@ -162,10 +165,11 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
     error: tuple[int, bytes] | None = None
     logged: str | None = None
     limits: RequestLimits | None = None
+    placed: PlacedSession | None = None
     try:
         action = match.action("POST")
         if isinstance(action, Operation):
-            planned, outcome, size = _planned_text(snapshot, team, match, action, body, load)
+            planned, outcome, size, placed = _planned_text(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action in TASK_APIS:
             planned, outcome, size = _planned_task(snapshot, team, match, action, body, load)
         elif isinstance(action, Task) and action is not Task.TRANSCRIPTIONS:
@@ -181,21 +185,24 @@ def explained(snapshot: Snapshot, team: Team, path: str, body: bytes) -> Explana
         error = match.surface.error(problem.facts)
         logged = problem.logged if problem.logged != problem.facts.code else None
     drawn = load.drawn and len(trials) > 1
-    return Explanation(path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
+    found = (path, match.surface.name, team.name, planned, drawn, trials, fallbacks, error, logged, limits)
+    return Explanation(*found, placed=placed)
 
 
 def _planned_text(
     snapshot: Snapshot, team: Team, match: PathMatch, operation: Operation, body: bytes, load: Idle
-) -> _Planned:
+) -> tuple[*_Planned, PlacedSession | None]:
     surface = match.surface
     if isinstance(surface, StoringSurface) and (ids := surface.referred_ids(body)) != ReferredIds():
         named = [*([ids.previous] if ids.previous else []), *ids.items]
         raise StoreNeeded(f"the request refers to {named[0]}, which only a running gateway has stored; write it out")
     request = surface.parse(operation, body, snapshot.default_models.get(surface.name))
     permit_extras(team, request)
-    planned = plan(snapshot, team, request.model, surface.name, load)
+    own = SessionLoad(load, team.tenant, len(body), {}, request)
+    planned = plan(snapshot, team, request.model, surface.name, own)
     size = request_size(request, [*planned.every_target])
-    return honouring_first(planned, request, team), partial(_outcome, request, team), size
+    outcome = partial(_outcome, request, team, own.sent(planned.affinity))
+    return honouring_first(planned, request, team), outcome, size, own.placed
 
 
 def _planned_task(snapshot: Snapshot, team: Team, match: PathMatch, task: Task, body: bytes, load: Idle) -> _Planned:
@@ -244,9 +251,9 @@ def _served(outcome: Outcome, target: Target) -> Outcome:
     return outcome if answer is None else NotServed(answer)
 
 
-def _outcome(request: UnifiedRequest, team: Team, target: Target) -> CallPlan | Refusal:
+def _outcome(request: UnifiedRequest, team: Team, session: str | None, target: Target) -> CallPlan | Refusal:
     try:
-        prepared = prepared_for(request, target, team)
+        prepared = prepared_for(request, target, team, session)
     except Refusal as refusal:
         return refusal
     for check in prepared.checks:

@@ -11,7 +11,8 @@ from providers.model_lists.read_model_list import ListedModel
 from providers.target import Target
 from proxy.discovery.discovered_models import DiscoveredModels, Listed
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import Plan, each_discovered, each_visible, whole_plan
+from proxy.routing.discovered_names import each_discovered
+from proxy.routing.resolve_model import Plan, each_visible, whole_plan
 from proxy.routing.snapshot import WILDCARD, Snapshot, Team
 from proxy.surfaces.surface import ModelCard, Surface
 

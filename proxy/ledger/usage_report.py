@@ -112,7 +112,7 @@ def _last_number(lines: Sequence[bytes], process: str) -> int:
 
 # Forms --------------------------------------------------------------------------------------------------------------
 
-_HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "TOKENS OUT", "REASONING", "COST USD")
+_HEADS: Final = ("REQUESTS", "ERRORS", "TOKENS IN", "CACHED", "SHARE", "TOKENS OUT", "REASONING", "COST USD")
 
 
 def usd(nano: int) -> str:
@@ -146,8 +146,11 @@ def usage_table(report: UsageReport) -> list[str]:
 
 
 def _cells(sums: UsageSums) -> list[str]:
-    counts = (sums.requests, sums.errors, sums.tokens_in, sums.tokens_cached, sums.tokens_out, sums.tokens_reasoning)
-    return [*(f"{count:,}" for count in counts), usd(sums.cost), f"{sums.unpriced:,}"]
+    before = (sums.requests, sums.errors, sums.tokens_in, sums.tokens_cached)
+    share = f"{sums.tokens_cached / sums.tokens_in:.1%}" if sums.tokens_in else "-"
+    after = (sums.tokens_out, sums.tokens_reasoning)
+    numbers = [*(f"{count:,}" for count in before), share, *(f"{count:,}" for count in after)]
+    return [*numbers, usd(sums.cost), f"{sums.unpriced:,}"]
 
 
 def shown(text: str) -> str:

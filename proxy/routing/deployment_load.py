@@ -6,6 +6,8 @@ from typing import Protocol
 from providers.frozen_record import record
 from providers.target import Target
 from proxy.deployment_health.breaker_registry import Breakers
+from proxy.routing.affinity_rules import AffinityRules
+from proxy.routing.session_affinity import MemberGroup
 
 
 class Load(Protocol):
@@ -22,6 +24,10 @@ class Load(Protocol):
 
     def first_byte(self, target: Target) -> float | None:
         """Return the usual seconds to a deployment's first byte; None when unknown."""
+
+    def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
+        """Return the positions of a group's members in the order for the conversation of the request, or None if the
+        policy is to order them."""
 
 
 class LiveLoad:
@@ -56,6 +62,9 @@ class LiveLoad:
         """See Load; a decayed mean of attempts."""
         return self._breakers.of(target).first_byte
 
+    def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
+        """Return None: a process has no conversation."""
+
 
 class Idle:
     """No load: nothing in flight, no latency known, every counter and every draw 0."""
@@ -76,6 +85,10 @@ class Idle:
 
     def first_byte(self, target: Target) -> float | None:
         """Return None."""
+        return None
+
+    def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
+        """Return None: without a request there is no conversation."""
         return None
 
 
@@ -112,6 +125,11 @@ class NotingLoad:
         self.asked = True
         return self._load.first_byte(target)
 
+    def ordered(self, rules: AffinityRules, group: MemberGroup, members: "MemberLoad") -> Sequence[int] | None:
+        """See Load."""
+        self.asked = True
+        return self._load.ordered(rules, group, members)
+
 
 @record
 class MemberLoad:
@@ -135,6 +153,10 @@ class MemberLoad:
     def in_flight(self, position: int) -> int:
         """Return the requests in flight at all deployments of a member."""
         return sum(self.load.in_flight(target) for target in self._distinct(position))
+
+    def ordered(self, rules: AffinityRules, group: MemberGroup) -> Sequence[int] | None:
+        """Return the order for the conversation of the request, as Load does."""
+        return self.load.ordered(rules, group, self)
 
     def first_byte(self, position: int) -> float | None:
         """Return the shortest known time to the first byte of a member's deployments."""

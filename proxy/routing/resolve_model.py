@@ -11,15 +11,17 @@ from providers.failure import FailureKind
 from providers.frozen_record import record
 from providers.target import Target
 from proxy.errors import GatewayError, model_hidden, model_not_allowed, model_not_found
+from proxy.routing.affinity_rules import BUILT_IN, AffinityRules
 from proxy.routing.cache_rules import CacheRules
 from proxy.routing.deployment_load import IDLE, Load, MemberLoad, NotingLoad
 from proxy.routing.in_service import plan_in_service
 from proxy.routing.policies import POLICIES
 from proxy.routing.route_settings import RouteSettings
+from proxy.routing.session_affinity import MemberGroup
 from proxy.routing.snapshot import ANYONE, Model, Route, Snapshot, Team, expand
 
-_ANY_MODEL = "vendor/*"
-_ITS_DEPLOYMENT = "vendor/* deployment"
+ANY_MODEL = "vendor/*"
+ITS_DEPLOYMENT = "vendor/* deployment"
 """The rules by which a name leads to a `vendor/*` entry, or to one of its deployments."""
 
 _NO_SEGMENT = frozenset({"", ".", ".."})
@@ -49,7 +51,7 @@ class Plan:
     route chose the model, so that the answer must name the model that served. `dropping` are the targets that stand
     behind others because they would drop these fields, `out_of_service` those that were left out. `same_space` is the
     operator's word that the vectors of all its models may be compared. `cache` are the rules of the name's answer cache
-    (None = none).
+    (None = none), `affinity` those of its conversations.
     """
 
     asked: str
@@ -61,6 +63,7 @@ class Plan:
     dropping: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
     same_space: bool = False
     cache: CacheRules | None = None
+    affinity: AffinityRules = BUILT_IN
     out_of_service: tuple[Target, ...] = ()
 
     @property
@@ -74,7 +77,7 @@ class Plan:
 
 
 @record
-class _Match:
+class Match:
     model: Model
     label: str
     rule: str
@@ -86,7 +89,7 @@ class _NameMeaning:
     """What a name leads to, by which steps, whatever the load."""
 
     asked: str
-    found: _Match | Route
+    found: Match | Route
     steps: tuple[Step, ...]
 
 
@@ -136,16 +139,16 @@ def _resolve(snapshot: Snapshot, team: Team, name: str, surface: str) -> _NameMe
         if not covered(team, name):
             raise _unavailable(snapshot, team, name, name, model_hidden)
         return _NameMeaning(name, route, (Step("route", route.name),))
-    found = _find(snapshot, name)
+    found = find(snapshot, name)
     canonical = name
     steps: tuple[Step, ...] = ()
     if found is None and (vendor := snapshot.default_vendors.get(surface)) is not None:
         canonical = f"{vendor}/{name}"
-        found = _find(snapshot, canonical)
+        found = find(snapshot, canonical)
         steps = (Step("default vendor", vendor),)
     if found is None:
         raise _unavailable(snapshot, team, name, name, model_not_found)
-    if not _granted(snapshot, team, found, canonical):
+    if not granted(snapshot, team, found, canonical):
         raise _unavailable(snapshot, team, name, canonical, model_hidden)
     return _NameMeaning(name, found, (*steps, Step(found.rule, canonical)))
 
@@ -155,21 +158,21 @@ def _ordered(snapshot: Snapshot, team: Team, meaning: _NameMeaning, load: Load) 
     found = meaning.found
     if isinstance(found, Route):
         return _plan_route(snapshot, team, found, meaning, load)
-    return Plan(
-        meaning.asked, found.label, tuple(_order_targets(found, load)), False, meaning.steps, cache=found.model.cache
-    )
+    targets = tuple(_order_targets(found, load))
+    plan = (meaning.asked, found.label, targets, False, meaning.steps)
+    return Plan(*plan, cache=found.model.cache, affinity=found.model.affinity)
 
 
-def _find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> _Match | None:
+def find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], Model] = expand) -> Match | None:
     """Return the entry that a name leads to; `under_wildcard` makes the model of a `vendor/*` entry."""
     model = snapshot.models.get(name)
     if model is not None:
-        return _Match(model, model.name, "model")
+        return Match(model, model.name, "model")
     # Model names may have slashes and the longest key wins, so only the last segment can be a deployment.
     head, _, tail = name.rpartition("/")
     model = snapshot.models.get(head)
     if model is not None and any(target.deployment == tail for target in model.targets):
-        return _Match(model, model.name, "deployment", tail)
+        return Match(model, model.name, "deployment", tail)
     vendor, _, rest = name.partition("/")
     wildcard = snapshot.wildcards.get(vendor)
     # Some vendors have the model in the path of the URL. Names in the table have no such segments either.
@@ -177,19 +180,28 @@ def _find(snapshot: Snapshot, name: str, under_wildcard: Callable[[Model, str], 
         return None
     inner, _, pinned = rest.rpartition("/")
     if inner and any(target.deployment == pinned for target in wildcard.targets):
-        return _Match(under_wildcard(wildcard, inner), wildcard.name, _ITS_DEPLOYMENT, pinned)
-    return _Match(under_wildcard(wildcard, rest), wildcard.name, _ANY_MODEL)
+        return Match(under_wildcard(wildcard, inner), wildcard.name, ITS_DEPLOYMENT, pinned)
+    return Match(under_wildcard(wildcard, rest), wildcard.name, ANY_MODEL)
 
 
-def _order_targets(found: _Match, load: Load) -> Iterator[Target]:
-    targets = found.model.targets
+def _order_targets(found: Match, load: Load, above: AffinityRules | None = None) -> Iterator[Target]:
+    """Return the targets of an entry in the order of attempts; `above` are the rules for conversations that a route
+    over this entry alone has instead."""
+    model, targets = found.model, found.model.targets
     if found.deployment is not None:
         return (target for target in targets if target.deployment == found.deployment)
     if len(targets) == 1:
         return iter(targets)
     members = MemberLoad(load, found.label, lambda position: targets[position : position + 1])
-    order = POLICIES[found.model.policy]([target.weight for target in targets], members)
+    order = _by_conversation(above or model.placing, model.group, members)
+    if order is None:
+        order = POLICIES[model.policy]([target.weight for target in targets], members)
     return (targets[position] for position in order)
+
+
+def _by_conversation(rules: AffinityRules, group: MemberGroup | None, members: MemberLoad) -> Sequence[int] | None:
+    """Return the order of members for the conversation of the request; None if the policy is to order them."""
+    return members.ordered(rules, group) if rules.on and group is not None else None
 
 
 def _plan_route(snapshot: Snapshot, team: Team, route: Route, meaning: _NameMeaning, load: Load) -> Plan:
@@ -198,7 +210,7 @@ def _plan_route(snapshot: Snapshot, team: Team, route: Route, meaning: _NameMean
     settings = settings_of(snapshot, team, route)
     fallbacks = {kind: tuple(_targets_of(snapshot, names, load)) for kind, names in settings.fallbacks.items()}
     found = (meaning.asked, route.name, targets, True, tuple(steps), fallbacks)
-    return Plan(*found, same_space=settings.same_space, cache=settings.cache)
+    return Plan(*found, same_space=settings.same_space, cache=settings.cache, affinity=settings.affinity)
 
 
 def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
@@ -209,8 +221,10 @@ def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
         name = route.members[0].name
         inner = _inner_route(snapshot, team, name)
         if inner is None:
-            found = _find(snapshot, name)
-            return settings if found is None else settings.over(RouteSettings(cache=found.model.cache))
+            found = find(snapshot, name)
+            if found is None:
+                return settings
+            return settings.over(RouteSettings(cache=found.model.cache, affinity=found.model.affinity))
         settings = settings.over(inner.own_settings)
         route = inner
     return settings
@@ -218,37 +232,49 @@ def settings_of(snapshot: Snapshot, team: Team, route: Route) -> RouteSettings:
 
 def _targets_of(snapshot: Snapshot, names: Sequence[str], load: Load) -> Iterator[Target]:
     for name in names:
-        found = _find(snapshot, name)
+        found = find(snapshot, name)
         if found is not None:
             yield from _order_targets(found, load)
 
 
-def _expand_route(snapshot: Snapshot, team: Team, route: Route, load: Load, steps: list[Step]) -> Iterator[Target]:
+def _expand_route(
+    snapshot: Snapshot, team: Team, route: Route, load: Load, steps: list[Step], above: AffinityRules | None = None
+) -> Iterator[Target]:
     """Yield the targets of a route depth first: all deployments of a member before the next member.
 
     A team's own routes come before the table's. The loader refuses cycles, so this ends. The allow list does not apply
-    to what a granted route expands to.
+    to what a granted route expands to. `above` is as that of `_order_targets`.
     """
+    own = route.own_settings
+    if len(route.members) == 1:
+        above = above or (own.affinity if "affinity" in own.written else None)
+        yield from _expand_member(snapshot, team, route.members[0].name, load, steps, above)
+        return
 
     def reach(position: int) -> Sequence[Target]:
         # The set of deployments does not depend on the load.
         return tuple(_expand_member(snapshot, team, route.members[position].name, IDLE, []))
 
     members = MemberLoad(load, route.name, reach)
-    for position in POLICIES[route.policy]([member.weight for member in route.members], members):
+    order = _by_conversation(above or route.placing, route.group, members)
+    if order is None:
+        order = POLICIES[route.policy]([member.weight for member in route.members], members)
+    for position in order:
         yield from _expand_member(snapshot, team, route.members[position].name, load, steps)
 
 
-def _expand_member(snapshot: Snapshot, team: Team, name: str, load: Load, steps: list[Step]) -> Iterator[Target]:
+def _expand_member(
+    snapshot: Snapshot, team: Team, name: str, load: Load, steps: list[Step], above: AffinityRules | None = None
+) -> Iterator[Target]:
     inner = _inner_route(snapshot, team, name)
     if inner is not None:
         steps.append(Step("route", inner.name))
-        yield from _expand_route(snapshot, team, inner, load, steps)
+        yield from _expand_route(snapshot, team, inner, load, steps, above)
         return
-    found = _find(snapshot, name)
+    found = find(snapshot, name)
     if found is not None:
         steps.append(Step(found.rule, name))
-        yield from _order_targets(found, load)
+        yield from _order_targets(found, load, above)
 
 
 def _inner_route(snapshot: Snapshot, team: Team, name: str) -> Route | None:
@@ -256,7 +282,7 @@ def _inner_route(snapshot: Snapshot, team: Team, name: str) -> Route | None:
     return team.inner_routes.get(name) or snapshot.routes.get(name)
 
 
-def _granted(snapshot: Snapshot, team: Team, found: _Match, name: str) -> bool:
+def granted(snapshot: Snapshot, team: Team, found: Match, name: str) -> bool:
     """Return whether the allow list grants the match of `name`.
 
     A deployment is also granted with its model. Under `vendor/*` the name before a deployment may be another entry of
@@ -266,7 +292,7 @@ def _granted(snapshot: Snapshot, team: Team, found: _Match, name: str) -> bool:
         return True
     if found.deployment is None or not allowed(snapshot, team, found.model.name):
         return False
-    whole = _find(snapshot, found.model.name, _unexpanded)
+    whole = find(snapshot, found.model.name, unexpanded)
     return whole is not None and (whole.label, whole.deployment) == (found.label, None)
 
 
@@ -284,7 +310,7 @@ def knows(snapshot: Snapshot, team: Team, name: str) -> bool:
     """Return whether the team knows a name from its grants: the model of a granted deployment, and the models and
     deployments behind its routes, which answers name."""
     for pattern in team.allow:
-        if pattern.rpartition("/")[0] == name and (found := _find(snapshot, pattern)) and found.deployment:
+        if pattern.rpartition("/")[0] == name and (found := find(snapshot, pattern)) and found.deployment:
             return True
     routes = [*team.routes.values(), *(route for each, route in snapshot.routes.items() if covered(team, each))]
     return any(
@@ -351,35 +377,7 @@ def each_visible(snapshot: Snapshot, team: Team) -> Iterator[str]:
             yield from (name for name in own if name not in routes)
 
 
-def each_discovered(
-    snapshot: Snapshot, team: Team, vendor: str, model: str
-) -> Iterator[tuple[str, tuple[Target, ...]]]:
-    """Yield the names by which the team may ask for a model of `vendor/*`, as `plan` decides and as `each_visible` has
-    them, with the targets as the entry itself has them. None where the name leads elsewhere: to a route, to an entry of
-    its own, or to a deployment."""
-    whole = _discovered(snapshot, team, f"{vendor}/{model}")
-    if whole is None or whole.rule != _ANY_MODEL or not whole.model.listed:
-        return
-    targets = whole.model.targets
-    mine = _granted(snapshot, team, whole, whole.model.name)
-    if mine:
-        yield whole.model.name, targets
-    if len(targets) == 1 and mine:
-        return
-    for target in targets:
-        name = f"{whole.model.name}/{target.deployment}"
-        found = _discovered(snapshot, team, name)
-        if found is not None and found.rule == _ITS_DEPLOYMENT and _granted(snapshot, team, found, name):
-            yield name, (target,)
-
-
-def _discovered(snapshot: Snapshot, team: Team, name: str) -> _Match | None:
-    if name in team.routes or name in snapshot.routes:
-        return None
-    return _find(snapshot, name, _unexpanded)
-
-
-def _unexpanded(wildcard: Model, name: str) -> Model:
+def unexpanded(wildcard: Model, name: str) -> Model:
     """Return a `vendor/*` entry under a model's name, its targets as they are: whole lists of names would displace from
     the cache of `expand` the models that are in use."""
     return replace(wildcard, name=f"{wildcard.targets[0].vendor}/{name}")

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from config.sections.affinity_section import AffinitySection
 from config.sections.cache_section import CacheSection
 from config.sections.route_section import ROUTE_SETTINGS, FallbacksSection, RouteSection
 from providers.failure import FailureKind
+from proxy.routing.affinity_rules import BUILT_IN, AffinityRules, affinity_rules
 from proxy.routing.cache_rules import CacheRules, cache_rules
 
 FALLBACKS: Mapping[FailureKind, str] = {
@@ -20,14 +22,15 @@ class RouteSettings:
     """The settings of a route that are about its targets as a whole.
 
     `fallbacks` are the names to use after a failure of a kind; `same_space` says that vectors of all targets may be
-    compared; `cache` has the rules of the answer cache (`None`: no cache). `written` are the names of the settings that
-    the operator wrote at this route: each other one has its built-in value, or that of `defaults`. Every field but
-    `written` has the name that it has in the table.
+    compared; `cache` has the rules of the answer cache (`None`: no cache), `affinity` those of conversations. `written`
+    are the names of the settings that the operator wrote at this route: each other one has its built-in value, or that
+    of `defaults`. Every field but `written` has the name that it has in the table.
     """
 
     fallbacks: Mapping[FailureKind, tuple[str, ...]] = field(default_factory=dict)
     same_space: bool = False
     cache: CacheRules | None = None
+    affinity: AffinityRules = BUILT_IN
     written: frozenset[str] = frozenset()
 
     def over(self, inner: "RouteSettings") -> "RouteSettings":
@@ -36,11 +39,15 @@ class RouteSettings:
         return replace(self, **taken, written=self.written | inner.written)
 
 
-def route_settings(route: RouteSection, default_cache: CacheSection | None) -> RouteSettings:
-    """Return the settings of a route as the table has them; `default_cache` is the `cache` of `defaults`."""
+def route_settings(
+    route: RouteSection, default_cache: CacheSection | None, default_affinity: AffinitySection | None
+) -> RouteSettings:
+    """Return the settings of a route as the table has them; `default_cache` and `default_affinity` are those of
+    `defaults`."""
     written = frozenset(route.model_fields_set.intersection(ROUTE_SETTINGS))
     cache = cache_rules(default_cache if route.cache is None else route.cache)
-    return RouteSettings(_fallbacks(route.fallbacks), route.same_space, cache, written)
+    affinity = affinity_rules(default_affinity if route.affinity is None else route.affinity)
+    return RouteSettings(_fallbacks(route.fallbacks), route.same_space, cache, affinity, written)
 
 
 def _fallbacks(lists: FallbacksSection) -> dict[FailureKind, tuple[str, ...]]:

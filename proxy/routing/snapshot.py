@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -23,10 +24,12 @@ from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
 from proxy.limits.limit import UNLIMITED, Limits, TeamLimits
 from proxy.request_record import NO_TEAM
+from proxy.routing.affinity_rules import BUILT_IN, OFF, AffinityRules, member_group, model_affinity, under_policy
 from proxy.routing.build_target import make_target, unknown_profile
 from proxy.routing.cache_rules import CacheRules, model_cache
 from proxy.routing.compile_limits import NO_LIMITS, LimitCompiler, ScopeLimits, TargetLimits
 from proxy.routing.route_settings import RouteSettings, route_settings
+from proxy.routing.session_affinity import MemberGroup
 from proxy.surfaces.registry import SURFACES
 from proxy.surfaces.surface import REASONING_FIELDS
 
@@ -46,13 +49,20 @@ _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """One entry of `models`: its targets in the order of the table, the policy that orders them, the rules of its
-    answer cache (`None`: no cache), and whether the list of models names it."""
+    answer cache (`None`: no cache), and whether the list of models names it.
+
+    `affinity` are its rules for conversations, `placing` the same as they hold under its policy, and `group` are its
+    targets as a conversation may be placed at (`None`: no conversation is).
+    """
 
     name: str
     policy: str
     targets: tuple[Target, ...]
     cache: CacheRules | None = None
     listed: bool = True
+    affinity: AffinityRules = BUILT_IN
+    placing: AffinityRules = OFF
+    group: MemberGroup | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +76,16 @@ class RouteMember:
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A name over models: its members, the policy that orders them, and whether the list of models names it.
-    `own_settings` are those of the route alone; `settings_of` tells which hold for requests by its name."""
+    `own_settings` are those of the route alone; `settings_of` tells which hold for requests by its name. `placing` and
+    `group` are as those of Model."""
 
     name: str
     policy: str
     members: tuple[RouteMember, ...]
     own_settings: RouteSettings = field(default_factory=RouteSettings)
     listed: bool = True
+    placing: AffinityRules = OFF
+    group: MemberGroup | None = None
 
 
 _AS_ROUTES: Mapping[str, Route] = MappingProxyType({})
@@ -137,6 +150,8 @@ class Snapshot:
     task. `discover` are the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what
     `resolve_model.plan` has found out about names, which holds as long as the table.
 
+    `places` says that some name places conversations, so that requests are looked at for theirs.
+
     `target_limits` has the scopes with limits of the targets that have any, by label; `scopes` the limits of every
     scope that has some. `zone` is that of the periods of limits and budgets. `out_of_service` has the labels of the
     targets that get no new requests.
@@ -157,6 +172,7 @@ class Snapshot:
     scopes: Mapping[str, Limits] = field(default_factory=dict)
     zone: tzinfo = UTC
     out_of_service: frozenset[str] = frozenset()
+    places: bool = False
     kept: "KeptNames" = field(default_factory=dict, repr=False)
 
     def targets(self) -> Iterator[Target]:
@@ -221,11 +237,13 @@ def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compil
     limits = LimitCompiler()
     teams = {name: _team(name, team, limits, config) for name, team in config.teams.items()}
     surfaces = config.server.surfaces
+    routes = _routes(config.routes, config)
+    own = [team.routes.values() for team in teams.values()]
     snapshot = Snapshot(
         digest=loaded.digest,
         models=MappingProxyType({name: model for name, model in compiled.items() if not _is_wildcard(name)}),
         wildcards=MappingProxyType({_vendor(name): model for name, model in compiled.items() if _is_wildcard(name)}),
-        routes=MappingProxyType(_routes(config.routes, config)),
+        routes=MappingProxyType(routes),
         teams=MappingProxyType(teams),
         keys=MappingProxyType(dict(_keys(config.teams, teams, limits))),
         default_vendors=MappingProxyType(BUILT_IN_VENDORS | _given(surfaces, lambda surface: surface.default_vendor)),
@@ -243,8 +261,18 @@ def compile_table(loaded: Loaded, prices: ListPrices = NO_LIST_PRICES) -> Compil
         out_of_service=frozenset(
             target.label for model in compiled.values() for target in model.targets if target.out_of_service
         ),
+        places=_places([*compiled.values(), *routes.values(), *chain.from_iterable(own)]),
     )
     return Compiled(snapshot, tuple(sorted(problems)))
+
+
+def _places(names: Iterable[Model | Route]) -> bool:
+    """Return whether a conversation may be placed behind one of the names, or vendors are told of it."""
+    return any(each.group is not None or _rules_of(each).send for each in names)
+
+
+def _rules_of(name: Model | Route) -> AffinityRules:
+    return name.affinity if isinstance(name, Model) else name.own_settings.affinity
 
 
 def _undiscoverable(loaded: Loaded) -> Iterator[Problem]:
@@ -281,7 +309,13 @@ def _model(loaded: Loaded, name: str, problems: list[Problem], prices: ListPrice
             targets.append(made)
         else:
             problems.extend(problem for problem in made if problem not in problems)
-    return Model(name, model.policy, tuple(targets), model_cache(loaded.config, name), model.listed)
+    affinity = model_affinity(loaded.config, name)
+    placing = under_policy(affinity, model.policy, written=model.affinity is not None)
+    away = [position for position, target in enumerate(targets) if target.out_of_service]
+    labels, weights = [target.label for target in targets], [target.weight for target in targets]
+    group = member_group(name, model.policy, labels, weights, away)
+    cache = model_cache(loaded.config, name)
+    return Model(name, model.policy, tuple(targets), cache, model.listed, affinity, placing, group)
 
 
 def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
@@ -345,16 +379,16 @@ def _team(name: str, team: TeamSection, limits: LimitCompiler, config: GatewayCo
 
 
 def _routes(routes: Mapping[str, RouteSection], config: GatewayConfig) -> dict[str, Route]:
-    return {
-        name: Route(
-            name,
-            route.policy,
-            tuple(RouteMember(member.target, member.weight) for member in route.targets),
-            route_settings(route, config.defaults.cache),
-            route.listed,
-        )
-        for name, route in routes.items()
-    }
+    return {name: _route(name, route, config) for name, route in routes.items()}
+
+
+def _route(name: str, route: RouteSection, config: GatewayConfig) -> Route:
+    members = tuple(RouteMember(member.target, member.weight) for member in route.targets)
+    settings = route_settings(route, config.defaults.cache, config.defaults.affinity)
+    placing = under_policy(settings.affinity, route.policy, written=route.affinity is not None)
+    names, weights = [member.name for member in members], [member.weight for member in members]
+    group = member_group(name, route.policy, names, weights)
+    return Route(name, route.policy, members, settings, route.listed, placing, group)
 
 
 @lru_cache(maxsize=4096)
@@ -364,7 +398,7 @@ def expand(model: Model, name: str) -> Model:
     Cached, because dialects compile each target once; bounded, because clients choose the names.
     """
     targets = tuple(_named(target, name) for target in model.targets)
-    return Model(f"{model.targets[0].vendor}/{name}", model.policy, targets, model.cache, model.listed)
+    return replace(model, name=f"{model.targets[0].vendor}/{name}", targets=targets)
 
 
 def _named(target: Target, name: str) -> Target:

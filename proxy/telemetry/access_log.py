@@ -93,16 +93,22 @@ def _add_answer(fields: dict[str, object], record: RequestRecord, cost: float | 
         fields["first_content_ms"] = _milliseconds(record.first_content - record.started)
     if (usage := record.counted) is not None:
         _add_usage(fields, usage)
-    if cost is not None:
-        fields["cost_usd"] = round(cost, 12)
-    if unpriced := record.unpriced:
-        fields["unpriced"] = unpriced
+    _add_cost(fields, record, cost)
     if record.cache is not None:
         fields["cache"] = record.cache.result
+    if (affinity := record.affinity) is not None:
+        fields["affinity"] = affinity
     if record.emulated:
         fields["emulated"] = record.emulated
     if record.dropped:
         fields["dropped"] = record.dropped
+
+
+def _add_cost(fields: dict[str, object], record: RequestRecord, cost: float | None) -> None:
+    if cost is not None:
+        fields["cost_usd"] = round(cost, 12)
+    if unpriced := record.unpriced:
+        fields["unpriced"] = unpriced
 
 
 def _add_usage(fields: dict[str, object], usage: Usage) -> None:

@@ -156,6 +156,16 @@ REQUEST_FIELDS: Final = (
         '"hit"',
     ),
     LineField(
+        "affinity",
+        "text",
+        "",
+        "the name has affinity, and a deployment was called",
+        "`kept` if the deployment of its conversation answered; `spilled_load` if that had too many requests in "
+        "flight; `spilled_health` if it was out of service, unhealthy, at a limit, failed, or cannot honour the "
+        "request; `short` if the prompt is shorter than `least`; `none` if nothing names a conversation.",
+        '"kept"',
+    ),
+    LineField(
         "emulated",
         "list of texts",
         "",

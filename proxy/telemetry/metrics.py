@@ -25,7 +25,7 @@ from prometheus_client.utils import floatToGoString
 
 from proxy.deployment_health.concurrency_limit import Limited
 from proxy.errors import OverloadReason
-from proxy.request_record import OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
+from proxy.request_record import AFFINITY_OUTCOMES, OTHER, UNKNOWN_TEAM, Outcome, RequestRecord
 from proxy.telemetry.instruments import (
     CounterInstrument,
     GaugeInstrument,
@@ -139,6 +139,10 @@ class Metrics:
             "miss": make.counter("cache_misses", "Requests for the answer cache that asked a deployment.", ("model",)),
             "stored": make.counter("cache_stored", "Answers put into the answer cache.", ("model",)),
         }
+        text = "Requests for names with affinity by what became of it: kept is the deployment of the conversation."
+        self._affinity = make.counter("affinity", text, ("outcome",))
+        for outcome in AFFINITY_OUTCOMES:
+            self._affinity.start(outcome)
         self._lag = self._gauge("event_loop_lag_seconds", "The worst lag of the last second.", ()).set
         self._reloads = make.counter("config_reloads", "Reloads of the table by result.", ("result",))
         self._inflight = make.inflight()
@@ -161,6 +165,8 @@ class Metrics:
     def observe(self, record: RequestRecord, cost: float | None) -> None:
         """Count a finished request, and what it cost (None: not known)."""
         self._counts.add(record, cost)
+        if (outcome := record.affinity) is not None:
+            self._add(self._affinity, outcome)
 
     def inflight(self, deployment: str, change: int) -> None:
         """Count a call of a deployment as begun (1) or ended (-1)."""

@@ -56,6 +56,8 @@ class RequestRows:
     first_token: list[float]
     input: list[float]
     output: list[float]
+    prompt: list[float]
+    cached: list[float]
     cost: list[float]
     unpriced_tokens: list[float]
     unpriced_searches: list[float]
@@ -97,6 +99,12 @@ class RequestCounts:
             "Tokens as the upstream counted them; a guess where it counted none.",
             ("team", "model", "direction"),
         )
+        self._prompt = make.counter(
+            "prompt_tokens", "Tokens of prompts, by the deployment that was called last.", ("deployment",)
+        )
+        self._cached = make.counter(
+            "cached_tokens", "Those of them that came out of the vendor's cache, as it said.", ("deployment",)
+        )
         self._cost = make.counter("cost_usd", "What the tokens cost, where their price is known.", ("team", "model"))
         self._unpriced_tokens = make.counter(
             "unpriced_tokens",
@@ -135,16 +143,10 @@ class RequestCounts:
             wait = record.first_content - record.started
             row[bisect_left(FIRST_TOKEN_BUCKETS, wait)] += 1
             row[-1] += wait
-        if usage is not None:
-            rows.input[0] += usage.prompt_tokens
-            rows.output[0] += usage.completion_tokens
         if cost is not None:
             rows.cost[0] += cost
-        if unpriced and usage is not None:
-            if rows.unpriced_tokens:
-                rows.unpriced_tokens[0] += unpriced_tokens(unpriced, usage)
-            if rows.unpriced_searches and usage.completion_details:
-                rows.unpriced_searches[0] += usage.completion_details.get(SEARCH_REQUESTS, 0)
+        if usage is not None:
+            _add_usage(rows, usage, unpriced)
 
     def touched(self) -> set[Series]:
         """Return the series that requests have added to since the last call."""
@@ -209,6 +211,8 @@ class RequestCounts:
             else [],
             input=row(self._tokens, team, model, "input") if usage else [],
             output=row(self._tokens, team, model, "output") if usage else [],
+            prompt=row(self._prompt, deployment) if usage and deployment else [],
+            cached=row(self._cached, deployment) if usage and deployment else [],
             cost=row(self._cost, team, model) if cost is not None else [],
             unpriced_tokens=row(self._unpriced_tokens, team, model) if unpriced and unpriced != (SEARCHES,) else [],
             unpriced_searches=row(self._unpriced_searches, team, model) if SEARCHES in unpriced else [],
@@ -227,3 +231,19 @@ class RequestCounts:
             if rows.touched:
                 rows.touched = False
                 self._touched.update(rows.series)
+
+
+def _add_usage(rows: RequestRows, usage: Usage, unpriced: tuple[str, ...]) -> None:
+    """Count the tokens of a request, and those whose price is not known."""
+    rows.input[0] += usage.prompt_tokens
+    rows.output[0] += usage.completion_tokens
+    if row := rows.prompt:
+        row[0] += usage.prompt_tokens
+        if details := usage.prompt_details:
+            rows.cached[0] += details.get("cached_tokens", 0)
+    if not unpriced:
+        return
+    if rows.unpriced_tokens:
+        rows.unpriced_tokens[0] += unpriced_tokens(unpriced, usage)
+    if rows.unpriced_searches and usage.completion_details:
+        rows.unpriced_searches[0] += usage.completion_details.get(SEARCH_REQUESTS, 0)

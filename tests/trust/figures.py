@@ -351,6 +351,16 @@ FIGURES: Final = (
             "except LookupError:",
         ),
     ),
+    Figure(
+        *("R46", "Conversations at the deployment with their cache", "95 % of one deployment's cached tokens", "C"),
+        Tests(("tests/proxy/routing/test_affinity_figures.py", "tests/proxy/routing/test_session_processes.py")),
+        Sabotage(
+            "proxy/routing/session_load.py",
+            "rank(session.number, group)",
+            "rank(id(placed), group)",
+        ),
+        0.2,
+    ),
 )
 
 UNHELD: Final = (

@@ -75,6 +75,29 @@ def test_each_policy_reads_the_weights_it_reads(policy: str, read: tuple[int, ..
         assert told == ([] if weight in read else idle)
 
 
+@looped(
+    ("settings", "doubted"),
+    [
+        ("affinity: auto", True),
+        ("affinity: {load: 2}, policy: priority", True),
+        ("affinity: off", False),
+        ("affinity: {send: true}", False),
+        ("affinity: auto, policy: fastest", False),
+        ("policy: priority", False),
+    ],
+)
+def test_an_affinity_under_priority_is_a_warning(settings: str, doubted: bool) -> None:
+    text = f"""\
+        version: 1
+        vendors: {{v: {{}}}}
+        models: {{v/m: {{{settings}, deployments: {{a: {{}}, b: {{}}}}}}, v/one: {{affinity: auto}}}}
+        routes: {{r: {{{settings}, targets: [v/m/a, v/m/b]}}, one: {{targets: [v/m], affinity: auto}}}}
+    """
+    told = [each.partition(" ")[2] for each in warnings(text)]
+    names = ("models.v/m", "routes.r") if doubted else ()
+    assert told == [f"{name}.affinity: has no effect under policy priority" for name in names]
+
+
 def test_nothing_to_ask_for_is_a_warning() -> None:
     assert warnings("version: 1\n") == ["1:1 models: no models: every request would be answered with 404"]
     assert warnings(TEAM) == ["10:3 teams.t: this team may ask for nothing: list models, or write routes"]

@@ -78,6 +78,33 @@ def test_the_text_says_when_chance_decides_and_names_what_is_emulated(ask: Ask) 
     assert text.endswith("emulated: guided_choice\n")
 
 
+LONG = [{"role": "system", "content": "s" * 5000}, {"role": "user", "content": "Hi"}]
+
+
+def test_the_conversation_that_orders_the_targets_is_told_with_its_source_and_ranks(ask: Ask) -> None:
+    text = ask("text", model="azure-eu/gpt-4o", messages=LONG)[1]
+    assert "chosen for each request" not in text
+    assert " by prompt; headers may name another. It ranks\n  azure-eu/gpt-4o: azure-eu/gpt-4o/" in text
+    assert "1.5 times its share of the requests in flight.\n" in text
+    found = facts(ask("json", model="azure-eu/gpt-4o", messages=LONG, prompt_cache_key="k"))["affinity"]
+    (group,) = found.pop("groups")
+    assert (found["key"], found["without"], len(found["conversation"])) == ("prompt_cache_key", None, 16)
+    ranks = group.pop("ranks")
+    assert sorted(ranks) == ["azure-eu/gpt-4o/france", "azure-eu/gpt-4o/sweden"]
+    assert group == {"name": "azure-eu/gpt-4o", "load": 1.5, "skipped": None}
+    assert facts(ask("json", model="azure-eu/gpt-4o", messages=LONG))["targets"][0]["chosen"]
+
+
+def test_a_request_without_a_conversation_is_told_why(ask: Ask) -> None:
+    text = ask("text", model="azure-eu/gpt-4o", messages=MESSAGES)[1]
+    assert "does not order the targets, since its prompt is shorter than `least`.\n" in text
+    found = facts(ask("json", model="azure-eu/gpt-4o", messages=MESSAGES))["affinity"]
+    assert found == {"key": None, "without": "short", "groups": []}
+    text = ask("text", path="/v1/completions", model="azure-eu/gpt-4o", prompt="p" * 5000)[1]
+    assert "since nothing in its body names one; a header may.\n" in text
+    assert facts(ask("json", model="fast", messages=LONG))["affinity"] is None
+
+
 def test_the_text_gives_the_reason_of_a_target_that_cannot(ask: Ask) -> None:
     status, text = ask("text", model="any", messages=MESSAGES, guided_regex="[ab]+")
     assert status == 0

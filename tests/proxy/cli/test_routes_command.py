@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from proxy.cli.routes_command import (
+    AFFINITY_COLUMNS,
     CACHE_COLUMNS,
     FORMS,
     MODEL_COLUMNS,
@@ -46,7 +47,7 @@ def test_routes_show_every_deployment_they_lead_to(source: Writer, capsys: Outpu
     found = rows(capsys.readouterr().out)
     mini, haiku = "openai/gpt-4o-mini/default", "anthropic/claude-haiku-4-5/default"
     start = found.index(list(ROUTE_COLUMNS)) + 1
-    assert [row for row in found[start:] if row and row[0] in ("fast", "any") and row[1] == "-"] == [
+    assert [row for row in found[start:] if row[:2] in (["fast", "-"], ["any", "-"]) and len(row) == 6] == [
         ["fast", "-", "priority", "-", "openai/gpt-4o-mini", mini],
         ["fast", "-", "priority", "-", "anthropic/claude-haiku-4-5", haiku],
         ["any", "-", "weighted", "2", "fast", f"{mini}, {haiku}"],
@@ -87,7 +88,7 @@ models:
 def test_the_teams_own_routes_follow_with_their_team(source: Writer, capsys: Output) -> None:
     routes(source(TABLE), None)
     sweden_first = "azure-eu/gpt-4o/sweden, azure-eu/gpt-4o/france"
-    assert rows(capsys.readouterr().out)[-2:] == [
+    assert [row for row in rows(capsys.readouterr().out) if row[1:2] == ["search"] and len(row) == 6] == [
         ["fast", "search", "priority", "-", "azure-eu/gpt-4o", sweden_first],
         ["cheap", "search", "priority", "-", "gpu/llama", "gpu/llama/default"],
     ]
@@ -97,9 +98,44 @@ def test_a_team_sees_only_what_it_may_ask_for(source: Writer, capsys: Output) ->
     assert routes(source(TABLE), "search") == 0
     output = capsys.readouterr().out
     names = [row[0] for row in rows(output) if row]
-    assert names == ["MODEL", "azure-eu/gpt-4o/sweden", "mock/echo", "ROUTE", "fast", "cheap"]
+    assert names[:6] == ["MODEL", "azure-eu/gpt-4o/sweden", "mock/echo", "ROUTE", "fast", "cheap"]
+    assert names[6:] == ["AFFINITY OF", "fast"]
     assert routes(source(TABLE), "data") == 0
     assert [row[0] for row in rows(capsys.readouterr().out)] == ["MODEL", "openai/gpt-4o-mini"]
+
+
+PLACING = """\
+version: 1
+vendors: {mock: {}, v: {profile: mock}}
+models:
+  mock/a: {policy: weighted, deployments: {one: {}, two: {}}}
+  mock/b: {policy: fastest, deployments: {one: {}, two: {}}}
+  mock/c: {policy: least_busy, affinity: off, deployments: {one: {}, two: {}}}
+  v/*: {policy: round_robin, affinity: {load: 2, send: true}, deployments: {one: {}, two: {}}}
+routes:
+  first: {targets: [mock/a, v/x]}
+  kept: {targets: [mock/b], affinity: auto}
+  not: {targets: [mock/a], affinity: off}
+"""
+
+
+def test_names_that_place_conversations_are_shown_with_their_rules(source: Writer, capsys: Output) -> None:
+    routes(source(PLACING), None)
+    found = rows(capsys.readouterr().out)
+    assert found[found.index(list(AFFINITY_COLUMNS)) + 1 :] == [
+        ["mock/a", "-", "auto", "mock/a"],
+        ["v/*", "-", "load: 2, send: true", "v/*"],
+        ["first", "-", "auto", "mock/a"],
+        ["first", "-", "load: 2, send: true", "v/*"],
+        ["kept", "-", "auto", "mock/b"],
+    ]
+    routes_as(source(PLACING), None, FORMS["json"])
+    assert json.loads(capsys.readouterr().out)["affinities"][0] == {
+        "name": "mock/a",
+        "team": None,
+        "rules": "auto",
+        "among": "mock/a",
+    }
 
 
 DIFFERING = f"""\

@@ -21,6 +21,7 @@ from proxy.conversations.response_entries import (
     read_items,
     read_turn,
     response_key,
+    session_in,
 )
 from proxy.errors import GatewayError
 from proxy.surfaces.surface import StoredResponse
@@ -50,6 +51,21 @@ def test_a_response_comes_back_as_it_was() -> None:
     assert replace(turn, response=STORED.response) == STORED
     assert orjson.loads(answer_in("resp_2", data) or b"") == STORED.response
     assert items_of(STORED) == [item("msg_1"), item("rs_2"), item("msg_2")]
+
+
+def test_the_number_of_its_conversation_is_read_without_the_rest() -> None:
+    data = entries_of(STORED, 0x1F)[response_key("resp_2")]
+    assert session_in(data) == 0x1F
+    assert read_turn("resp_2", data) == read_turn("resp_2", entries_of(STORED)[response_key("resp_2")])
+    earlier = entries_of(response("resp_1"), 7)[response_key("resp_1")]
+    assert StoredData({"resp_1": earlier, "resp_2": data}).session == 0x1F
+    assert StoredData().session is None
+
+
+@looped("data", [entries_of(STORED)[response_key("resp_2")], b"", b"[]", b'[]\n{"session":"1f"}', b'[]\n{"session":"'])
+def test_what_no_gateway_wrote_has_no_conversation(data: bytes) -> None:
+    assert session_in(data) is None
+    assert StoredData({"r": data}).session is None
 
 
 def test_each_item_leads_to_its_response() -> None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from providers.target import Target
+from proxy.routing.affinity_rules import AffinityRules
+from proxy.routing.deployment_load import MemberLoad
+from proxy.routing.session_affinity import MemberGroup
 
 
 def no_draw() -> float:
@@ -50,3 +53,6 @@ class Told:
 
     def first_byte(self, target: Target) -> float | None:
         return self.seconds.get(target.name)
+
+    def ordered(self, rules: AffinityRules, group: MemberGroup, members: MemberLoad) -> None:
+        """No request, and so no conversation."""

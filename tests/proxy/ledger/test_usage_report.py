@@ -80,10 +80,10 @@ DATA = UsageLine(("data", "slow"), sums(3, 150_000))
 
 def test_a_table_is_aligned_the_dearest_first_and_ends_with_the_total() -> None:
     assert usage_table(report("team", "model", lines=[DATA, SEARCH])) == [
-        "TEAM    MODEL  REQUESTS  ERRORS  TOKENS IN  CACHED  TOKENS OUT  REASONING  COST USD",
-        "search  fast      1,200       1  1,200,000       5      24,000          0      4.13",
-        "data    slow          3       1      3,000       5          60          0   0.00015",
-        "TOTAL             1,203       2  1,203,000      10      24,060          0      4.13",
+        "TEAM    MODEL  REQUESTS  ERRORS  TOKENS IN  CACHED  SHARE  TOKENS OUT  REASONING  COST USD",
+        "search  fast      1,200       1  1,200,000       5   0.0%      24,000          0      4.13",
+        "data    slow          3       1      3,000       5   0.2%          60          0   0.00015",
+        "TOTAL             1,203       2  1,203,000      10   0.0%      24,060          0      4.13",
     ]
 
 
@@ -97,7 +97,7 @@ def test_what_has_no_price_has_a_column_of_its_own() -> None:
 def test_an_empty_report_still_says_what_it_would_show() -> None:
     heads, total = usage_table(report("team", lines=[]))
     assert heads.startswith("TEAM ")
-    assert total.split() == ["TOTAL", "0", "0", "0", "0", "0", "0", "0.00"]
+    assert total.split() == ["TOTAL", "0", "0", "0", "0", "-", "0", "0", "0.00"]
 
 
 def test_days_are_in_their_order() -> None:

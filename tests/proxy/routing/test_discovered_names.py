@@ -2,7 +2,8 @@
 
 from proxy.errors import GatewayError
 from proxy.routing.deployment_load import IDLE
-from proxy.routing.resolve_model import each_discovered, nearest, plan, visible
+from proxy.routing.discovered_names import each_discovered
+from proxy.routing.resolve_model import nearest, plan, visible
 from tests.proxy.kit.tables import digest_of, snapshot
 from tests.support.looped import looped
 

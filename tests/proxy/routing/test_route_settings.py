@@ -25,6 +25,7 @@ routes:
     fallbacks: {{context_window: [b/m], content_filter: [b/n]}}
     same_space: true
     cache: {{ttl: 5s}}
+    affinity: {{load: 2}}
   alias: real
   deep: alias
   deepest: {{targets: [deep], policy: weighted}}

@@ -10,6 +10,7 @@ import orjson
 from providers.completion import Usage
 from providers.pricing import Price
 from proxy.request_record import Attempt, CacheUse, GuardMarks, RefusingLimit, RequestRecord
+from proxy.routing.session_load import PlacedSession
 from proxy.telemetry import line_fields
 from proxy.telemetry.access_log import malformed_line, refusal_line, request_line
 from proxy.telemetry.line_fields import LineField
@@ -38,8 +39,7 @@ FULL_USAGE = Usage(6, 2, CACHED, estimated=True)
 
 NOT_IN_LINES = {
     *("billed", "max_tokens", "user", "routed", "held", "key_label", "content", "paid", "tags", "unanswered", "passed"),
-    "heavy",
-    "lacking",
+    *("heavy", "lacking", "session"),
 }
 """What a record may hold and no line says."""
 
@@ -59,6 +59,7 @@ def full_record() -> RequestRecord:
     record.cache, record.called = CacheUse("miss"), "a/m/us"
     record.guarded = GuardMarks(plugin="redact", reason="a number")
     record.outcome, record.limit = "limited", RefusingLimit("team search", "budget", "usd", "month", "500.00 USD")
+    record.placed = PlacedSession()
     named = [each.name for each in dataclasses.fields(record)]
     assert {name for name in named if getattr(record, name) in (None, "", (), [])} == NOT_IN_LINES
     return record

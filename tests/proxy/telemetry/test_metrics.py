@@ -33,6 +33,15 @@ COUNTERS = CACHE | {
     "label_overflows",
 }
 COUNTERS |= {"fallbacks", "retry_budget_denied", "rate_limited", "keys_refused", "observer_failures"}
+COUNTERS |= {
+    "fallbacks",
+    "retry_budget_denied",
+    "rate_limited",
+    "keys_refused",
+    "affinity",
+    "prompt_tokens",
+    "cached_tokens",
+}
 COUNTERS |= {"cache_hits", "cache_stale", "cache_misses", "cache_stored"}
 HISTOGRAMS = {"request_duration_seconds", "time_to_first_token_seconds", "overhead_seconds"}
 GAUGES = {

@@ -58,6 +58,10 @@ class LibraryMetrics:
         self.make(Counter, "attempts", "deployment outcome", "Calls of a deployment by outcome.")
         text = "Tokens as the upstream counted them; a guess where it counted none."
         self.make(Counter, "tokens", "team model direction", text)
+        text = "Tokens of prompts, by the deployment that was called last."
+        self.make(Counter, "prompt_tokens", "deployment", text)
+        text = "Those of them that came out of the vendor's cache, as it said."
+        self.make(Counter, "cached_tokens", "deployment", text)
         self.make(Counter, "cost_usd", "team model", "What the tokens cost, where their price is known.")
         text = "Tokens whose price is not known, in full or for their tier or modality."
         self.make(Counter, "unpriced_tokens", "team model", text)
@@ -108,6 +112,9 @@ class LibraryMetrics:
         if usage is not None:
             self.add("tokens", usage.prompt_tokens, team, model, "input")
             self.add("tokens", usage.completion_tokens, team, model, "output")
+            if record.deployment is not None:
+                self.add("prompt_tokens", usage.prompt_tokens, record.deployment)
+                self.add("cached_tokens", (usage.prompt_details or {}).get("cached_tokens", 0), record.deployment)
         if record.cost is not None:
             self.add("cost_usd", record.cost, team, model)
         if usage is not None and "tokens" in record.unpriced:
@@ -115,7 +122,8 @@ class LibraryMetrics:
 
 
 SECONDS = st.one_of(st.sampled_from((0.0, *DURATION_BUCKETS, *OVERHEAD_BUCKETS)), st.floats(0, 1e6))
-TOKENS = st.builds(Usage, st.integers(0, 2**64), st.integers(0, 10**6))
+DETAILS = st.none() | st.dictionaries(st.sampled_from(["cached_tokens", "audio_tokens"]), st.integers(0, 10**6))
+TOKENS = st.builds(Usage, st.integers(0, 2**64), st.integers(0, 10**6), DETAILS)
 ATTEMPTS = st.builds(
     Attempt, st.sampled_from("ab"), st.just(1.0), outcome=st.sampled_from(["ok", "server", "cancelled"])
 )

@@ -1,0 +1,44 @@
+"""Tells a vendor which conversation calls belong to, where the client has not: a vendor with many servers finds the
+prompt's beginning in a cache only if it knows."""
+
+from dataclasses import replace
+
+from providers.dialect import UpstreamRequest
+
+
+def carry_session(sent: UpstreamRequest, session: str) -> UpstreamRequest:
+    """Return a call with the conversation in the header or field that the vendor's profile has for it, unless the
+    client has put something there. `session` is a word of hex digits."""
+    profile = sent.target.profile
+    place = profile.session
+    if place is None:
+        return sent
+    by_responses = profile.responses is not None and sent.url.partition("?")[0].endswith(profile.responses.path)
+    if place.header is not None and not (by_responses and place.field is not None):
+        return _with_header(sent, place.header, session)
+    if place.field is None or not (by_responses or _takes(sent, place.field)):
+        return sent
+    return _with_field(sent, place.field, session)
+
+
+def _takes(sent: UpstreamRequest, field: str) -> bool:
+    """Return whether the field is one of the chats of the target's model and version of the API."""
+    target = sent.target
+    profile = target.profile.for_version(target.api_version or target.profile.api_version)
+    profile = profile.for_model(target.model, target.upstream_model)
+    return any(operation == sent.operation and field in wire.accepts for operation, wire in profile.wires.items())
+
+
+def _with_header(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequest:
+    if any(given.lower() == name for given in sent.headers):
+        return sent
+    return replace(sent, headers={**sent.headers, name: session})
+
+
+def _with_field(sent: UpstreamRequest, name: str, session: str) -> UpstreamRequest:
+    """Return the call with a field before all others. A body that has the name anywhere is left as it is: finding out
+    where would be to read all of it."""
+    body = sent.body
+    if body[:1] != b"{" or body[1:2] == b"}" or f'"{name}"'.encode() in body:
+        return sent
+    return replace(sent, body=b'{"%s":"%s",%s' % (name.encode(), session.encode(), body[1:]))

@@ -1,0 +1,84 @@
+"""The rules by which a name sends the requests of a conversation to one deployment, from the sections of the table."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from config.sections.affinity_section import AffinitySection
+from config.table.table_schema import GatewayConfig
+from proxy.routing.policies import WEIGHED
+from proxy.routing.session_affinity import MemberGroup
+from proxy.routing.session_key import BUILT_IN_KEY, KeyNames, key_names
+
+BYTES_PER_TOKEN: Final = 4
+"""Bytes of a body that count as one token of its prompt."""
+
+BY_CONVERSATION: Final = frozenset({"weighted", "round_robin", "least_busy"})
+"""The policies that have affinity unless the operator writes otherwise."""
+
+IF_WRITTEN: Final = frozenset({"fastest"})
+"""The policies that have affinity only if it is written at the name itself: they would lose what they are for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityRules:
+    """Whether the requests of a conversation go to one deployment (`on`), and by which `key`.
+
+    A deployment is skipped while it has more than `load` times its share of the requests in flight. A body of fewer
+    than `least` bytes goes by the policy alone. With `send` vendors receive a digest of the conversation.
+    """
+
+    on: bool
+    key: KeyNames = BUILT_IN_KEY
+    load: float = 1.5
+    least: int = 1024 * BYTES_PER_TOKEN
+    send: bool = False
+
+    @property
+    def words(self) -> str:
+        """The rules for people, such as `auto`, or `load: 2, send: true` if they differ from the built-in ones."""
+        if not self.on:
+            return "off"
+        differing = [
+            ("key", None if self.key is BUILT_IN_KEY else f"[{', '.join(self.key.names)}]"),
+            ("load", None if self.load == BUILT_IN.load else f"{self.load:g}"),
+            ("least", None if self.least == BUILT_IN.least else str(self.least // BYTES_PER_TOKEN)),
+            ("send", "true" if self.send else None),
+        ]
+        return ", ".join(f"{name}: {value}" for name, value in differing if value is not None) or "auto"
+
+
+BUILT_IN: Final = AffinityRules(on=True)
+OFF: Final = AffinityRules(on=False)
+
+
+def affinity_rules(section: AffinitySection | None) -> AffinityRules:
+    """Return the rules of a section; the built-in ones without a section."""
+    if section is None:
+        return BUILT_IN
+    if section.mode == "off":
+        return OFF
+    key = BUILT_IN_KEY if section.key is None else key_names(section.key)
+    return AffinityRules(True, key, section.load, section.least * BYTES_PER_TOKEN, section.send)
+
+
+def model_affinity(config: GatewayConfig, name: str) -> AffinityRules:
+    """Return the rules of an entry of `models`: its own, else its vendor's, else the defaults'."""
+    levels = (config.models[name], config.vendors[name.partition("/")[0]], config.defaults)
+    return affinity_rules(next((level.affinity for level in levels if level.affinity is not None), None))
+
+
+def under_policy(rules: AffinityRules, policy: str, *, written: bool) -> AffinityRules:
+    """Return the rules as they hold under a policy; `written` says that they are written at the name itself."""
+    return rules if policy in BY_CONVERSATION or (written and policy in IF_WRITTEN) else OFF
+
+
+def member_group(
+    label: str, policy: str, names: Sequence[str], weights: Sequence[int], away: Iterable[int] = ()
+) -> MemberGroup | None:
+    """Return the group of a model's or route's members that a conversation may be placed in; None under policy
+    `priority`, and if at most one member gets requests."""
+    if policy not in BY_CONVERSATION | IF_WRITTEN or sum(1 for weight in weights if weight > 0) < 2:
+        return None
+    counted = weights if policy in WEIGHED else [min(weight, 1) for weight in weights]
+    return MemberGroup(label, tuple(names), tuple(counted), frozenset(away))
