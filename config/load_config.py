@@ -21,6 +21,7 @@ from config.checks.doubtful_limits import doubtful_limits
 from config.checks.doubtful_settings import doubtful_settings
 from config.problem import ConfigError, Locate, Path, Position, Problem, dotted
 from config.reading.complete_teams import TeamCompleter
+from config.reading.lone_budgets import LoneBudgets
 from config.reading.merge_includes import INCLUDE, Includer, as_table
 from config.reading.read_certificates import Bundle, Pair, read_certificates
 from config.reading.table_files import DISK, Copies, SourceFiles, Store, UnreadableError, current_hashes, digest
@@ -141,7 +142,8 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
     expander = Expander(env, files)
     includer = Includer(expander, _KEYS)
     completer = TeamCompleter(expander)
-    root = completer.completed(includer.merged(parsed.root))
+    budgets = LoneBudgets()
+    root = budgets.listed(completer.completed(includer.merged(parsed.root)))
     values = expander.mapping(root)
     problems = [*parsed.problems, *includer.problems, *completer.problems, *expander.problems]
     checked = check_sections(values, root)
@@ -154,7 +156,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         warnings.extend((*doubtful_settings(context), *doubtful_limits(context)))
     sources = Sources(files.hashes, files.patterns)
     if checked.config is None or not includer.complete:
-        return Examined(None, completer.as_written(problems), sources)
+        return Examined(None, budgets.as_written(problems), sources)
     tls = checked.config.server.tls
     pair = None if tls is None else (tls.cert, tls.key)
     certificates = read_certificates(_ca_files(checked.config), pair, root, files)
@@ -165,7 +167,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         config=checked.config,
         files=files.paths,
         digest=digest({**own, **files.hashes}),
-        warnings=tuple(sorted(set(completer.as_written(warnings)))),
+        warnings=tuple(sorted(set(budgets.as_written(warnings)))),
         authorities=certificates.authorities,
         pair=certificates.pair,
         locate=partial(value_position, root),
@@ -175,7 +177,7 @@ def _examine(text: str, name: str, env: Mapping[str, str], files: SourceFiles) -
         ledger=_ledger(checked.config, name, main),
         payloads=_payloads(checked.config, main or pathlib.Path(name)),
     )
-    return Examined(table, completer.as_written(problems), sources)
+    return Examined(table, budgets.as_written(problems), sources)
 
 
 def _ledger(config: GatewayConfig, name: str, main: pathlib.Path | None) -> LedgerPlace | None:

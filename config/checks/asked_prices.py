@@ -6,7 +6,6 @@ from functools import reduce
 
 from config.allowed_names import covers
 from config.sections.route_section import RouteSection
-from config.sections.team_section import TeamSection
 from config.table.inheritance import IMPLICIT_DEPLOYMENT, deployment_inheritance
 from config.table.table_schema import GatewayConfig
 
@@ -38,12 +37,11 @@ class PriceBook:
     _models: dict[str, dict[str, AskedPrices]] = field(default_factory=dict)
     _lists: dict[tuple[str, ...], AskedPrices] = field(default_factory=dict)
 
-    def of_team(self, team: TeamSection) -> AskedPrices:
-        """Return the prices behind all that a team may ask for."""
-        allowed = tuple(team.models)
+    def of_names(self, allowed: tuple[str, ...], own: Mapping[str, RouteSection]) -> AskedPrices:
+        """Return the prices behind all that these patterns allow, and behind a team's own routes."""
         if allowed not in self._lists:
             self._lists[allowed] = _together(self._of_pattern(pattern) for pattern in allowed)
-        return self._lists[allowed] | _together(self.of_name(name, team.routes) for name in team.routes)
+        return self._lists[allowed] | _together(self.of_name(name, own) for name in own)
 
     def of_name(self, name: str, own: Mapping[str, RouteSection]) -> AskedPrices:
         """Return the prices behind a name; `own` are the routes of the team that asks for it."""

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from config.checks.asked_prices import PriceBook
+from config.checks.budget_places import BudgetPlace, budget_places
 from config.checks.check_between_sections import CheckContext, keys_below
 from config.problem import Path, Problem
 from config.sections.limits_section import BudgetSection, LimitsSection
-from config.sections.team_section import TeamSection
 from config.table.table_schema import GatewayConfig
 
 _DAY: Final = 86400.0
@@ -33,18 +33,20 @@ def limit_sections(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection,
 
 def _every_section(config: GatewayConfig) -> Iterator[tuple[Path, LimitsSection, Around]]:
     path: Path
+    of_all: Around = (("that of all clients", config.limits),)
+    yield ("limits",), config.limits, ()
     for name, vendor in config.vendors.items():
         yield ("vendors", name, "limits"), vendor.limits, ()
     for key, model in config.models.items():
         above, path = config.vendors.get(key.partition("/")[0]), ("models", key)
-        around: Around = () if above is None else (("vendor's", above.limits),)
+        around: Around = () if above is None else (("the vendor's", above.limits),)
         yield (*path, "limits"), model.limits, around
         for name, deployment in model.deployments.items():
-            yield (*path, "deployments", name, "limits"), deployment.limits, (("model's", model.limits), *around)
+            yield (*path, "deployments", name, "limits"), deployment.limits, (("the model's", model.limits), *around)
     for name, team in config.teams.items():
         path = ("teams", name)
-        yield (*path, "limits"), team.limits, ()
-        of_team = (("team's", team.limits),)
+        yield (*path, "limits"), team.limits, of_all
+        of_team: Around = (("the team's", team.limits), *of_all)
         yield from (((*path, "limits", "models", each), made, of_team) for each, made in team.limits.models.items())
         yield from (((*path, kind, index, "limits"), own.limits, of_team) for kind, index, own in team.every_key())
 
@@ -64,28 +66,28 @@ def _limited_names(context: CheckContext) -> Iterator[Problem]:
 
 
 def _budgets(context: CheckContext, prices: PriceBook) -> Iterator[Problem]:
-    for team_name, team in context.config.teams.items():
-        for index, budget in enumerate(team.budget):
-            path: Path = ("teams", team_name, "budget", index)
+    for place in budget_places(context.config):
+        for index, budget in enumerate(place.budgets):
+            path: Path = (*place.path, index)
             if budget.route is not None:
-                yield from _route(context, team, (*path, "then", "route"), budget.route)
-            if _refuses_everything(team, budget, prices):
-                message = "refuses everything: none of the models that this team may ask for has a price"
+                yield from _route(context, place, (*path, "then", "route"), budget.route)
+            if _refuses_everything(place, budget, prices):
+                message = f"refuses everything: none of the models that {place.who} may ask for has a price"
                 yield context.at_value((*path, "unpriced"), message)
 
 
-def _route(context: CheckContext, team: TeamSection, path: Path, name: str) -> Iterator[Problem]:
-    own = keys_below(context.root, (*path[:2], "routes"))
+def _route(context: CheckContext, place: BudgetPlace, path: Path, name: str) -> Iterator[Problem]:
+    own = keys_below(context.root, (*path[:2], "routes")) if path[0] == "teams" else frozenset()
     if name not in own and not context.names.knows(name):
         yield context.at_value(path, context.no_such("model or route", name, path, [*own, *context.names.all()]))
-    elif own | {*team.models} == {name}:
-        yield context.at_value(path, "leads to itself: this team may ask for nothing else")
+    elif {*place.routes, *place.names} == {name}:
+        yield context.at_value(path, f"leads to itself: {place.who} may ask for nothing else")
 
 
-def _refuses_everything(team: TeamSection, budget: BudgetSection, prices: PriceBook) -> bool:
+def _refuses_everything(place: BudgetPlace, budget: BudgetSection, prices: PriceBook) -> bool:
     if budget.usd is None or budget.unpriced == "ignore":
         return False
-    asked = prices.of_team(team)
+    asked = prices.of_names(place.names, place.routes)
     return bool(asked.unpriced) and asked.highest is None
 
 
@@ -101,8 +103,8 @@ def counted(config: GatewayConfig) -> Iterator[tuple[Path, str]]:
     """Yield the path of all that is counted by the calendar, with its period."""
     for path, section, _ in limit_sections(config):
         yield from (((*path, each.key), each.period) for each in section.amounts() if each.period in _NEEDED_DAYS)
-    for name, team in config.teams.items():
-        yield from ((("teams", name, "budget", index), each.per) for index, each in enumerate(team.budget))
+    for place in budget_places(config):
+        yield from (((*place.path, index), each.per) for index, each in enumerate(place.budgets))
 
 
 def counted_periods(config: GatewayConfig) -> frozenset[str]:

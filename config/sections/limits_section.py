@@ -1,4 +1,4 @@
-"""The sections of limits and budgets: what teams, keys, vendors, models and deployments may use."""
+"""The sections of limits and budgets: what all clients, teams, keys, vendors, models and deployments may use."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, ClassVar, Final, Literal, NamedTuple, Self
 
-from pydantic import Field, GetCoreSchemaHandler, ValidatorFunctionWrapHandler, model_validator
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidatorFunctionWrapHandler,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -101,8 +107,9 @@ class LimitsSection(Section):
     concurrent: Concurrent = Field(default=None, description="Requests under way at once, streams until they end.")
     burst: Burst = Field(
         default=None,
-        description="Requests that may come at once under the limits per second and minute. Built in: for teams and "
-        "keys the limit itself; for vendors, models and deployments what a limit per minute lets through in 10 s.",
+        description="Requests that may come at once under the limits per second and minute. Built in: for clients, "
+        "teams and keys the limit itself; for vendors, models and deployments what a limit per minute lets through in "
+        "10 s.",
     )
 
     def amounts(self) -> Iterator[WrittenLimit]:
@@ -195,7 +202,7 @@ OnLimit = Annotated[OnLimitQueue | Literal["reject"], OrWord(OnLimitQueue)]
 
 
 class BudgetSection(Section):
-    """What a team may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+    """What may be spent in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
 
     usd: Dollars = Field(default=None, description="USD, by the prices of the models. This or tokens.")
     tokens: Amount = Field(default=None, description="Tokens, of prompts and answers. This or usd.")
@@ -224,3 +231,14 @@ class BudgetSection(Section):
         if (self.usd is None) == (self.tokens is None):
             raise refuse("must have one of usd and tokens")
         return self
+
+
+class OneOrMany:
+    """Annotation of a list: editors accept one element in its place, which the loader makes a list of one."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        several = handler(schema)
+        return {"anyOf": [several["items"], several]}
+
+
+Budgets = Annotated[list[BudgetSection], OneOrMany()]

@@ -13,7 +13,7 @@ from config.defaults import duration
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
-from config.sections.limits_section import Concurrent, LimitsSection
+from config.sections.limits_section import Budgets, Concurrent, LimitsSection
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
 from config.sections.route_section import LISTED, POLICIES, WEIGHT, RouteSection
@@ -294,6 +294,13 @@ class GatewayConfig(Section):
     )
     models: dict[ModelKey, ModelSection] = Field(default={}, description="The models, by vendor/model or vendor/*.")
     routes: dict[RouteName, RouteSection] = Field(default={}, description="Names of our own, over models.")
+    limits: LimitsSection = Field(
+        default=LimitsSection(), description="The most that all clients together may use, of whatever team."
+    )
+    budget: Budgets = Field(
+        default_factory=list,
+        description="What all clients together may spend: one budget, or a list of them, which all hold.",
+    )
     teams: dict[TeamName, TeamSection] = Field(
         default={}, description="Who may call. Without teams everybody may, and the gateway listens on loopback only."
     )

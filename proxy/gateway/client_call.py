@@ -164,7 +164,7 @@ class ClientCall:
         other task can be done by the model of a chat."""
         record, surface = self.record, self.match.surface.name
         planned = plan(self.snapshot, self.team, name, surface, load)
-        instead = limits.route(self.key)
+        instead = limits.route(self.key, self.snapshot)
         if instead is not None and instead[0] != name:
             record.routed, team = instead
             # As behind a route of the table, the answer names the model that served.

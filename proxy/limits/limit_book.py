@@ -14,7 +14,7 @@ from typing import Final
 from proxy.limits.calendar_period import PeriodClock
 from proxy.limits.concurrency import LeasedPlaces, Places
 from proxy.limits.lease_book import LeaseBook
-from proxy.limits.limit import INDEX, UNLIMITED, Limits, Period, TeamBudget
+from proxy.limits.limit import INDEX, UNLIMITED, Limits, Period, ScopeBudget
 from proxy.limits.limit_views import Exceeded, LimitView
 from proxy.limits.rate_lease import RateLease
 from proxy.limits.reservation import NOTHING, BoundMeter, Facts, Meters, Reservation, joined
@@ -85,7 +85,7 @@ class LimitBook:
         return self._leases is not None and self._leases.divided
 
     def use(
-        self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[TeamBudget, ...]], zone: tzinfo, now: float
+        self, limits: Mapping[str, Limits], budgets: Mapping[str, tuple[ScopeBudget, ...]], zone: tzinfo, now: float
     ) -> None:
         """Put a table's limits in force. Scopes that stay go on with what they have counted, whatever their limits are
         now; those that are gone end with their last request, and hold for who waits for them already."""

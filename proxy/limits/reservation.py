@@ -45,8 +45,8 @@ class Meter(Protocol):
     def exceeded(self, scope: str, units: int, now: float, wall: float) -> Exceeded: ...
 
 
-Facts: TypeAlias = tuple[Shown | None, Shown | None]
-"""What headers say of the tightest limits of requests and of tokens."""
+Facts: TypeAlias = tuple[Shown | None, Shown | None, str, str]
+"""What headers say of the tightest limits of requests and of tokens, and the scopes of both."""
 
 BoundMeter: TypeAlias = tuple[int, Meter]
 """A limit with the place of its unit's amount."""
@@ -189,21 +189,22 @@ class Meters:
         """Return the tightest limits of requests and of tokens: those with the fewest left."""
         requests: Shown | None = None
         tokens: Shown | None = None
+        of_requests = of_tokens = ""
         for rate in self.rates:
             shown = rate.shown(now, wall)
             if rate.rule.index:
                 if tokens is None or shown < tokens:
-                    tokens = shown
+                    tokens, of_tokens = shown, rate.scope
             elif requests is None or shown < requests:
-                requests = shown
+                requests, of_requests = shown, rate.scope
         for counter in self.counters if self.dated else ():
             if (told := counter.shown(now, wall)) is not None:
                 if counter.rules.index:
                     if tokens is None or told < tokens:
-                        tokens = told
+                        tokens, of_tokens = told, counter.scope
                 elif requests is None or told < requests:
-                    requests = told
-        return requests, tokens
+                    requests, of_requests = told, counter.scope
+        return requests, tokens, of_requests, of_tokens
 
 
 def joined(every: Sequence[Meters]) -> Meters:

@@ -20,7 +20,7 @@ from config.table.table_schema import GatewayConfig
 from config.time_zones import zone_named
 from providers.profiles.load_profiles import load_profiles
 from providers.target import NO_MEDIA, Media, Target
-from proxy.limits.limit import UNLIMITED, Limits, TeamLimits
+from proxy.limits.limit import ALL, UNLIMITED, Limits, ScopeBudget, TeamLimits
 from proxy.request_record import NO_TEAM
 from proxy.routing.build_target import make_target, unknown_profile
 from proxy.routing.cache_rules import CacheRules, model_cache
@@ -137,8 +137,8 @@ class Snapshot:
     `resolve_model.plan` has found out about names, which holds as long as the table.
 
     `target_limits` has the scopes with limits of the targets that have any, by label; `scopes` the limits of every
-    scope that has some. `zone` is that of the periods of limits and budgets. `out_of_service` has the labels of the
-    targets that get no new requests.
+    scope that has some, and `budgets` the budgets. `zone` is that of the periods of limits and budgets.
+    `out_of_service` has the labels of the targets that get no new requests.
     """
 
     digest: str
@@ -154,6 +154,7 @@ class Snapshot:
     discover: frozenset[str] = frozenset()
     target_limits: TargetLimits = field(default_factory=dict)
     scopes: Mapping[str, Limits] = field(default_factory=dict)
+    budgets: Mapping[str, tuple[ScopeBudget, ...]] = field(default_factory=dict)
     zone: tzinfo = UTC
     out_of_service: frozenset[str] = frozenset()
     kept: "KeptNames" = field(default_factory=dict, repr=False)
@@ -218,6 +219,7 @@ def compile_table(loaded: Loaded) -> Compiled:
     every = [_model(loaded, name, problems) for name in known]
     compiled = {model.name: model for model in every if model.targets}
     limits = LimitCompiler()
+    limits.client(ALL, config.limits, config.budget)
     teams = {name: _team(name, team, limits, config) for name, team in config.teams.items()}
     surfaces = config.server.surfaces
     snapshot = Snapshot(
@@ -238,6 +240,7 @@ def compile_table(loaded: Loaded) -> Compiled:
         ),
         target_limits=MappingProxyType(dict(_target_limits(loaded, compiled.values(), limits))),
         scopes=MappingProxyType(limits.scopes),
+        budgets=MappingProxyType(limits.budgets),
         zone=zone_named(config.server.timezone),
         out_of_service=frozenset(
             target.label for model in compiled.values() for target in model.targets if target.out_of_service
@@ -315,8 +318,7 @@ def _keys(
 
 
 def _key(own: TeamKey, team: Team, allow: tuple[str, ...] | None, limits: LimitCompiler) -> Key:
-    scope = f"key {team.name}/{own.label}"
-    return Key(team, own.ends, own.name or "", own.label, limits.client(scope, own.limits), allow)
+    return Key(team, own.ends, own.name or "", own.label, limits.key(team.name, own), allow)
 
 
 def _narrowed(team: Team, names: tuple[str, ...]) -> Team:

@@ -52,14 +52,14 @@ def test_a_team_s_own_routes_come_first() -> None:
     book, own = PriceBook(TABLE), TABLE.teams["t"].routes
     assert book.of_name("one", own) == AskedPrices(frozenset({"w/none"}))
     assert book.of_name("three", own) == AskedPrices(frozenset({"w/none"}), 0.1, 0.1)
-    assert book.of_team(TABLE.teams["t"]) == AskedPrices(frozenset({"w/none"}), 0.1, 0.1)
+    assert book.of_names(tuple(TABLE.teams["t"].models), own) == AskedPrices(frozenset({"w/none"}), 0.1, 0.1)
 
 
 def test_a_list_costs_what_all_its_names_cost() -> None:
     book = PriceBook(TABLE)
-    assert book.of_team(TABLE.teams["u"]) == AskedPrices(frozenset(), 10, 0.1)
-    assert book.of_team(TABLE.teams["all"]) == AskedPrices(frozenset({"w/none", "w/some"}), 18, 0.1)
-    assert book.of_team(TABLE.teams["all"]) is not book.of_team(TABLE.teams["u"])
+    assert book.of_names(("v/*", "one"), {}) == AskedPrices(frozenset(), 10, 0.1)
+    assert book.of_names(("*",), {}) == AskedPrices(frozenset({"w/none", "w/some"}), 18, 0.1)
+    assert book.of_names(("*",), {}) is not book.of_names(("v/*", "one"), {})
 
 
 def test_a_long_chain_and_a_circle_of_routes_end() -> None:

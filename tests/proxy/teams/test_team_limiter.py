@@ -209,24 +209,24 @@ def test_a_request_that_would_hold_more_than_a_budget_passes_only_while_nothing_
 
 def test_a_budget_routes_for_the_rest_of_its_period_and_grants_what_it_routes_to() -> None:
     desk = Desk(BUDGET.format("at: 50%, then: {route: small}").replace("models", "models"))
-    assert desk.limiter.route(desk.key) is None
+    assert desk.limiter.route(desk.key, desk.table) is None
     ended(desk.ask(), Usage(500_000, 0))
-    routed = desk.limiter.route(desk.key)
+    routed = desk.limiter.route(desk.key, desk.table)
     assert routed is not None
     name, team = routed
     assert (name, team.name, team.allow) == ("small", "t", ("*",))
-    assert desk.limiter.route(desk.key) == routed
+    assert desk.limiter.route(desk.key, desk.table) == routed
     desk.wall += 86_400
-    assert desk.limiter.route(desk.key) is None
+    assert desk.limiter.route(desk.key, desk.table) is None
 
 
 def test_a_request_from_before_a_reload_is_not_routed_to_a_name_that_it_does_not_know() -> None:
     desk = Desk(BUDGET.format("at: 50%, then: {route: small}"))
-    before = desk.key
+    before, table = desk.key, desk.table
     ended(desk.ask(), Usage(500_000, 0))
     desk.use(BUDGET.format("at: 50%, then: {route: mixed}"))
-    assert desk.limiter.route(desk.key) is not None
-    assert desk.limiter.route(before) is None
+    assert desk.limiter.route(desk.key, desk.table) is not None
+    assert desk.limiter.route(before, table) is None
 
 
 def test_a_team_with_a_budget_is_refused_while_nobody_knows_what_it_spent() -> None:
