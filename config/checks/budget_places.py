@@ -6,22 +6,23 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from config.problem import Path
-from config.sections.limits_section import BudgetSection
+from config.sections.limits_section import BudgetSection, TargetBudgetSection
 from config.sections.route_section import RouteSection
 from config.sections.team_section import TeamKey, TeamSection
 from config.table.table_schema import GatewayConfig
 
-WrittenBudgets: TypeAlias = tuple[Path, Sequence[BudgetSection]]
+WrittenBudgets: TypeAlias = tuple[Path, Sequence[BudgetSection | TargetBudgetSection]]
 """The path of a list of budgets, and the budgets."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlace:
-    """The budgets of one scope. Requests that count there are of `who`; they may ask for what the patterns `names`
-    allow, where `routes` are the team's own. `around` are budgets of wider scopes, which the same requests count in."""
+    """The budgets of one scope. Requests that count there are of `who`, or reach it; they may ask for what the patterns
+    `names` allow, where `routes` are the team's own. `around` are budgets of wider scopes, which the same requests
+    count in."""
 
     path: Path
-    budgets: Sequence[BudgetSection]
+    budgets: Sequence[BudgetSection | TargetBudgetSection]
     who: str
     names: tuple[str, ...] = ("*",)
     routes: Mapping[str, RouteSection] = field(default_factory=dict)
@@ -36,12 +37,29 @@ def budget_places(config: GatewayConfig) -> Iterator[BudgetPlace]:
 def _every_place(config: GatewayConfig) -> Iterator[BudgetPlace]:
     of_all: WrittenBudgets = (("budget",), config.budget)
     yield BudgetPlace(*of_all, "a client")
+    yield from _of_targets(config)
     for name, team in config.teams.items():
         of_team: WrittenBudgets = (("teams", name, "budget"), team.budget)
         yield BudgetPlace(*of_team, "this team", tuple(team.models), team.routes, (of_all,))
         for kind, index, key in team.every_key():
             path: Path = ("teams", name, kind, index, "budget")
             yield BudgetPlace(path, key.budget, "this key", *_of_key(team, key), (of_team, of_all))
+
+
+def _of_targets(config: GatewayConfig) -> Iterator[BudgetPlace]:
+    """Yield the budgets of vendors, models and deployments; patterns name what counts there."""
+    for vendor, section in config.vendors.items():
+        yield BudgetPlace(("vendors", vendor, "budget"), section.budget, "this vendor", (f"{vendor}/*",))
+    for name, model in config.models.items():
+        vendor = name.partition("/")[0]
+        above = config.vendors.get(vendor)
+        around: tuple[WrittenBudgets, ...] = () if above is None else ((("vendors", vendor, "budget"), above.budget),)
+        of_model: WrittenBudgets = (("models", name, "budget"), model.budget)
+        yield BudgetPlace(*of_model, "this model", (name,), around=around)
+        for each, deployment in model.deployments.items():
+            path: Path = ("models", name, "deployments", each, "budget")
+            names = (f"{name}/{each}",)
+            yield BudgetPlace(path, deployment.budget, "this deployment", names, around=(of_model, *around))
 
 
 def _of_key(team: TeamSection, key: TeamKey) -> tuple[tuple[str, ...], Mapping[str, RouteSection]]:

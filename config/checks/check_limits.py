@@ -8,7 +8,7 @@ from config.checks.asked_prices import PriceBook
 from config.checks.budget_places import BudgetPlace, budget_places
 from config.checks.check_between_sections import CheckContext, keys_below
 from config.problem import Path, Problem
-from config.sections.limits_section import BudgetSection, LimitsSection
+from config.sections.limits_section import BudgetSection, LimitsSection, TargetBudgetSection
 from config.table.table_schema import GatewayConfig
 
 _DAY: Final = 86400.0
@@ -69,6 +69,8 @@ def _budgets(context: CheckContext, prices: PriceBook) -> Iterator[Problem]:
     for place in budget_places(context.config):
         for index, budget in enumerate(place.budgets):
             path: Path = (*place.path, index)
+            if isinstance(budget, TargetBudgetSection):
+                continue
             if budget.route is not None:
                 yield from _route(context, place, (*path, "then", "route"), budget.route)
             if _refuses_everything(place, budget, prices):

@@ -11,7 +11,14 @@ from config.checks.check_between_sections import CheckContext
 from config.checks.check_limits import Around, counted, limit_sections
 from config.problem import Path, Problem, shown
 from config.reading.yaml_tree import value_position
-from config.sections.limits_section import LIMIT_PERIODS, BudgetSection, LimitPeriod, LimitsSection, WrittenLimit
+from config.sections.limits_section import (
+    LIMIT_PERIODS,
+    BudgetSection,
+    LimitPeriod,
+    LimitsSection,
+    TargetBudgetSection,
+    WrittenLimit,
+)
 from config.sections.team_section import TeamSection
 
 _FEW_TOKENS: Final = 1000
@@ -145,16 +152,25 @@ def _budgets(context: CheckContext, place: BudgetPlace, prices: PriceBook) -> It
             yield context.at_value(path, f"says the same as the budget at {value_position(context.root, same)}")
         if budget.then == "warn" and budget.at == 1:
             yield context.at_value((*path, "then"), "warns when all is spent and not before: write `at: 80%` too")
-        if budget.usd is None and budget.unpriced == "reject":
-            yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
-        if budget.route is not None and budget.usd is not None:
-            route = prices.of_name(budget.route, place.routes)
-            yield from _route(context, (*path, "then", "route"), asked, route, place.who)
+        if isinstance(budget, BudgetSection):
+            yield from _of_clients(context, path, place, budget, prices)
         yield from _never_reached(context, path, place, budget)
     yield from _unpriced(context, place, asked)
 
 
-def _never_reached(context: CheckContext, path: Path, place: BudgetPlace, budget: BudgetSection) -> Iterator[Problem]:
+def _of_clients(
+    context: CheckContext, path: Path, place: BudgetPlace, budget: BudgetSection, prices: PriceBook
+) -> Iterator[Problem]:
+    if budget.usd is None and budget.unpriced == "reject":
+        yield context.at_value((*path, "unpriced"), "has no effect on a budget in tokens")
+    if budget.route is not None and budget.usd is not None:
+        asked, route = prices.of_names(place.names, place.routes), prices.of_name(budget.route, place.routes)
+        yield from _route(context, (*path, "then", "route"), asked, route, place.who)
+
+
+def _never_reached(
+    context: CheckContext, path: Path, place: BudgetPlace, budget: BudgetSection | TargetBudgetSection
+) -> Iterator[Problem]:
     """Warn of a budget before whose share is spent another one of the same unit refuses everything."""
     unit = "tokens" if budget.usd is None else "usd"
     every = ((place.path, place.budgets), *place.around)
@@ -184,7 +200,10 @@ def _unpriced(context: CheckContext, place: BudgetPlace, asked: AskedPrices) -> 
     index = next((index for index, budget in enumerate(place.budgets) if budget.usd is not None), None)
     if index is None:
         return
-    rejects = any(budget.unpriced == "reject" and budget.usd is not None for budget in place.budgets)
+    rejects = any(
+        isinstance(budget, BudgetSection) and budget.unpriced == "reject" and budget.usd is not None
+        for budget in place.budgets
+    )
     if asked.unpriced and not (rejects and asked.highest is None):
         what = "requests for them are refused (unpriced: reject)" if rejects else "what they cost counts as nothing"
         message = f"no price is known for {_listed(context, asked)}: {what}"

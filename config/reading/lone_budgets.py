@@ -13,7 +13,11 @@ from config.reading.yaml_tree import Entry, ListNode, MapNode, Node
 _BUDGET: Final = "budget"
 _FIRST: Final = f"{_BUDGET}.0"
 
-_PLACES: Final = ((), ("teams", "*"), ("teams", "*", "keys", "*"), ("teams", "*", "keys_from", "*"))
+_PLACES: Final = (
+    (),
+    *(("vendors", "*"), ("models", "*"), ("models", "*", "deployments", "*")),
+    *(("teams", "*"), ("teams", "*", "keys", "*"), ("teams", "*", "keys_from", "*")),
+)
 """Sections with a `budget`; `*` stands for each key of a mapping, or each element of a list."""
 
 

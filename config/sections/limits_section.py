@@ -201,7 +201,7 @@ BudgetAction = Annotated[BudgetRoute | Literal["warn", "reject"], OrWord(BudgetR
 OnLimit = Annotated[OnLimitQueue | Literal["reject"], OrWord(OnLimitQueue)]
 
 
-class BudgetSection(Section):
+class SpendingSection(Section):
     """What may be spent in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
 
     usd: Dollars = Field(default=None, description="USD, by the prices of the models. This or tokens.")
@@ -210,6 +210,17 @@ class BudgetSection(Section):
         description="The period, by the calendar in `server.timezone`; a week begins on Monday."
     )
     at: Share = Field(default=1.0, description="From which share of it on `then` happens, such as 80%.")
+
+    @model_validator(mode="after")
+    def _one_amount(self) -> Self:
+        if (self.usd is None) == (self.tokens is None):
+            raise refuse("must have one of usd and tokens")
+        return self
+
+
+class BudgetSection(SpendingSection):
+    """What clients may spend in each period, in USD or in tokens. What is spent survives restarts in the ledger."""
+
     then: BudgetAction = Field(
         default="reject",
         description="What happens then, until the period ends: warn, reject (429 `insufficient_quota`, with the end of "
@@ -226,11 +237,16 @@ class BudgetSection(Section):
         """The name that answers from `at` on, if one does."""
         return None if isinstance(self.then, str) else self.then.route
 
-    @model_validator(mode="after")
-    def _one_amount(self) -> Self:
-        if (self.usd is None) == (self.tokens is None):
-            raise refuse("must have one of usd and tokens")
-        return self
+
+class TargetBudgetSection(SpendingSection):
+    """What a vendor, a model or a deployment may cost in each period, in USD or in tokens. Models without a price count
+    as nothing of USD."""
+
+    then: Annotated[Literal["warn", "reject"], Referable()] = Field(
+        default="reject",
+        description="What happens then, until the period ends: warn, or reject, by which deployments that count there "
+        "are skipped, and a request that has no other gets 429 `insufficient_quota`.",
+    )
 
 
 class OneOrMany:
@@ -242,3 +258,4 @@ class OneOrMany:
 
 
 Budgets = Annotated[list[BudgetSection], OneOrMany()]
+TargetBudgets = Annotated[list[TargetBudgetSection], OneOrMany()]

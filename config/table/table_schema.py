@@ -13,7 +13,7 @@ from config.defaults import duration
 from config.sections.cache_section import CacheSection
 from config.sections.credentials_section import CredentialsSection
 from config.sections.failover_section import CircuitBreakerSection, RetriesSection
-from config.sections.limits_section import Budgets, Concurrent, LimitsSection
+from config.sections.limits_section import Budgets, Concurrent, LimitsSection, TargetBudgets
 from config.sections.media_section import MediaSection
 from config.sections.plugins_section import PluginName, PluginSection
 from config.sections.route_section import LISTED, POLICIES, WEIGHT, RouteSection
@@ -248,6 +248,9 @@ class VendorSection(DeploymentSettings):
     limits: LimitsSection = Field(
         default=LimitsSection(), description="The most that all deployments of the vendor together may be asked for."
     )
+    budget: TargetBudgets = Field(
+        default_factory=list, description="What all deployments of the vendor together may cost: one budget, or a list."
+    )
 
 
 class DeploymentSection(DeploymentSettings):
@@ -259,7 +262,10 @@ class DeploymentSection(DeploymentSettings):
     weight: Weight = Field(default=1, description=WEIGHT)
     limits: LimitsSection = Field(
         default=LimitsSection(),
-        description="The most that this deployment may be asked for. A route passes over what is at its limit.",
+        description="The most that this deployment may be asked for. A route skips what is at its limit.",
+    )
+    budget: TargetBudgets = Field(
+        default_factory=list, description="What this deployment may cost: one budget, or a list."
     )
 
 
@@ -274,6 +280,11 @@ class ModelSection(DeploymentSettings):
     limits: LimitsSection = Field(
         default=LimitsSection(),
         description="The most that all deployments of the model together may be asked for; of vendor/* all its models.",
+    )
+    budget: TargetBudgets = Field(
+        default_factory=list,
+        description="What all deployments of the model together may cost: one budget, or a list; of vendor/* all its "
+        "models.",
     )
     deployments: dict[DeploymentName, DeploymentSection] = Field(
         default={}, description="Where the model runs, by name. None listed: one deployment named default."

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from config.sections.limits_section import BudgetSection, LimitsSection, OnLimitQueue, WrittenLimit
+from config.sections.limits_section import BudgetSection, LimitsSection, OnLimitQueue, TargetBudgetSection, WrittenLimit
 from config.sections.team_section import TeamKey, TeamSection
 from proxy.limits.limit import NANO, SECONDS, UNLIMITED, Limits, Period, Quota, Rate, ScopeBudget, TeamLimits, Unit
 
@@ -45,9 +45,10 @@ def _limits(section: LimitsSection, burst: _Burst) -> Limits:
     return Limits(tuple(rates), tuple(quotas), section.concurrent)
 
 
-def _budget(section: BudgetSection) -> ScopeBudget:
+def _budget(section: BudgetSection | TargetBudgetSection) -> ScopeBudget:
     then = section.then if isinstance(section.then, str) else "route"
-    spent = (section.at, then, section.route, section.unpriced)
+    route, unpriced = (section.route, section.unpriced) if isinstance(section, BudgetSection) else (None, "ignore")
+    spent = (section.at, then, route, unpriced)
     if section.usd is not None:
         return ScopeBudget(Unit.USD, round(section.usd * NANO), Period(section.per), *spent)
     return ScopeBudget(Unit.TOKENS, section.tokens or 0, Period(section.per), *spent)
@@ -84,11 +85,12 @@ class LimitCompiler:
         self._spends(scope, budgets)
         return self._kept(scope, _limits(section, _whole_limit))
 
-    def upstream(self, scope: str, section: LimitsSection) -> Limits:
+    def upstream(self, scope: str, section: LimitsSection, budgets: Sequence[TargetBudgetSection] = ()) -> Limits:
         """Return the limits of a vendor, a model or a deployment, whose requests are spread over the minute."""
+        self._spends(scope, budgets)
         return self._kept(scope, _limits(section, _part_of_limit))
 
-    def _spends(self, scope: str, sections: Sequence[BudgetSection]) -> None:
+    def _spends(self, scope: str, sections: Sequence[BudgetSection | TargetBudgetSection]) -> None:
         if sections:
             made = tuple(_budget(each) for each in sections)
             self.budgets[scope] = self._equal_budgets.setdefault(made, made)

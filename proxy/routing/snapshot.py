@@ -136,8 +136,8 @@ class Snapshot:
     task. `discover` are the vendors whose own lists say what their `vendor/*` entries stand for. `kept` has what
     `resolve_model.plan` has found out about names, which holds as long as the table.
 
-    `target_limits` has the scopes with limits of the targets that have any, by label; `scopes` the limits of every
-    scope that has some, and `budgets` the budgets. `zone` is that of the periods of limits and budgets.
+    `target_limits` has the scopes with limits or budgets of the targets that have any, by label; `scopes` the limits of
+    every scope that has some, and `budgets` the budgets. `zone` is that of the periods of limits and budgets.
     `out_of_service` has the labels of the targets that get no new requests.
     """
 
@@ -289,18 +289,22 @@ def _model(loaded: Loaded, name: str, problems: list[Problem]) -> Model:
 def _target_limits(loaded: Loaded, models: Iterable[Model], limits: LimitCompiler) -> Iterator[tuple[str, ScopeLimits]]:
     """Yield the scopes with limits of each target that has any, by its label."""
     config = loaded.config
-    vendors = {name: limits.upstream(f"vendor {name}", vendor.limits) for name, vendor in config.vendors.items()}
+    vendors = {
+        name: limits.upstream(f"vendor {name}", vendor.limits, vendor.budget) for name, vendor in config.vendors.items()
+    }
     for model in models:
         section = config.models[model.name]
-        own = limits.upstream(f"model {model.name}", section.limits)
+        own = limits.upstream(f"model {model.name}", section.limits, section.budget)
         for target in model.targets:
             deployment = section.deployments.get(target.deployment)
             scope = f"deployment {target.label}"
-            least = UNLIMITED if deployment is None else limits.upstream(scope, deployment.limits)
+            least = UNLIMITED
+            if deployment is not None:
+                least = limits.upstream(scope, deployment.limits, deployment.budget)
             every = (
                 *((f"vendor {target.vendor}", vendors[target.vendor]), (f"model {model.name}", own), (scope, least)),
             )
-            if found := tuple(each for each in every if each[1]):
+            if found := tuple(each for each in every if each[1] or each[0] in limits.budgets):
                 yield target.label, found
 
 

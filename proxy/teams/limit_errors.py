@@ -45,7 +45,7 @@ def target_limited(exceeded: Exceeded, zone: tzinfo, draw: Callable[[], float]) 
     """Return the failure of a call that a limit of its deployment, model or vendor kept from being made."""
     wait = _told(exceeded, draw) / 1000
     message = f"{_message(exceeded, wait, zone)} {_OF_ALL}"
-    unit = exceeded.unit.value
+    unit = QUOTA if exceeded.kind is LimitKind.BUDGET else exceeded.unit.value
     return Failure(FailureKind.RATE_LIMITED, message, code=unit, retry_after=wait, unsent=True, ours=True)
 
 

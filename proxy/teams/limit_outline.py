@@ -38,7 +38,7 @@ def request_limits(snapshot: Snapshot, team: Team, planned: Plan, size: RequestS
     held = tuple(_of_team(snapshot, team, planned.label))
     targets = {
         target.label: tuple(
-            HeldTo(scope, limit_words(limits)) for scope, limits in snapshot.target_limits[target.label]
+            HeldTo(scope, _words_of(snapshot, scope)) for scope, _ in snapshot.target_limits[target.label]
         )
         for target in planned.targets
         if target.label in snapshot.target_limits

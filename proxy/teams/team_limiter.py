@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from providers.failure import Failure
+from providers.target import Price
 from proxy.bounded_dict import BoundedDict
 from proxy.errors import GatewayError
 from proxy.limits.limit import (
@@ -96,6 +97,13 @@ class Held(Reservation):
         self._ended_at: float | None = None
         self.ended = False
 
+    def cost_at(self, price: Price | None) -> int | None:
+        """See HeldLimits."""
+        if self._estimate is None:
+            return None if price is None else 0
+        ratio, prompt_bytes, most = self._estimate
+        return _paid(price, *ratio.parts(prompt_bytes, most))
+
     def hold_target(self, reservation: TargetHold) -> None:
         """See HeldLimits."""
         self._target = reservation
@@ -122,7 +130,7 @@ class Held(Reservation):
             prompt, answer = usage.prompt_tokens, usage.completion_tokens
             tokens = prompt + answer
             tokens = tokens if 0 <= tokens <= MOST_TOKENS else _within(tokens, MOST_TOKENS)
-            if self._bound.priced:
+            if self._bound.priced or (self._target is not None and self._target.priced):
                 paid = record.cost
                 record.paid = usage, paid  # for the metrics and the ledger, which ask next
                 if paid is not None:
@@ -283,10 +291,8 @@ class TeamLimiter:
             several = len(targets) > 1 or planned.fallbacks
             if price is None or prompt_bytes is None or (several and _unpriced(planned, answer)):
                 paid = None
-            elif (output := price.output) is None:
-                paid = None if answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
             else:
-                paid = round((prompt * price.input + answer * output) * _NANO_PER_MILLIONTH)
+                paid = _paid(price, prompt, answer)
         return prompt + answer or 1, paid, (ratio, prompt_bytes, most) if prompt_bytes else None
 
     def _have_read(self, unread: Callable[[], bool], record: RequestRecord) -> None:
@@ -332,6 +338,15 @@ class TeamLimiter:
 def _subject(key: Key, model: str) -> Subject:
     """Return what the scopes of requests with a key for a name are found from."""
     return Subject(key.team.name, key.label, model)
+
+
+def _paid(price: Price | None, prompt: int, answer: int) -> int | None:
+    """Return what tokens cost, in billionths of a USD; `None` without a price of what is used."""
+    if price is None:
+        return None
+    if price.output is None:
+        return None if answer > 0 else round(prompt * price.input * _NANO_PER_MILLIONTH)
+    return round((prompt * price.input + answer * price.output) * _NANO_PER_MILLIONTH)
 
 
 def _within(number: int, most: int) -> int:

@@ -8,8 +8,13 @@ from tests.support.looped import looped
 KEY = f"sha256:{'a' * 64}"
 KEYS = f"[{{{{hash: '{KEY}', budget: {{0}}}}}}]"
 TEAM = f"teams: {{{{t: {{{{keys: {KEYS}, models: [openai/*], budget: {{0}}}}}}}}}}\nbudget: {{0}}\n"
+MODEL = "models: {{v/m: {{budget: {0}, deployments: {{a: {{budget: {0}}}}}}}}}\n"
+TARGETS = f"{TEAM}vendors: {{{{v: {{{{budget: {{0}}}}}}}}}}\n{MODEL}"
 
-PLACES = ("budget", "teams.t.budget", "teams.t.keys.0.budget")
+PLACES = (
+    *("budget", "teams.t.budget", "teams.t.keys.0.budget"),
+    *("vendors.v.budget", "models.v/m.budget", "models.v/m.deployments.a.budget"),
+)
 
 
 @looped(
@@ -17,7 +22,7 @@ PLACES = ("budget", "teams.t.budget", "teams.t.keys.0.budget")
     [("{usd: 0, per: day}", ".usd"), ("[{usd: 0, per: day}]", ".0.usd"), ("{per: day}", ""), ("[{per: day}]", ".0")],
 )
 def test_problems_have_the_path_of_the_file(budget: str, path: str) -> None:
-    found = [each.path for each in problems(BASE + TEAM.format(budget))]
+    found = [each.path for each in problems("version: 1\n" + TARGETS.format(budget).replace("openai", "v"))]
     assert sorted(found) == sorted(f"{place}{path}" for place in PLACES)
 
 

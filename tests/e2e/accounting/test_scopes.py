@@ -32,13 +32,15 @@ class Place:
 PLACES: Final = (
     Place("all clients", "top"),
     Place("key search/ci", "key"),
+    Place("vendor mock", "vendor"),
+    Place("model mock/echo", "model"),
 )
 
 
 def config(where: Place, limits: str, workers: int = 0, shared: str = "") -> str:
     """A config file before the mock vendor whose limits are those of one scope."""
-    at = {name: limits if name == where.place else "" for name in ("top", "key")}
-    price = f"{{price: {{input: {PRICE}, output: {PRICE}}}}}"
+    at = {name: limits if name == where.place else "" for name in ("top", "key", "vendor", "model")}
+    model = f"price: {{input: {PRICE}, output: {PRICE}}}, {at['model']}"
     lines = ["port: ${PORT}", "admin:", "  port: ${ADMIN_PORT}", "drain_grace: 0s", "watch: false"]
     server = "\n".join(f"  {line}" for line in (*lines, f"workers: {workers or 1}", shared))
     return f"""\
@@ -46,8 +48,8 @@ version: 1
 server:
 {server}
 {at["top"]}
-vendors: {{mock: {{}}}}
-models: {{mock/echo: {price}}}
+vendors: {{mock: {{{at["vendor"]}}}}}
+models: {{mock/echo: {{{model}}}}}
 teams:
   search: {{keys: [{{hash: "{digest_of(KEY)}", name: ci, {at["key"]}}}], models: ["mock/*"]}}
 """

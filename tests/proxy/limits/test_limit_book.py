@@ -281,8 +281,8 @@ def test_after_a_restart_the_ledger_says_what_is_spent() -> None:
 def test_a_deployment_at_its_limit_says_how_long() -> None:
     desk = Desk({"deployment a": Limits((REQUESTS,), concurrent=61)})
     for _ in range(60):
-        assert isinstance(desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL), Reservation)
-    told = desk.book.try_target(("deployment a", "vendor v"), 100, 0.0, WALL)
+        assert isinstance(desk.book.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL), Reservation)
+    told = desk.book.try_target(("deployment a", "vendor v"), 100, 0, 0.0, WALL)
     assert isinstance(told, Exceeded)
     assert (told.scope, told.kind) == ("deployment a", LimitKind.RATE)
     assert told.wait == pytest.approx(1.0)

@@ -137,7 +137,7 @@ _ROUTER: Final[Sequence[_ROW]] = (
     ("default_max_parallel_requests", Reason("is `concurrent` in limits of each deployment: for you to write")),
     (
         "provider_budget_config",
-        Reason("has no counterpart: budgets are clients'; limits of a vendor are requests and tokens"),
+        Reason("is `budget` of each vendor (vendors.NAME.budget): for you to write"),
     ),
     (".*health_check.*", _HEALTH),
     (".*affinity.*", _note("a conversation stays with the deployment that has its cache, without a setting")),
@@ -192,7 +192,7 @@ _SETTINGS: Final[Sequence[_ROW]] = (
 )
 
 _PARAMS: Final[Sequence[_ROW]] = (
-    ("max_budget|budget_duration", Reason("a deployment has no budget: budgets are clients'")),
+    ("max_budget|budget_duration", Reason("is `budget` of the vendor, model or deployment: for you to write")),
     (
         "itpm|otpm|default_api_key_(rpm|tpm)_limit",
         Reason("limits of a deployment count all requests and tokens; a team has limits of models (limits.models)"),
