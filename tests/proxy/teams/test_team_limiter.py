@@ -12,6 +12,7 @@ from proxy.limits.limit import MOST_COST, MOST_TOKENS
 from proxy.request_record import CacheUse, RequestRecord
 from proxy.routing.snapshot import NO_KEY
 from proxy.teams.team_limiter import RequestSize
+from tests.proxy.kit.tables import snapshot
 from tests.proxy.teams.kit import WALL, Desk, ended, tokens_of
 from tests.support.looped import looped
 
@@ -291,3 +292,37 @@ def test_ten_thousand_teams_and_names_that_clients_make_up_stay_bounded() -> Non
     for number in range(20_000):
         desk.limiter._bind(desk.key, f"v/{number}")
     assert len(desk.limiter._scopes) == 16_384
+
+
+def test_of_several_budgets_that_route_the_narrowest_scope_s_name_answers() -> None:
+    spends = "budget: {{tokens: 10k, per: day, at: 50%, then: {{route: {}}}}}"
+    desk = Desk(spends.format("small"), ", " + spends.format("mixed"))
+    assert desk.limiter.route(desk.key, desk.table) is None
+    ended(desk.ask(), Usage(5000, 0))
+    routed = desk.limiter.route(desk.key, desk.table)
+    assert routed is not None
+    assert routed[0] == "mixed"
+
+
+def test_a_key_s_spent_budget_refuses_it_by_its_name() -> None:
+    desk = Desk("", ", budget: {tokens: 1000, per: day}")
+    ended(desk.ask(), Usage(1000, 0))
+    told = desk.refusal().facts
+    assert (told.code, told.message.partition(" is spent")[0]) == (
+        "insufficient_quota",
+        "The budget of key t/ci per day",
+    )
+    assert desk.refused == [("t", "key ci: tokens per day")]
+
+
+def test_without_teams_all_clients_are_held_together() -> None:
+    desk = Desk()
+    desk.table = snapshot(
+        "limits: {requests_per_minute: 1}\nvendors: {v: {profile: openai, api_key: k}}\nmodels: {v/m: {}}"
+    )
+    desk.limiter.use(desk.table)
+    desk.key = NO_KEY
+    record = desk.ask()
+    assert record.held is not None
+    assert record.held.headers()["x-ratelimit-scope-requests"] == "all clients"
+    assert desk.refusal().facts.message.startswith("Rate limit reached for all clients on requests per minute: Limit 1")
